@@ -1,0 +1,90 @@
+"""R-Precision and nDCG@10 of a run (IdioLink, section 5.1 and appendix D), by ir-measures."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from statistics import fmean
+
+import ir_measures
+from ir_measures import Rprec, nDCG
+from pydantic import BaseModel, ConfigDict
+
+Scores = Mapping[str, Mapping[str, float]]
+"""Score (of a run) or relevance (of qrels) by query id and document id."""
+
+_NAMES = {str(Rprec): "r_precision", str(nDCG @ 10): "ndcg_at_10"}
+
+
+class RankingScores(BaseModel):
+    """Means over queries, as fractions of 1.
+
+    `r_precision` is None where some query has more relevant documents than the run ranks: what
+    stands below the cut is unknown.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    queries: int
+    r_precision: float | None
+    ndcg_at_10: float
+
+
+QueryScores = dict[str, dict[str, float]]
+"""`r_precision` and `ndcg_at_10` by query id."""
+
+
+def score_queries(run: Scores, qrels: Scores) -> QueryScores:
+    """R-Precision and nDCG@10 (binary relevance) of each query, fractions.
+
+    A query of the qrels that the run lacks scores zero.
+    """
+    relevance = {
+        query: {document: int(grade) for document, grade in documents.items()}
+        for query, documents in qrels.items()
+    }
+    scores = {query: dict(documents) for query, documents in run.items()}
+    result: QueryScores = {query: dict.fromkeys(_NAMES.values(), 0.0) for query in qrels}
+    for value in ir_measures.iter_calc([Rprec, nDCG @ 10], relevance, scores):
+        result[value.query_id][_NAMES[str(value.measure)]] = float(value.value)
+    return result
+
+
+def mean_scores(
+    scores: QueryScores, queries: Iterable[str], *, depth: int, relevant: Mapping[str, int]
+) -> RankingScores:
+    """Means over some queries.
+
+    Args:
+        scores: of each query.
+        queries: ids of those to average.
+        depth: documents that the run ranks for a query.
+        relevant: number of relevant documents by query id.
+    """
+    names = sorted(queries)
+    shallow = any(relevant[name] > depth for name in names)
+    return RankingScores(
+        queries=len(names),
+        r_precision=None if shallow else fmean(scores[name]["r_precision"] for name in names),
+        ndcg_at_10=fmean(scores[name]["ndcg_at_10"] for name in names),
+    )
+
+
+def mean_by_group(
+    scores: QueryScores,
+    group_of: Mapping[str, str],
+    *,
+    depth: int,
+    relevant: Mapping[str, int],
+) -> dict[str, RankingScores]:
+    """`mean_scores` for each group of queries, by the group's name."""
+    members = defaultdict(list)
+    for query, group in group_of.items():
+        members[group].append(query)
+    return {
+        group: mean_scores(scores, members[group], depth=depth, relevant=relevant)
+        for group in sorted(members)
+    }
+
+
+def ndcg_at_10(run: Scores, qrels: Scores) -> float:
+    """Mean nDCG@10 over all queries (fraction)."""
+    return fmean(values["ndcg_at_10"] for values in score_queries(run, qrels).values())

@@ -1,0 +1,1 @@
+"""Tables and figures from metric JSON; reads nothing else of a run."""

@@ -1,0 +1,1 @@
+"""Retrieval over IdioLink: BM25, text-embedding models, ranking."""
