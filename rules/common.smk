@@ -1,0 +1,131 @@
+"""Configuration, registry and the helpers that every room uses."""
+
+import ast
+import json
+import os
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+from snakemake.utils import validate
+
+# Every path is relative to the working directory, so that no output depends on where the clone lies.
+ROOT = Path(os.path.relpath(workflow.basedir))
+LIBRARY = ROOT / "src"
+
+# Jobs find the library and this interpreter's packages, also where the environment is not activated.
+sys.path.insert(0, str(LIBRARY))
+os.environ.update(
+    PYTHONPATH=os.path.abspath(LIBRARY),
+    PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
+)
+
+from pieline.errors import UserError, exit_with
+from pieline.raw import load_upstream
+from pieline.registry import load_registry
+from pieline.settings import load_config
+
+try:
+    REGISTRY = load_registry(ROOT / "models.yaml")
+    UPSTREAM = load_upstream(ROOT / "data" / "upstream.yaml")
+    CONFIG = load_config(
+        config | {"mirror": config.get("mirror") or os.environ.get("PIELINE_MIRROR")},
+        REGISTRY,
+    )
+except UserError as error:
+    exit_with(error)
+
+validate(config, "../schemas/config.schema.yaml", set_default=False)
+
+
+def here(path):
+    """A file of the project, as seen from the working directory."""
+    return str(ROOT / path)
+
+
+def script(name):
+    """The script of a rule."""
+    return here(f"scripts/{name}.py")
+
+
+@cache
+def modules(name):
+    """The library modules that a script reaches through its imports.
+
+    They are inputs of the rule, so that Snakemake's content hashes decide what a change makes stale.
+    """
+    found, waiting = set(), [Path(script(name))]
+    while waiting:
+        for module in imported_modules(waiting.pop()):
+            if module not in found:
+                found.add(module)
+                waiting.append(module)
+    return sorted(map(str, found))
+
+
+def imported_modules(path):
+    """The files of the library's modules that a file imports, wherever in it the import stands."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    for name in names:
+        parts = name.split(".")
+        if parts[0] != "pieline":
+            continue
+        # Importing a module runs the __init__ of every package above it.
+        for depth in range(1, len(parts) + 1):
+            place = LIBRARY.joinpath(*parts[:depth])
+            for candidate in (place / "__init__.py", place.with_suffix(".py")):
+                if candidate.is_file():
+                    yield candidate
+
+
+def alternatives(names):
+    """A wildcard constraint that matches exactly these names."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
+
+
+def entries_of(kind):
+    """Names of the models of a kind."""
+    return [name for name, entry in REGISTRY.items() if entry.kind == kind]
+
+
+def execution_spec(wildcards):
+    """What of a model's entry changes its predictions."""
+    return REGISTRY[wildcards.model].execution_spec()
+
+
+def document_spec(wildcards):
+    """What of an embedder's entry changes its document embeddings."""
+    return REGISTRY[wildcards.model].document_spec()
+
+
+def unpacked_weights(wildcards):
+    """The folder of a model's unpacked weights, if they come as GGUF."""
+    if REGISTRY[wildcards.model].is_gguf:
+        return [f"results/raw/weights/{wildcards.model}"]
+    return []
+
+
+def gpus(wildcards):
+    """GPUs that a job of this model asks a cluster for."""
+    return int(REGISTRY[wildcards.model].needs_gpu)
+
+
+def described(names):
+    """What the tables say of some models, as one canonical text."""
+    fields = {"label", "parameters", "published_parameters", "published_as"}
+    fields |= {"trained_with_instructions", "kind"}
+    return json.dumps(
+        [{"name": name} | REGISTRY[name].model_dump(include=fields) for name in names],
+        sort_keys=True,
+    )
+
+
+wildcard_constraints:
+    seed=r"\d+",

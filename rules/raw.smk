@@ -1,0 +1,50 @@
+"""raw: upstream files, checked by digest, and unpacked weights."""
+
+
+rule raw_file:
+    """One upstream file from the sample, from the mirror, or by URL."""
+    input:
+        script=script("fetch_raw"),
+        modules=modules("fetch_raw"),
+        upstream=here("data/upstream.yaml"),
+        sample=lambda wildcards: (
+            [here(f"data/sample/{wildcards.name}")] if CONFIG.data == "sample" else []
+        ),
+    output:
+        "results/raw/{name}",
+    log:
+        "logs/raw/{name}.log",
+    wildcard_constraints:
+        name=r"(idiolink)/.+",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=30,
+    params:
+        mirror=CONFIG.mirror or "",
+    shell:
+        "python {input.script} --name {wildcards.name} --upstream {input.upstream}"
+        " --sample {input.sample} --mirror {params.mirror:q} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule unpack_weights:
+    """Weights that come as one GGUF file, as a safetensors folder that loads in a second."""
+    input:
+        script=script("unpack_weights"),
+        modules=modules("unpack_weights"),
+    output:
+        directory("results/raw/weights/{model}"),
+    log:
+        "logs/raw/weights/{model}.log",
+    conda:
+        "../envs/gpu.yaml"
+    threads: 2
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        spec=document_spec,
+    shell:
+        "python {input.script} --spec {params.spec:q} --output {output}" " 2> >(tee {log} >&2)"
