@@ -1,0 +1,49 @@
+"""On the real data our numbers equal the printed ones (IdioLink, Table 2, appendix E)."""
+
+from pathlib import Path
+
+import pytest
+from support import MIRROR, ROOT, needs_mirror, run_snakemake
+
+from pieline.published import read_comparisons
+
+pytestmark = [needs_mirror, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def released_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """paper_tables/ of the run that `make verify` makes."""
+    folder = tmp_path_factory.mktemp("released")
+    result = run_snakemake(
+        ROOT,
+        *("--cores", "2", "--directory", str(folder), "--configfile", "config/released.yaml"),
+        *("--config", f"mirror={MIRROR.resolve()}", "--"),
+        *("paper_tables/idiolink_zero_shot.tex", "paper_tables/idiolink_bm25.tex"),
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    return folder / "paper_tables"
+
+
+def test_eight_cells_of_sbert(released_tables: Path) -> None:
+    cells = {
+        (row["query_mode"], row["metric"]): row
+        for row in read_comparisons(released_tables / "idiolink_zero_shot.csv")
+        if row["comparable"] == "yes"
+    }
+    assert len(cells) == 8
+    for (mode, _), row in cells.items():
+        assert row["model"] == "sbert"
+        if mode in {"sentence", "span"}:
+            assert float(row["ours"]) == float(row["printed"]), row
+        else:
+            assert abs(float(row["difference"])) <= 0.05, row
+        assert row["reproduced"] == "yes"
+
+
+def test_four_cells_of_bm25_and_its_parameters(released_tables: Path) -> None:
+    rows = read_comparisons(released_tables / "idiolink_bm25.csv")
+    assert len(rows) == 8
+    for row in rows:
+        assert row["comparable"] == "yes"
+        tolerance = 0.0 if row["metric"] in {"k1", "b"} else 0.15
+        assert abs(float(row["difference"])) <= tolerance, row

@@ -1,0 +1,286 @@
+"""Embedding, BM25, ranking and scoring against independent computations."""
+
+import gzip
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytrec_eval
+import torch
+from rank_bm25 import BM25Okapi
+from sentence_transformers import SentenceTransformer
+from support import ROOT
+
+from pieline.corpora.idiolink import compose_index, meaning_qrels, read_texts, subject_qrels
+from pieline.datasets import IdiolinkDataset
+from pieline.errors import UserError
+from pieline.metrics.idiolink import idiolink_metrics
+from pieline.metrics.ranking import score_queries
+from pieline.records import Document, Query
+from pieline.registry import EmbedderEntry, load_registry
+from pieline.retrieval.bm25 import Bm25Index, build_index, search, tokenize, tune
+from pieline.retrieval.bm25_tuning import Bm25Parameters
+from pieline.retrieval.embedding import embed_documents, embed_queries, span_mask
+from pieline.retrieval.encoders import load_encoder
+from pieline.retrieval.query_texts import QueryText, instructed_text, plain_text
+from pieline.retrieval.runs import cosine_scores, rank, read_run, write_run
+
+SAMPLE = ROOT / "data/sample/idiolink/test"
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    return read_texts(SAMPLE / "indexes.json", Document)
+
+
+@pytest.fixture(scope="module")
+def queries() -> list[Query]:
+    return read_texts(SAMPLE / "queries.json", Query)
+
+
+@pytest.fixture(scope="module")
+def sbert_entry() -> EmbedderEntry:
+    entry = load_registry(ROOT / "models.yaml")["sbert"]
+    assert isinstance(entry, EmbedderEntry)
+    return entry
+
+
+@pytest.fixture(scope="module")
+def sbert(sbert_entry: EmbedderEntry) -> SentenceTransformer:
+    return load_encoder(sbert_entry, device="cpu")
+
+
+def query(sentence: str, span: str, usage: str = "idiomatic") -> Query:
+    fields = {"id": "q", "pie": span, "subject": "Food", "is_gold": False, "usage": usage}
+    return Query.model_validate(fields | {"sentence": sentence, "span": span})
+
+
+class TestQueryTexts:
+    def test_plain_span_is_the_first_occurrence_behind_the_prefix(self) -> None:
+        text = plain_text(query("in time, just in time", "in time"), query_prefix="query: ")
+        assert text.text == "query: in time, just in time"
+        assert text.span == (7, 14)
+
+    def test_instructed_span_is_the_last_occurrence(self) -> None:
+        text = instructed_text(
+            query("in time, just in time", "in time"),
+            instruction_format="instruction_newline_query",
+        )
+        assert text.text == (
+            "Based on the literal/idiomatic usage of the span 'in time' in the query, retrieve "
+            "documents that contain a span conveying the same conceptual meaning."
+            "\nQuery: in time, just in time"
+        )
+        start, end = text.span
+        assert text.text[start:end] == "in time"
+        assert end == len(text.text)
+
+
+class TestEmbedding:
+    def test_sentence_vectors_are_the_models_own(
+        self, sbert: SentenceTransformer, queries: list[Query], documents: list[Document]
+    ) -> None:
+        texts = [document.sentence for document in documents[:30]]
+        ours = embed_documents(sbert, texts, batch_size=8, progress=False)
+        theirs = sbert.encode(texts, batch_size=30, show_progress_bar=False)
+        np.testing.assert_allclose(ours, theirs, atol=2e-6)
+
+    def test_span_vector_is_the_mean_of_the_spans_token_vectors(
+        self, sbert: SentenceTransformer
+    ) -> None:
+        text = "They broke the ice quickly."
+        vectors = embed_queries(
+            sbert,
+            [QueryText(text, (5, 18)), QueryText("Nothing " * 40 + "ends", (320, 324))],
+            batch_size=2,
+            progress=False,
+        )
+        encoded = sbert.tokenizer(text, return_tensors="pt")
+        words = sbert.tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
+        assert words == ["[CLS]", "they", "broke", "the", "ice", "quickly", ".", "[SEP]"]
+        with torch.inference_mode():
+            hidden = sbert[0].auto_model(**encoded).last_hidden_state[0]
+        np.testing.assert_allclose(vectors.span[0], hidden[2:5].mean(dim=0), atol=2e-6)
+
+    def test_order_and_batch_size_do_not_matter(
+        self, sbert: SentenceTransformer, documents: list[Document]
+    ) -> None:
+        texts = [document.sentence for document in documents[:20]]
+        one = embed_documents(sbert, texts, batch_size=1, progress=False)
+        many = embed_documents(sbert, texts[::-1], batch_size=16, progress=False)[::-1]
+        np.testing.assert_allclose(one, many, atol=2e-6)
+
+    def test_a_span_beyond_the_limit_is_an_error(self, sbert: SentenceTransformer) -> None:
+        text = "word " * 400 + "ends"
+        far = QueryText(text, (len(text) - 4, len(text)))
+        with pytest.raises(UserError, match=r"beyond the model's 256 tokens.*raise max_length"):
+            embed_queries(sbert, [far], batch_size=1, progress=False)
+
+    def test_mask_takes_partly_covered_tokens_and_no_special_ones(self) -> None:
+        offsets = torch.tensor([[[0, 0], [0, 4], [5, 8], [8, 12], [13, 15], [0, 0]]])
+        mask = span_mask(offsets, [(6, 9)])
+        assert mask.tolist() == [[False, False, True, True, False, False]]
+
+
+class TestBm25:
+    def test_scores_equal_rank_bm25_to_the_bit(
+        self, documents: list[Document], queries: list[Query]
+    ) -> None:
+        parameters = Bm25Parameters(k1=1.2, b=0.6)
+        theirs = BM25Okapi([tokenize(text.sentence) for text in documents], k1=1.2, b=0.6)
+        ours = build_index(documents, Bm25Parameters(k1=2.0, b=0.2)).with_parameters(parameters)
+        assert isinstance(ours, Bm25Index)
+        for text in queries:
+            words = [*tokenize(text.sentence), "word-that-no-document-has"]
+            assert np.array_equal(ours.get_scores(words), theirs.get_scores(words))
+
+    def test_the_papers_tokens(self) -> None:
+        assert tokenize("Don't BREAK the ice-cream, 2 days' rest!") == [
+            "don't", "break", "the", "ice", "cream", "2", "days", "rest",
+        ]  # fmt: skip
+
+    def test_tuning_keeps_the_whole_grid_and_takes_its_best_point(
+        self, documents: list[Document], queries: list[Query]
+    ) -> None:
+        qrels = meaning_qrels(queries, documents)
+
+        def mean_ndcg(run: dict[str, dict[str, float]]) -> float:
+            evaluator = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"})
+            values = [row["ndcg_cut_10"] for row in evaluator.evaluate(run).values()]
+            return sum(values) / len(values)
+
+        tuning = tune(
+            documents, queries, query_mode="sentence", k1=[0.6, 2.0], b=[0.2, 0.9], top_k=100,
+            ndcg_at_10=mean_ndcg,
+        )  # fmt: skip
+        assert [(point.k1, point.b) for point in tuning.grid] == [
+            (0.6, 0.2), (0.6, 0.9), (2.0, 0.2), (2.0, 0.9),
+        ]  # fmt: skip
+        assert len({point.ndcg_at_10 for point in tuning.grid}) > 1
+        best = max(tuning.grid, key=lambda point: point.ndcg_at_10)
+        assert (tuning.chosen.k1, tuning.chosen.b) == (best.k1, best.b)
+        run = search(
+            build_index(documents, tuning.chosen), documents, queries,
+            query_mode="sentence", top_k=100, progress=False,
+        )  # fmt: skip
+        assert mean_ndcg(run) == best.ndcg_at_10
+
+
+class TestRuns:
+    def test_ties_are_in_trec_evals_order(self) -> None:
+        names = ["d1", "d10", "d2", "d3"]
+        scores = np.array([0.5, 0.5, 0.9, 0.5])
+        run = rank(["q"], [scores], names, top_k=3)
+        assert list(run["q"]) == ["d2", "d3", "d10"]
+        # trec_eval sorts by score and then by descending id, whatever the order in the file: only
+        # if ours is the same does the first relevant document stand where we put it.
+        for relevant, position in (("d2", 1), ("d3", 2), ("d10", 3)):
+            evaluator = pytrec_eval.RelevanceEvaluator({"q": {relevant: 1}}, {"recip_rank"})
+            shuffled = dict(sorted(run["q"].items()))
+            assert evaluator.evaluate({"q": shuffled})["q"]["recip_rank"] == pytest.approx(
+                1 / position
+            )
+
+    def test_cosine_ignores_length_and_survives_zero(self) -> None:
+        rows = np.array([[2.0, 0.0], [0.0, 0.0]], dtype=np.float32)
+        columns = np.array([[3.0, 3.0], [0.0, 5.0]], dtype=np.float32)
+        scores = np.array(list(cosine_scores(rows, columns)))
+        np.testing.assert_allclose(scores, [[math.sqrt(0.5), 0.0], [0.0, 0.0]], atol=1e-7)
+
+    def test_file_gives_back_the_run_and_repeats_its_bytes(self, tmp_path: Path) -> None:
+        run = {"q1": {"b": 1 / 3, "a": 0.1}, "q2": {"a": 1e-17}}
+        write_run(tmp_path / "one.run.gz", run, tag="test")
+        write_run(tmp_path / "two.run.gz", run, tag="test")
+        assert read_run(tmp_path / "one.run.gz") == run
+        assert (tmp_path / "one.run.gz").read_bytes() == (tmp_path / "two.run.gz").read_bytes()
+        with gzip.open(tmp_path / "one.run.gz", "rt") as stream:
+            assert stream.readline() == "q1 Q0 b 1 0.3333333333333333 test\n"
+
+    def test_bad_line_is_named(self, tmp_path: Path) -> None:
+        path = tmp_path / "bad.run.gz"
+        with gzip.open(path, "wt") as stream:
+            stream.write("q Q0 d 1 0.5 tag\nq Q0 d\n")
+        with pytest.raises(UserError, match=r"bad\.run\.gz:2: not a line of a TREC run"):
+            read_run(path)
+
+
+class TestMetrics:
+    def test_the_papers_example_of_r_precision(self) -> None:
+        """Appendix D: relevant at 1, 2, 4, 7 and 8 with R = 5 gives 3/5."""
+        places = {1, 2, 4, 7, 8}
+        run = {"q": {f"d{place}": 1.0 / place for place in range(1, 21)}}
+        qrels = {"q": {f"d{place}": 1 for place in places}}
+        scores = score_queries(run, qrels)["q"]
+        assert scores["r_precision"] == pytest.approx(3 / 5)
+        gain = sum(1 / math.log2(place + 1) for place in places)
+        ideal = sum(1 / math.log2(place + 1) for place in range(1, 6))
+        assert scores["ndcg_at_10"] == pytest.approx(gain / ideal)
+
+    def test_a_query_that_the_run_lacks_scores_zero(self) -> None:
+        scores = score_queries({"a": {"d": 1.0}}, {"a": {"d": 1}, "b": {"d": 1}})
+        assert scores["b"] == {"r_precision": 0.0, "ndcg_at_10": 0.0}
+        assert scores["a"]["r_precision"] == 1.0
+
+    def test_qrels_of_both_usages(self, documents: list[Document], queries: list[Query]) -> None:
+        usage = {text.id: text.usage for text in documents}
+        pie = {text.id: text.pie for text in documents}
+        qrels = meaning_qrels(queries, documents)
+        for text in queries:
+            found = qrels[text.id]
+            assert {pie[name] for name in found} == {text.pie}
+            expected = (
+                {"literal"} if text.usage == "literal" else {"idiomatic", "simplification", "sense"}
+            )
+            assert {usage[name] for name in found} == expected
+            # 4 domains with 4 literal, or 2 + 2 + 2 other documents each.
+            assert len(found) == (16 if text.usage == "literal" else 24)
+
+    def test_groups_average_to_the_whole_and_topicality_is_apart(
+        self, documents: list[Document], queries: list[Query]
+    ) -> None:
+        dataset = IdiolinkDataset("test", "full", False, documents, queries)
+        # A run that ranks by subject alone: perfect for the subject, poor for the meaning.
+        subject = {text.id: text.subject for text in documents}
+        run = {
+            text.id: {
+                name: float(subject[name] == text.subject) + index / 1e6
+                for index, name in enumerate(subject)
+            }
+            for text in queries
+        }
+        metrics = idiolink_metrics(
+            run, dataset, model="m", query_mode="sentence", seed=0, depth=200, tuning=None,
+            computed_from={},
+        )  # fmt: skip
+        assert metrics.same_subject.ndcg_at_10 == 1.0
+        assert metrics.same_subject.r_precision == 1.0
+        assert metrics.overall.ndcg_at_10 < 0.9
+        for groups in (metrics.by_usage, metrics.by_subject, metrics.by_pie):
+            assert sum(group.queries for group in groups.values()) == len(queries)
+            mean = sum(group.ndcg_at_10 * group.queries for group in groups.values())
+            assert mean / len(queries) == pytest.approx(metrics.overall.ndcg_at_10)
+
+    def test_r_precision_below_the_cut_is_unknown(
+        self, documents: list[Document], queries: list[Query]
+    ) -> None:
+        dataset = IdiolinkDataset("test", "full", False, documents, queries)
+        run = {text.id: {documents[0].id: 1.0} for text in queries}
+        metrics = idiolink_metrics(
+            run, dataset, model="m", query_mode="sentence", seed=0, depth=20, tuning=None,
+            computed_from={},
+        )  # fmt: skip
+        assert metrics.by_usage["idiomatic"].r_precision is None
+        assert metrics.by_usage["literal"].r_precision is not None
+
+
+def test_compositions_leave_out_what_they_say(
+    documents: list[Document], queries: list[Query]
+) -> None:
+    left = compose_index(documents, "lit_idiom")
+    assert {text.usage for text in left} == {"literal", "idiomatic"}
+    qrels = meaning_qrels(queries, left)
+    assert {len(found) for found in qrels.values()} == {16, 8}
+    without = compose_index(documents, "lit_sim_sense")
+    assert {text.usage for text in without} == {"literal", "simplification", "sense"}
+    assert len(subject_qrels(queries, without)[queries[0].id]) == 40

@@ -1,0 +1,80 @@
+"""Downloads: what arrives is whole and right, or nothing arrives."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from pieline.errors import UserError
+from pieline.raw import UpstreamFile, download, load_upstream
+
+CONTENT = b"the real thing\n" * 1000
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/absent":
+            self.send_error(404)
+            return
+        body = CONTENT if self.path in {"/whole", "/cut"} else b"something else"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[:100] if self.path == "/cut" else body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{httpd.server_port}"
+        httpd.shutdown()
+        thread.join()
+
+
+def test_whole_download_arrives(server: str, tmp_path: Path) -> None:
+    upstream = UpstreamFile(url=f"{server}/whole", sha256=DIGEST)
+    download(upstream, tmp_path / "file", name="file")
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/cut", "cannot download|download ended"),
+        ("/other", f"SHA-256 is [0-9a-f]{{64}}, expected {DIGEST}; the file changed upstream"),
+        ("/absent", "HTTP status 404; check the network, or put the file into a folder as name"),
+    ],
+)
+def test_bad_download_leaves_nothing(server: str, tmp_path: Path, path: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        download(UpstreamFile(url=server + path, sha256=DIGEST), tmp_path / "file", name="name")
+    assert server + path in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_network(tmp_path: Path) -> None:
+    upstream = UpstreamFile(url="http://127.0.0.1:9/file", sha256=DIGEST)
+    with pytest.raises(UserError, match=r"cannot download: .*; check the network"):
+        download(upstream, tmp_path / "file", name="name")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_file_without_public_url(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no public URL is known; name a mirror"):
+        download(UpstreamFile(url=None, sha256=DIGEST), tmp_path / "file", name="x/y")
+
+
+def test_upstream_list_names_a_wrong_entry(tmp_path: Path) -> None:
+    path = tmp_path / "upstream.yaml"
+    path.write_text("a/b:\n  url: ftp://example.org\n  sha256: null\n")
+    with pytest.raises(UserError, match=r"upstream\.yaml: a/b: url"):
+        load_upstream(path)

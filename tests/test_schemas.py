@@ -1,0 +1,27 @@
+"""schemas/ says what the library says, and the shipped files obey it."""
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from support import ROOT
+
+from pieline.schemas import schemas
+
+
+@pytest.mark.parametrize("name", sorted(schemas()))
+def test_schema_files_are_current(name: str) -> None:
+    written = (ROOT / "schemas" / name).read_text(encoding="utf-8")
+    assert written == schemas()[name], "run: python -m pieline.schemas schemas"
+
+
+@pytest.mark.parametrize(
+    ("data", "schema"),
+    [("config.yaml", "config.schema.yaml"), ("models.yaml", "models.schema.yaml")],
+)
+def test_shipped_files_obey_their_schema(data: str, schema: str) -> None:
+    def read(path: Path) -> object:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+    jsonschema.validate(read(ROOT / data), read(ROOT / "schemas" / schema))

@@ -1,0 +1,131 @@
+"""A user's mistake gives one line that names file, record and mend, and a non-zero exit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import run_snakemake
+
+DATASET = "results/datasets/idiolink/test/manifest.json"
+Records = list[dict[str, object]]
+
+
+def errors(stderr: str) -> list[str]:
+    return [line for line in stderr.splitlines() if line.startswith("error: ")]
+
+
+def fails(project: Path, *arguments: str) -> str:
+    """Run, expect failure without a traceback, and return the one distinct error line."""
+    result = run_snakemake(project, "--cores", "1", *arguments)
+    assert result.returncode != 0
+    output = result.stdout + result.stderr
+    assert "Traceback" not in output
+    lines = set(errors(result.stderr))
+    assert len(lines) == 1, output[-2000:]
+    return lines.pop()
+
+
+def change_documents(project: Path, change: Callable[[Records], object]) -> None:
+    path = project / "data/sample/idiolink/test/indexes.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    change(rows)
+    path.write_text(json.dumps(rows), encoding="utf-8")
+
+
+def test_wrong_json(project: Path) -> None:
+    path = project / "data/sample/idiolink/test/indexes.json"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[4] = '    "idiom": broken,'
+    path.write_text("\n".join(lines), encoding="utf-8")
+    line = fails(project, DATASET)
+    assert "indexes.json:5: not JSON" in line
+    assert "repair the file" in line
+    assert not (project / DATASET).exists()
+
+
+def test_duplicate_id(project: Path) -> None:
+    change_documents(project, lambda rows: rows[1].update(id=rows[0]["id"]))
+    line = fails(project, DATASET)
+    assert "indexes.json: duplicate id '004_s01_idiom_01'" in line
+
+
+def test_span_that_is_not_in_its_sentence(project: Path) -> None:
+    change_documents(project, lambda rows: rows[2].update(span="kick the bucket"))
+    line = fails(project, DATASET)
+    assert "indexes.json: record 3 (" in line
+    assert "span 'kick the bucket' is not in its sentence; correct this record" in line
+
+
+def test_unknown_usage(project: Path) -> None:
+    change_documents(project, lambda rows: rows[0].update(usage="ironic"))
+    line = fails(project, DATASET)
+    assert "record 1 (" in line
+    assert "usage: Input should be 'literal', 'idiomatic', 'simplification' or 'sense'" in line
+    assert "'ironic'" in line
+
+
+def test_missing_field(project: Path) -> None:
+    change_documents(project, lambda rows: rows[0].pop("subject"))
+    assert "subject: Field required" in fails(project, DATASET)
+
+
+def test_unknown_model_name(project: Path) -> None:
+    path = project / "config.yaml"
+    text = path.read_text(encoding="utf-8").replace("[bm25, sbert, ", "[bm25, sbrt, ")
+    path.write_text(text, encoding="utf-8")
+    line = fails(project, "all")
+    assert line == (
+        "error: config.yaml: idiolink.models: unknown model 'sbrt'; did you mean 'sbert'?"
+    )
+
+
+def test_mistyped_config_key(project: Path) -> None:
+    path = project / "config.yaml"
+    text = path.read_text(encoding="utf-8").replace("query_modes:", "query_mode:")
+    path.write_text(text, encoding="utf-8")
+    line = fails(project, "all")
+    expected = "unknown key 'idiolink.query_mode'; did you mean 'query_modes'?"
+    assert line == f"error: config.yaml: {expected}"
+
+
+def test_mistyped_key_of_an_entry(project: Path) -> None:
+    path = project / "models.yaml"
+    text = path.read_text(encoding="utf-8").replace("\nsbert:\n", "\nsbert:\n  poling: mean\n")
+    path.write_text(text, encoding="utf-8")
+    line = fails(project, "all")
+    assert "models.yaml: sbert: " in line
+    assert "poling" in line
+
+
+def test_entry_that_stands_twice(project: Path) -> None:
+    path = project / "models.yaml"
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write("\nsbert:\n  kind: bm25\n  label: again\n  licence: none\n")
+    line = fails(project, "all")
+    assert "key 'sbert' stands twice" in line
+    assert "models.yaml:" in line
+
+
+@pytest.mark.parametrize("name", ["idiolink/test/indexes.json", "idiolink/val/queries.json"])
+def test_mirror_without_the_file(project: Path, tmp_path: Path, name: str) -> None:
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    line = fails(project, "--config", f"mirror={mirror}", "--", f"results/raw/{name}")
+    assert f"{mirror}/{name}: no such file; put the file there (expected SHA-256 " in line
+    assert not (project / "results/raw" / name).exists()
+
+
+def test_mirror_with_another_file(project: Path, tmp_path: Path) -> None:
+    name = "idiolink/val/queries.json"
+    path = tmp_path / "mirror" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("[]", encoding="utf-8")
+    mirror = tmp_path / "mirror"
+    line = fails(project, "--config", f"mirror={mirror}", "--", f"results/raw/{name}")
+    assert (
+        f"{path}: SHA-256 is 4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
+        in line
+    )
+    assert "expected 7f3db8377ad83d14880afd346aaf016eececf5f166aec7e74734048ed3a43538" in line
+    assert not list((project / "results/raw/idiolink/val").glob("*queries*"))

@@ -1,0 +1,80 @@
+"""The default run as a user makes it: it ends with every table, repeats, and does nothing twice."""
+
+import csv
+import hashlib
+from pathlib import Path
+
+from support import copy_project, run_snakemake
+
+
+def outputs(folder: Path) -> dict[str, str]:
+    """Digest of each table, figure and metric file by its path."""
+    files = [*(folder / "paper_tables").rglob("*"), *(folder / "results/metrics").rglob("*.json")]
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(files)
+        if path.is_file()
+    }
+
+
+def test_makes_every_idiolink_table_and_figure(default_run: Path) -> None:
+    made = outputs(default_run)
+    for name in (
+        "idiolink_zero_shot.tex",
+        "idiolink_zero_shot.csv",
+        "idiolink_bm25.tex",
+        "idiolink_bm25.csv",
+        "idiolink_ablation.tex",
+        "idiolink_ablation.csv",
+        "figures/idiolink_modes.pdf",
+        "figures/idiolink_modes.png",
+    ):
+        assert f"paper_tables/{name}" in made
+
+
+def test_second_call_does_nothing(default_run: Path) -> None:
+    result = run_snakemake(default_run, "--cores", "2", "all")
+    assert result.returncode == 0
+    assert "Nothing to be done" in result.stdout + result.stderr
+
+
+def test_sample_numbers_are_never_called_comparable(default_run: Path) -> None:
+    tables = sorted((default_run / "paper_tables").glob("idiolink_*.csv"))
+    assert tables
+    for table in tables:
+        with table.open() as stream:
+            rows = list(csv.DictReader(stream))
+        assert rows
+        assert {row["comparable"] for row in rows} == {"no"}
+        assert all(row["reason"] for row in rows)
+
+
+def test_models_that_were_not_run_have_a_reason_and_no_number(default_run: Path) -> None:
+    with (default_run / "paper_tables/idiolink_zero_shot.csv").open() as stream:
+        rows = [row for row in csv.DictReader(stream) if row["model"] == "contriever"]
+    assert len(rows) == 8
+    assert {row["ours"] for row in rows} == {""}
+    assert {row["reason"] for row in rows} == {"not run: idiolink.models does not name it"}
+
+
+def test_outputs_hold_no_absolute_path(default_run: Path) -> None:
+    texts = [
+        *(default_run / "paper_tables").glob("*.*"),
+        *(default_run / "results").rglob("*.json*"),
+    ]
+    assert texts
+    for path in texts:
+        assert str(default_run) not in path.read_text(encoding="utf-8"), path
+
+
+def test_run_from_scratch_with_one_core_gives_the_same_bytes(
+    default_run: Path, tmp_path: Path
+) -> None:
+    folder = copy_project(tmp_path / "again")
+    # Unpacking weights takes long and is the same work: take it from the other run.
+    weights = default_run / "results/raw/weights"
+    (folder / "results/raw").mkdir(parents=True)
+    (folder / "results/raw/weights").symlink_to(weights)
+    result = run_snakemake(folder, "--cores", "1", "all")
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert outputs(folder) == outputs(default_run)
