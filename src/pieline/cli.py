@@ -1,0 +1,139 @@
+"""The command `pieline`: looking after what the workflow keeps."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pieline.errors import UserError, run_command
+
+Command = Callable[[argparse.Namespace], None]
+
+
+def command(arguments: Sequence[str] | None = None) -> None:
+    """Run `pieline` with these arguments (default: those of the process).
+
+    A user's mistake ends it with one line on stderr and status 2.
+    """
+    options = parser().parse_args(arguments)
+    run_command(lambda: options.run(options))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `pieline` and its subcommands."""
+    top = argparse.ArgumentParser(prog="pieline", description=__doc__)
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_recordings(commands)
+    return top
+
+
+def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    about = "Recorded answers of language models: list, verify, merge, ship; and what was spent."
+    recordings = commands.add_parser("recordings", help=about, description=about)
+    actions = recordings.add_subparsers(title="actions", required=True, metavar="ACTION")
+
+    def action(name: str, run: Command, about: str) -> argparse.ArgumentParser:
+        added = actions.add_parser(name, help=about, description=about)
+        added.set_defaults(run=run)
+        return added
+
+    def folder(of: argparse.ArgumentParser) -> None:
+        of.add_argument(
+            "folder",
+            nargs="?",
+            type=Path,
+            default=Path("recordings"),
+            help="folder (or one file) of recordings; default: recordings",
+        )
+
+    folder(action("list", _list, "List each file: models, answers, tokens."))
+    folder(action("verify", _verify, "Check that every answer stands under its own question."))
+    merging = action("merge", _merge, "Add the answers that a file lacks; its own stay.")
+    merging.add_argument("target", type=Path, help="the file to add to")
+    merging.add_argument("sources", type=Path, nargs="+", help="the files to take answers from")
+    exporting = action("export", _export, "Write a folder of recordings to one .jsonl.zst file.")
+    exporting.add_argument("archive", type=Path, help="the file to write")
+    folder(exporting)
+    importing = action("import", _import, "Merge an exported file into a folder of recordings.")
+    importing.add_argument("archive", type=Path, help="the file to read")
+    folder(importing)
+    spending = action("spending", _spending, "Show what was spent, and what killed runs may have.")
+    folder(spending)
+    spending.add_argument(
+        "--release",
+        action="store_true",
+        help="forget requests of killed runs, when the provider's bill shows that they cost nothing"
+        " (no run may be under way)",
+    )
+
+
+def _list(options: argparse.Namespace) -> None:
+    from pieline.llm.archive import recording_files, summarise
+
+    for path in recording_files(options.folder):
+        found = summarise(path)
+        hand_written = f" ({found.hand_written} hand-written)" if found.hand_written else ""
+        print(
+            f"{path}: {found.answers} answers{hand_written}, {found.input_tokens} tokens in,"
+            f" {found.output_tokens} out; {', '.join(found.models)}"
+        )
+
+
+def _verify(options: argparse.Namespace) -> None:
+    from pieline.llm.archive import recording_files, verify
+
+    files = recording_files(options.folder)
+    problems = [problem for path in files for problem in verify(path)]
+    if problems:
+        print("\n".join(problems), file=sys.stderr)
+        raise UserError(
+            f"{len(problems)} faulty lines", where=options.folder, mend="restore or delete them"
+        )
+    print(f"{len(files)} files verified")
+
+
+def _merge(options: argparse.Namespace) -> None:
+    from pieline.llm.archive import merge
+
+    for source in options.sources:
+        merged = merge(options.target, source)
+        _tell(str(source), merged.added, merged.conflicts)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from pieline.llm.archive import export_folder
+
+    print(f"{options.archive}: {export_folder(options.folder, options.archive)} answers")
+
+
+def _import(options: argparse.Namespace) -> None:
+    from pieline.llm.archive import import_archive
+
+    for name, merged in import_archive(options.archive, options.folder).items():
+        _tell(name, merged.added, merged.conflicts)
+
+
+def _tell(name: str, added: int, conflicts: Sequence[str]) -> None:
+    kept = f"; {len(conflicts)} have another answer already, which stays" if conflicts else ""
+    print(f"{name}: {added} answers added{kept}")
+
+
+def _spending(options: argparse.Namespace) -> None:
+    from pieline.llm.ledger import Ledger
+
+    if not options.folder.is_dir():
+        raise UserError("no such folder", where=options.folder, mend="check the path")
+    ledger = Ledger(options.folder)
+    if options.release:
+        print(f"released ${ledger.release():.4f}")
+    spending = ledger.spending()
+    for model, usd in sorted(spending.settled.items()):
+        print(f"{model}: ${usd:.4f} for {spending.requests[model]} requests")
+    held = sum(usd for _, usd in spending.reserved.values())
+    if spending.reserved:
+        print(f"at most ${held:.4f} for {len(spending.reserved)} requests without an end")
+    print(f"total: ${spending.usd:.4f}")
+
+
+if __name__ == "__main__":
+    command()

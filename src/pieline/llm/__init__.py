@@ -1,0 +1,18 @@
+"""One honest way to ask any language model: questions, recorded answers, limits, parsing.
+
+Nothing is imported here on purpose. Reading recordings and parsing answers must not load the
+provider libraries, which take seconds and hundreds of megabytes; only `pieline.llm.client.ask`
+loads them, and only when an answer is missing.
+
+Where to look:
+
+- `spec`: what a model is (`LLMSpec`) and how it may be asked (`LLMSettings`)
+- `prompts`, `questions`: from a template to a `Question` and its key
+- `client`: `ask(questions, spec, settings, recordings_path)`
+- `answers`, `recordings`, `archive`: what was answered, and the files that keep it
+- `parsing`: from an answer's text to an object and a stated outcome
+- `costs`, `ledger`: what it will cost, what it cost, and the spending cap
+- `keys`: API keys, and keeping them out of every output
+- `asking`, `transport`, `retries`, `budget`, `keeping`, `stopping`, `locks`: how `client` asks
+- `server`: a local OpenAI-compatible server for a GGUF file
+"""

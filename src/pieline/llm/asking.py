@@ -1,0 +1,208 @@
+"""Asking many questions at once, within limits, so that no answer that was paid for is lost."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+
+from pieline.errors import UserError
+from pieline.llm.answers import Answer
+from pieline.llm.budget import Budget, CapReachedError
+from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_of
+from pieline.llm.keeping import Keeper
+from pieline.llm.keys import redact
+from pieline.llm.questions import Question
+from pieline.llm.recordings import Recorder
+from pieline.llm.retries import Backoff, Rates, is_fatal, is_transient, was_rejected
+from pieline.llm.spec import LLMSettings, LLMSpec
+from pieline.llm.stopping import Stop, StoppedError
+
+GRACE_S = 20.0
+"""Seconds that answers under way are given when the run is told to stop."""
+
+FAILURES_IN_A_ROW = 3
+"""Times the concurrency: so many failed questions in a row mean that the provider is down."""
+
+
+class Sender(Protocol):
+    """What carries one question to the model and its answer back."""
+
+    async def send(self, question: Question) -> Answer:
+        """Send a question once."""
+
+    async def close(self) -> None:
+        """Give up connections."""
+
+
+class Asking:
+    """One run that asks one model a list of questions; made within a running event loop.
+
+    Args:
+        spec, settings: the model and how it may be asked.
+        recorder: where answers are kept.
+        questions: what to ask, in this order.
+        on_answer: called after each question is done.
+    """
+
+    def __init__(
+        self,
+        spec: LLMSpec,
+        settings: LLMSettings,
+        recorder: Recorder,
+        questions: Sequence[Question],
+        on_answer: Callable[[Answer], object] = lambda answer: None,
+    ) -> None:
+        limits = settings.limits(spec.provider)
+        self._spec, self._settings, self._questions = spec, settings, questions
+        self._concurrency = 1 if spec.is_local else limits.concurrency
+        self._rates = Rates(limits)
+        self._keeper = Keeper(recorder)
+        self._on_answer = on_answer
+        self._stop = Stop()
+        self._budget = Budget(spec, settings, self._stop)
+        self._taken = self._failed_in_a_row = 0
+        self.answers: dict[str, Answer] = {}
+
+    async def run(self, sender: Sender) -> dict[str, Answer]:
+        """Ask all questions; answers by key, those with `error` where all attempts failed.
+
+        Raises:
+            UserError: the spending cap is reached, the key or model is refused, the provider fails
+                again and again, or the disk is full. All answers had until then are kept.
+            KeyboardInterrupt, SystemExit: the process was told to stop; likewise.
+        """
+        count = min(self._concurrency, len(self._questions))
+        workers = asyncio.gather(*(self._work(sender) for _ in range(count)))
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            with self._stop.on_signals(workers.cancel):
+                first: set[asyncio.Future[Any]] = {workers, stopping}
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({workers}, timeout=GRACE_S)
+                workers.cancel()
+                await asyncio.wait({workers})
+                await self._keeper.finish()
+        finally:
+            stopping.cancel()
+            await sender.close()
+            self._budget.close()
+        if not workers.cancelled():
+            workers.result()
+        self._raise_reason()
+        return self.answers
+
+    async def _work(self, sender: Sender) -> None:
+        """Take question after question until none is left or the run stops."""
+        while not self._stop.wanted and self._taken < len(self._questions):
+            question = self._questions[self._taken]
+            self._taken += 1
+            try:
+                answer = await self._ask(question, sender)
+                if answer.error is None:
+                    await self._keeper.keep(question, answer)
+            except StoppedError:
+                return
+            except Exception as error:
+                self._stop.fail(error)
+                return
+            self.answers[question.key] = answer
+            self._on_answer(answer)
+            self._watch_failures(answer)
+
+    async def _ask(self, question: Question, sender: Sender) -> Answer:
+        """Ask one question, with all its attempts."""
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self._settings.max_attempts),
+            wait=Backoff(self._settings.backoff_s, self._settings.max_wait_s),
+            retry=retry_if_exception(is_transient),
+            sleep=self._pause,
+            reraise=True,
+        )
+        try:
+            answer: Answer = await retrying(self._attempt, question, sender)
+            return answer
+        except (StoppedError, CapReachedError, UserError):
+            raise
+        except Exception as error:
+            if is_fatal(error):
+                raise self._refused(error) from None
+            return Answer(key=question.key, error=self._describe(error))
+
+    async def _attempt(self, question: Question, sender: Sender) -> Answer:
+        if self._rates.limited:
+            most = output_tokens_at_most(question, self._spec) or 0
+            await self._stop.unless_stopped(self._rates.wait(input_tokens_about(question) + most))
+        with self._budget.settling(await self._budget.reserve(question)) as reservation:
+            try:
+                async with asyncio.timeout(self._settings.timeout_s):
+                    answer = await sender.send(question)
+            except Exception as error:
+                reservation.usd = 0.0 if was_rejected(error) else None
+                raise
+            reservation.usd = usd_of(answer, self._spec)
+        return self._without_key(answer)
+
+    async def _pause(self, seconds: float) -> None:
+        await self._stop.unless_stopped(asyncio.sleep(seconds))
+
+    def _unanswered(self) -> list[Question]:
+        return [question for question in self._questions if question.key not in self.answers]
+
+    def _watch_failures(self, answer: Answer) -> None:
+        self._failed_in_a_row = self._failed_in_a_row + 1 if answer.error else 0
+        if self._failed_in_a_row >= FAILURES_IN_A_ROW * self._concurrency:
+            self._stop.fail(
+                UserError(
+                    f"{self._failed_in_a_row} questions in a row failed, the last with:"
+                    f" {answer.error}",
+                    where=self._spec.label,
+                    mend="run again when the provider answers, nothing is asked twice",
+                )
+            )
+
+    def _raise_reason(self) -> None:
+        """Raise whatever stopped the run."""
+        failure = self._stop.failure
+        if self._stop.signal is not None and self._unanswered():
+            print(
+                f"{self._spec.label}: stopped, {len(self.answers)} of {len(self._questions)}"
+                " answers are kept; run again to go on",
+                file=sys.stderr,
+            )
+            if self._stop.signal == signal.SIGINT:
+                raise KeyboardInterrupt
+            raise SystemExit(128 + self._stop.signal)
+        if isinstance(failure, CapReachedError):
+            raise self._budget.explain(failure, self._unanswered()) from None
+        if isinstance(failure, OSError):
+            raise UserError(
+                f"an answer cannot be kept: {failure.strerror}",
+                where=self._settings.recordings_folder,
+                mend="make room or check permissions",
+            ) from None
+        if failure is not None:
+            raise failure
+
+    def _refused(self, error: Exception) -> UserError:
+        retired = f" (retired: {self._spec.retired})" if self._spec.retired else ""
+        return UserError(
+            f"the provider refuses: {self._describe(error)}{retired}",
+            where=self._spec.label,
+            mend=f"check {self._spec.api_key_env or 'the model'} and the account",
+        )
+
+    def _describe(self, error: Exception) -> str:
+        # litellm puts whole tracebacks into some of its messages.
+        message = str(error).partition("Traceback (most recent call last)")[0]
+        text = " ".join(message.split()) or "no answer in time"
+        # The key is taken out before the text is cut, which could leave half of it.
+        return redact(f"{type(error).__name__}: {text}", self._spec)[:300]
+
+    def _without_key(self, answer: Answer) -> Answer:
+        """The answer; should the provider have echoed the API key, without it."""
+        text = answer.model_dump_json()
+        clean = redact(text, self._spec)
+        return answer if clean == text else Answer.model_validate_json(clean)

@@ -1,0 +1,94 @@
+"""Keeping one run within the spending cap while many of its requests are under way."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pieline.errors import UserError
+from pieline.llm.costs import estimate, usd_at_most
+from pieline.llm.ledger import Ledger, Spending
+from pieline.llm.questions import Question
+from pieline.llm.spec import LLMSettings, LLMSpec
+from pieline.llm.stopping import Stop
+
+
+class CapReachedError(Exception):
+    """One more request could cross the spending cap."""
+
+    def __init__(self, usd: float) -> None:
+        super().__init__(usd)
+        self.usd = usd
+
+
+class Reservation:
+    """What one request may cost; `usd` is its actual cost, null while that is not known."""
+
+    def __init__(self) -> None:
+        self.usd: float | None = None
+
+
+class Budget:
+    """Reserves the most that a request can cost before it is sent.
+
+    Args:
+        spec, settings: the model and the cap.
+        stop: ends waiting.
+    """
+
+    def __init__(self, spec: LLMSpec, settings: LLMSettings, stop: Stop) -> None:
+        self._spec, self._cap, self._stop = spec, settings.max_cost_usd, stop
+        self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.prices else None
+        self._under_way = 0
+        self._settled = asyncio.Event()
+
+    async def reserve(self, question: Question) -> str | None:
+        """Reserve for one attempt; waits for requests under way if only they are in the way.
+
+        Raises:
+            CapReachedError: no request is under way and this one could still cross the cap.
+            UserError: nothing bounds what the question can cost.
+            StoppedError: the run was stopped while this waited.
+        """
+        if self._ledger is None:
+            return None
+        usd = usd_at_most(question, self._spec)
+        while True:
+            self._settled.clear()
+            identity = self._ledger.reserve(self._spec.checkpoint, usd)
+            if identity is not None:
+                self._under_way += 1
+                return identity
+            if not self._under_way:
+                raise CapReachedError(usd)
+            await self._stop.unless_stopped(self._settled.wait())
+
+    @contextmanager
+    def settling(self, identity: str | None) -> Iterator[Reservation]:
+        """Settle a reservation when the block ends: at its `usd`, or in full if that is null."""
+        reservation = Reservation()
+        try:
+            yield reservation
+        finally:
+            if self._ledger is not None and identity is not None:
+                self._under_way -= 1
+                self._ledger.settle(identity, reservation.usd)
+                self._settled.set()
+
+    def close(self) -> None:
+        """Sum up the ledger."""
+        if self._ledger is not None:
+            self._ledger.close()
+
+    def explain(self, reached: CapReachedError, left: Sequence[Question]) -> UserError:
+        """What was spent, what is left to ask, and how to raise the cap."""
+        spending = self._ledger.spending() if self._ledger else Spending()
+        held = sum(reserved for _, reserved in spending.reserved.values())
+        unfinished = f", ${held:.4f} of it held by unfinished requests" if held else ""
+        about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
+        return UserError(
+            f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"
+            f"{unfinished}; {len(left)} questions are left to ask, for at most about ${about:.4f}",
+            where=self._spec.label,
+            mend=f"raise llm.max_cost_usd (about {spending.usd + about:.4f} is enough) and run"
+            " again, nothing is asked twice",
+        )

@@ -1,0 +1,200 @@
+"""Asking a language model: from recordings where they have the answer, else from the model."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+
+from pieline.errors import UserError
+from pieline.llm.answers import Answer
+from pieline.llm.costs import estimate, spent
+from pieline.llm.keys import api_key
+from pieline.llm.locks import LOCK_FOLDER, wait_lock
+from pieline.llm.questions import Question
+from pieline.llm.recordings import (
+    canonical_bytes,
+    canonicalise,
+    read_answers,
+    read_lines,
+    recording,
+    replace,
+)
+from pieline.llm.spec import LLMSettings, LLMSpec
+
+FRESH_SUFFIX = ".fresh"
+"""Ending of the file beside the recordings in which mode `fresh` collects its answers."""
+
+
+def ask(
+    questions: Iterable[Question],
+    spec: LLMSpec,
+    settings: LLMSettings,
+    recordings_path: str | Path,
+    progress: bool = True,
+) -> dict[str, Answer]:
+    """Answers to questions of one model, by key, in the order of the questions.
+
+    - Mode `record` reads `recordings_path` and asks what it lacks. Each answer is synced to the
+      disk before it is returned; whatever ends the run, only requests under way are lost.
+    - Mode `replay` never asks.
+    - Mode `fresh` asks everything anew. Its answers are collected in a file beside the recordings
+      (`.fresh`), which replaces the recordings of these questions when all are there; an
+      interrupted fresh run goes on where it stopped.
+
+    A question that fails in all its attempts gets an answer with `error`, which is not recorded:
+    the next run asks it again. Equal questions are asked once.
+
+    Processes that ask one provider take turns (a lock in the recordings folder), so that its limits
+    hold for all of them together; a local model is asked by its own server, one question at a time.
+    The spending cap holds for all runs with one recordings folder (see `ledger`).
+
+    Args:
+        questions: of this model (`make_question(spec, ...)`).
+        spec: the model.
+        settings: how it may be asked.
+        recordings_path: the file of recordings, within `settings.recordings_folder`.
+        progress: whether to tell on stderr what is asked, what it may cost and what it did cost.
+
+    Raises:
+        UserError: in replay, answers are missing; no API key; the provider refuses; the spending
+            cap is reached; another process writes the file; a damaged recordings file.
+    """
+    path = Path(recordings_path)
+    unique = {question.key: question for question in questions}
+    _check(unique.values(), spec, settings, path)
+    target = path.with_name(path.name + FRESH_SUFFIX) if settings.mode == "fresh" else path
+    answers = read_answers(target, unique.keys())
+    missing = [question for key, question in unique.items() if key not in answers]
+    if missing and settings.mode == "replay":
+        raise _not_recorded(missing, spec, path)
+    if missing:
+        answers |= _ask_missing(unique, spec, settings, target, progress=progress)
+    if settings.mode == "fresh" and all(answers[key].error is None for key in unique):
+        _take_over(path, target, unique.keys())
+    return {key: answers[key] for key in unique}
+
+
+def _ask_missing(
+    unique: dict[str, Question],
+    spec: LLMSpec,
+    settings: LLMSettings,
+    target: Path,
+    *,
+    progress: bool,
+) -> dict[str, Answer]:
+    """Ask what `target` lacks, and put it in canonical order however that ends."""
+    key = api_key(spec)
+    say: Callable[[str], None] = _say if progress else lambda text: None
+    with ExitStack() as stack:
+        recorder = stack.enter_context(recording(target))
+        stack.callback(canonicalise, target)
+        if not spec.is_local:
+            stack.enter_context(_turn(spec.provider, settings, say))
+        # Another run may have had its turn in the meantime.
+        answers = read_answers(target, unique.keys())
+        missing = [question for name, question in unique.items() if name not in answers]
+        if not missing:
+            return answers
+        say(_announcement(unique, spec, answers))
+        api_base = spec.api_base
+        if spec.is_local:
+            from pieline.llm.server import LocalServer
+
+            api_base = stack.enter_context(LocalServer(spec)).api_base
+
+        from tqdm import tqdm
+
+        from pieline.llm.asking import Asking
+        from pieline.llm.transport import Transport
+
+        bar = stack.enter_context(
+            tqdm(total=len(missing), desc=spec.label, disable=None if progress else True)
+        )
+
+        async def run() -> dict[str, Answer]:
+            transport = Transport(
+                spec, api_key=key, api_base=api_base, timeout_s=settings.timeout_s
+            )
+            asking = Asking(spec, settings, recorder, missing, lambda answer: bar.update())
+            return await asking.run(transport)
+
+        asked = asyncio.run(run())
+        bar.close()
+        say(_summary(asked, spec))
+    return answers | asked
+
+
+def _check(questions: Iterable[Question], spec: LLMSpec, settings: LLMSettings, path: Path) -> None:
+    for question in questions:
+        if question.model != spec.checkpoint:
+            raise ValueError(f"a question for {question.model}, not for {spec.checkpoint}")
+    if settings.recordings_folder.resolve() not in path.resolve().parents:
+        raise UserError(
+            "the file is not in the recordings folder",
+            where=path,
+            mend=f"choose a path in {settings.recordings_folder} or set llm.recordings_folder",
+        )
+
+
+def _not_recorded(missing: list[Question], spec: LLMSpec, path: Path) -> UserError:
+    names = list(dict.fromkeys(question.name or question.key[:12] for question in missing))
+    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return UserError(
+        f"{len(missing)} answers of {spec.label} are not recorded ({shown})",
+        where=path,
+        mend="import recordings, or ask with llm.mode: record",
+    )
+
+
+def _turn(
+    provider: str, settings: LLMSettings, say: Callable[[str], None]
+) -> AbstractContextManager[None]:
+    """The right to ask a provider, which one process at a time has."""
+    name = "".join(letter if letter.isalnum() else "-" for letter in provider)
+    return wait_lock(
+        settings.recordings_folder / LOCK_FOLDER / f"provider-{name}.lock",
+        lambda: say(f"waiting for another run that is asking {provider}"),
+    )
+
+
+def _take_over(path: Path, fresh: Path, keys: Iterable[str]) -> None:
+    """Replace the recordings of these keys by the fresh ones; safe to repeat after a crash."""
+    if not fresh.exists():
+        return
+    replaced = set(keys)
+    with recording(path), recording(fresh):
+        lines = [line.value for line in read_lines(fresh)]
+        lines += [line.value for line in read_lines(path) if line.value.get("key") not in replaced]
+        replace(path, canonical_bytes(lines))
+        fresh.unlink()
+
+
+def _announcement(unique: dict[str, Question], spec: LLMSpec, answers: dict[str, Answer]) -> str:
+    expected = estimate(unique.values(), spec, answers)
+    cost = ""
+    if spec.prices:
+        most = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
+        cost = f", {most}"
+    dropped = sorted({name for question in unique.values() for name in question.dropped})
+    not_sent = f"; not accepted, so not sent: {', '.join(dropped)}" if dropped else ""
+    return (
+        f"{spec.label}: {expected.questions} questions, {expected.recorded} recorded,"
+        f" {expected.to_ask} to ask{cost}{not_sent}"
+    )
+
+
+def _summary(asked: dict[str, Answer], spec: LLMSpec) -> str:
+    good = [answer for answer in asked.values() if answer.error is None]
+    failed = len(asked) - len(good)
+    total = spent(good, spec)
+    return (
+        f"{spec.label}: {len(good)} answers, {total.input_tokens} tokens in,"
+        f" {total.output_tokens} out"
+        + (f", ${total.usd:.4f}" if spec.prices else "")
+        + (f"; {failed} failed and will be asked anew" if failed else "")
+    )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,148 @@
+"""What asking will cost, at most and about, and what recorded answers have cost."""
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pieline.errors import UserError
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
+from pieline.llm.spec import LLMSpec
+
+BYTES_PER_TOKEN = 3.6
+"""UTF-8 bytes for each token, about: English prose has 4 to 4.5, German 3 to 3.5."""
+
+TOKENS_PER_MESSAGE = 8
+"""Role marks and separators around each turn, more than any provider's template counts."""
+
+TOKENS_OF_TEMPLATE = 64
+"""What a chat template may add of its own, such as a default system prompt."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a set of questions will cost before they are asked.
+
+    Attributes:
+        label: the model.
+        questions: different questions.
+        recorded: those of them whose answers are recorded; the rest is counted below.
+        input_tokens: about, by `BYTES_PER_TOKEN`.
+        output_tokens: at most; null if nothing bounds them.
+        usd: about this for the input and at most this for the output; null if nothing bounds it,
+            0 for a model without prices.
+    """
+
+    label: str
+    questions: int
+    recorded: int
+    input_tokens: int
+    output_tokens: int | None
+    usd: float | None
+
+    @property
+    def to_ask(self) -> int:
+        """Questions without a recorded answer."""
+        return self.questions - self.recorded
+
+
+def estimate(
+    questions: Iterable[Question], spec: LLMSpec, recorded: Collection[str] = ()
+) -> Estimate:
+    """Estimate what is left to ask; `recorded` are the keys that have answers."""
+    unique = {question.key: question for question in questions}
+    left = [question for key, question in unique.items() if key not in recorded]
+    input_tokens = sum(input_tokens_about(question) for question in left)
+    bounds = [output_tokens_at_most(question, spec) for question in left]
+    output_tokens = None if None in bounds else sum(bound or 0 for bound in bounds)
+    usd: float | None = 0.0
+    if spec.prices:
+        usd = None if output_tokens is None else price(spec, input_tokens, output_tokens)
+    return Estimate(
+        spec.label, len(unique), len(unique) - len(left), input_tokens, output_tokens, usd
+    )
+
+
+def input_tokens_about(question: Question) -> int:
+    """About how many tokens a question has, from its UTF-8 bytes."""
+    size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
+    return math.ceil(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * len(question.messages)
+
+
+def input_tokens_at_most(question: Question) -> int:
+    """A bound on a question's tokens: no tokeniser makes more tokens than a text has bytes."""
+    size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
+    schema = len(str(question.parameters.get("response_format", "")).encode("utf-8"))
+    turns = TOKENS_PER_MESSAGE * len(question.messages)
+    return size + schema + turns + TOKENS_OF_TEMPLATE
+
+
+def output_tokens_at_most(question: Question, spec: LLMSpec) -> int | None:
+    """A bound on an answer's tokens: `max_tokens` if sent, else the most the model can write."""
+    sent = question.parameters.get("max_tokens")
+    return int(sent) if sent is not None else spec.max_output_tokens
+
+
+def usd_at_most(question: Question, spec: LLMSpec) -> float:
+    """A bound on what one attempt at a question can cost.
+
+    Raises:
+        UserError: the model has prices and nothing bounds the length of its answer.
+    """
+    if not spec.prices:
+        return 0.0
+    bound = output_tokens_at_most(question, spec)
+    if bound is None:
+        raise UserError(
+            "nothing bounds the length, so also the cost, of an answer",
+            where=spec.label,
+            mend="send max_tokens, or give max_output_tokens in models.yaml",
+        )
+    return price(spec, input_tokens_at_most(question), bound)
+
+
+def price(spec: LLMSpec, input_tokens: int, output_tokens: int) -> float:
+    """US dollars for these tokens; 0 for a model without prices."""
+    if not spec.prices:
+        return 0.0
+    return (input_tokens * spec.prices.input + output_tokens * spec.prices.output) / 1e6
+
+
+def usd_of(answer: Answer, spec: LLMSpec) -> float | None:
+    """What an answer cost by its tokens; null if the provider did not count them."""
+    if answer.origin == "hand-written" or not spec.prices:
+        return 0.0
+    if answer.input_tokens is None or answer.output_tokens is None:
+        return None
+    return price(spec, answer.input_tokens, answer.output_tokens)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What recorded answers have cost.
+
+    Attributes:
+        answers: how many.
+        uncounted: those whose tokens the provider did not tell; they are in no sum.
+        input_tokens, output_tokens: sums.
+        usd: at the entry's prices.
+    """
+
+    answers: int
+    uncounted: int
+    input_tokens: int
+    output_tokens: int
+    usd: float
+
+
+def spent(answers: Iterable[Answer], spec: LLMSpec) -> Spent:
+    """Sum up recorded answers of one model."""
+    answers = list(answers)
+    costs = [usd_of(answer, spec) for answer in answers]
+    return Spent(
+        answers=len(answers),
+        uncounted=costs.count(None),
+        input_tokens=sum(answer.input_tokens or 0 for answer in answers),
+        output_tokens=sum(answer.output_tokens or 0 for answer in answers),
+        usd=sum(cost for cost in costs if cost is not None),
+    )

@@ -1,0 +1,94 @@
+"""What a model is asked, and the digest under which its answer is kept."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from pieline.errors import UserError
+from pieline.files import canonical_json
+from pieline.llm.spec import LLMSpec
+
+
+class Message(NamedTuple):
+    """One turn of the conversation: role (`system`, `user` or `assistant`) and text."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request for one answer.
+
+    Attributes:
+        model: the checkpoint that is asked (`LLMSpec.checkpoint`).
+        messages: sent verbatim, in this order.
+        parameters: exactly the parameters that are sent, by name.
+        sample: number of the sample, from 0, where the same question is asked several times.
+        name: what the question is about (a sentence id), for messages; not part of the key.
+        dropped: parameters that were wanted but that the provider does not accept; not part of
+            the key, because they are not sent.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    parameters: Mapping[str, Any]
+    sample: int = 0
+    name: str = field(default="", compare=False)
+    dropped: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        plain = {name: _plain(value) for name, value in sorted(self.parameters.items())}
+        object.__setattr__(self, "parameters", plain)
+        object.__setattr__(self, "messages", tuple(Message(*turn) for turn in self.messages))
+
+    def content(self) -> dict[str, Any]:
+        """What the key is computed from: model, messages, parameters and sample number."""
+        return {
+            "model": self.model,
+            "messages": [turn._asdict() for turn in self.messages],
+            "parameters": dict(self.parameters),
+            "sample": self.sample,
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """Hexadecimal SHA-256 of the canonical JSON of `content()`."""
+        try:
+            text = canonical_json(self.content()).encode("utf-8")
+        except ValueError as error:  # a lone surrogate, a NaN
+            raise UserError(
+                f"a question that cannot be written as JSON: {error}", where=self.name
+            ) from None
+        return hashlib.sha256(text).hexdigest()
+
+
+def make_question(
+    spec: LLMSpec,
+    messages: Sequence[tuple[str, str]],
+    parameters: Mapping[str, Any],
+    *,
+    sample: int = 0,
+    name: str = "",
+) -> Question:
+    """A question for `spec`'s model that sends only the parameters which its provider accepts.
+
+    Parameters that are not accepted are left out of the question and its key, and listed in
+    `Question.dropped`. A parameter given as None is not asked for.
+    """
+    sent, dropped = spec.accepted(parameters)
+    turns = tuple(Message(*turn) for turn in messages)
+    return Question(spec.checkpoint, turns, sent, sample=sample, name=name, dropped=dropped)
+
+
+def _plain(value: Any) -> Any:
+    """Write equal numbers alike, so that `temperature: 1` and `temperature: 1.0` share a key."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

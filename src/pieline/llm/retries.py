@@ -1,0 +1,145 @@
+"""Which failures are worth another attempt, how long to wait before it, and provider rates."""
+
+import asyncio
+import email.utils
+import time
+from collections.abc import Mapping
+
+from aiolimiter import AsyncLimiter
+from tenacity import RetryCallState, wait_random_exponential
+
+from pieline.llm.spec import ProviderLimits
+
+TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+"""HTTP statuses below 500 after which the same request may succeed."""
+
+FATAL_STATUS = frozenset({401, 402, 403, 404})
+"""HTTP statuses that every other question of this model would meet as well."""
+
+_TOKEN_BURST = 0.1
+
+
+class MalformedResponseError(Exception):
+    """The provider answered with something that is no chat completion."""
+
+
+class TooLongWaitError(Exception):
+    """The provider asks to wait longer than the settings allow."""
+
+
+def status_of(error: BaseException) -> int | None:
+    """HTTP status of a failure, null for one without."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def headers_of(error: BaseException) -> Mapping[str, str]:
+    """Response headers of a failure, empty where the provider did not respond."""
+    headers = getattr(error, "litellm_response_headers", None)
+    if not headers:
+        headers = getattr(getattr(error, "response", None), "headers", None)
+    return headers or {}
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Whether every other question would fail in the same way (key, account, model)."""
+    exhausted = "exceeded your current quota" in str(error) or "insufficient_quota" in str(error)
+    return status_of(error) in FATAL_STATUS or exhausted
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same request may succeed later."""
+    if isinstance(error, TimeoutError | MalformedResponseError):
+        return True
+    status = status_of(error)
+    return (
+        status is not None and not is_fatal(error) and (status in TRANSIENT_STATUS or status >= 500)
+    )
+
+
+def was_rejected(error: BaseException) -> bool:
+    """Whether the provider itself refused the request, so that it is not billed.
+
+    litellm gives a status to broken answers and connections too, but only a response has headers.
+    """
+    status = status_of(error)
+    return status is not None and status >= 400 and bool(headers_of(error))
+
+
+def retry_after(error: BaseException, now: float | None = None) -> float:
+    """Seconds that the provider asks to wait: `retry-after-ms`, else `retry-after`."""
+    # Seconds as a number, or the date at which to come back.
+    headers = {name.lower(): value for name, value in headers_of(error).items()}
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        return max(0.0, float(headers["retry-after"]))
+    except KeyError:
+        return 0.0
+    except ValueError:
+        try:
+            date = email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp()
+        except (KeyError, ValueError):
+            return 0.0
+        return max(0.0, date - (time.time() if now is None else now))
+
+
+class Backoff:
+    """tenacity's wait: what the provider asks for, plus a random exponential part.
+
+    The random part keeps requests that were rejected together from returning together.
+    """
+
+    def __init__(self, scale_s: float, longest_s: float) -> None:
+        self._random = wait_random_exponential(multiplier=scale_s, max=longest_s)
+        self._longest = longest_s
+
+    def __call__(self, state: RetryCallState) -> float:
+        """Seconds to wait after this failed attempt.
+
+        Raises:
+            TooLongWaitError: the provider asks for more than the longest wait.
+        """
+        error = state.outcome.exception() if state.outcome else None
+        asked = retry_after(error) if error else 0.0
+        if asked > self._longest:
+            raise TooLongWaitError(
+                f"the provider asks to wait {asked:.0f} s, more than llm.max_wait_s"
+            ) from error
+        return asked + self._random(state)
+
+
+class Rates:
+    """Requests and tokens per minute of one provider, for one process.
+
+    Requests are spaced evenly, so no minute ever holds more than allowed; tokens may come in bursts
+    of a tenth of what a minute allows, which is taken off the steady flow.
+    """
+
+    def __init__(self, limits: ProviderLimits) -> None:
+        self._requests = self._tokens = None
+        self._turn = asyncio.Lock()
+        if limits.requests_per_minute:
+            self._requests = AsyncLimiter(1, 60 / limits.requests_per_minute)
+        if limits.tokens_per_minute:
+            burst = max(1.0, limits.tokens_per_minute * _TOKEN_BURST)
+            steady = limits.tokens_per_minute * (1 - _TOKEN_BURST) / 60
+            self._tokens = AsyncLimiter(burst, burst / steady)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is any limit."""
+        return bool(self._requests or self._tokens)
+
+    async def wait(self, tokens: int) -> None:
+        """Wait until one more request with so many tokens may be sent."""
+        # One after the other: requests that collected their tokens side by side would all be
+        # complete, and sent, at the same moment.
+        async with self._turn:
+            left = float(tokens) if self._tokens else 0.0
+            while self._tokens and left > 0:  # a limiter takes no more than its burst at once
+                piece = min(left, self._tokens.max_rate)
+                await self._tokens.acquire(piece)
+                left -= piece
+            if self._requests:
+                await self._requests.acquire()

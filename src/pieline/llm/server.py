@@ -1,0 +1,110 @@
+"""A local OpenAI-compatible server for a GGUF file, which gives the same bytes every time."""
+
+import importlib.util
+from fnmatch import fnmatch
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pieline.errors import UserError
+from pieline.files import sha256
+from pieline.llm.spec import LLMSpec
+
+SEED = 0
+"""Seed of sampling for a question that sends none."""
+
+
+def find_package_file(package: str, pattern: str) -> Path:
+    """The one file in the folder of an installed package whose name matches, without importing it.
+
+    Raises:
+        UserError: the package is not installed, or no file or several match.
+    """
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise UserError(
+            f"the package {package} is not installed", mend="install the environment in envs/"
+        )
+    folders = [Path(folder) for folder in found.submodule_search_locations]
+    files = sorted(file for folder in folders for file in folder.rglob("*") if file.is_file())
+    matching = [file for file in files if fnmatch(file.name, pattern)]
+    if len(matching) != 1:
+        raise UserError(
+            f"{len(matching)} files match {pattern!r}, not one", where=f"package {package}"
+        )
+    return matching[0]
+
+
+def weights_path(spec: LLMSpec) -> Path:
+    """The GGUF file of a local model, with its digest checked if the entry has one.
+
+    Raises:
+        UserError: there is no such file, or it is another than the entry says.
+    """
+    if spec.source == "package":
+        path = find_package_file(str(spec.package), str(spec.file))
+    else:
+        path = Path(str(spec.path), spec.file or "")
+    if not path.is_file():
+        raise UserError("no such file", where=path, mend=f"correct the entry of {spec.label}")
+    if spec.weights_sha256 and sha256(path) != spec.weights_sha256:
+        raise UserError(
+            "these are not the weights of the entry (sha256 differs)",
+            where=path,
+            mend="install the pinned version or correct weights_sha256",
+        )
+    return path
+
+
+class LocalServer:
+    """Serves a local model on a free loopback port while the block runs.
+
+    The server is a thread of this process: it ends with it, even on SIGKILL.
+
+    The same question gives the same bytes, whatever was asked before it, in whatever order and how
+    many at once. What that needs is no prompt cache: with it, 5 to 7 of 10 answers changed with the
+    order, because a prompt that is half cached is computed in other batches. One slot, a fixed
+    number of threads and a fixed seed for questions that send none leave nothing else to chance
+    (four slots or two threads changed no answer where it was measured).
+
+    Attributes:
+        api_base: address for litellm's `openai/...`.
+    """
+
+    def __init__(self, spec: LLMSpec) -> None:
+        self._spec = spec
+        self._server: Any = None
+        self.api_base = ""
+
+    def __enter__(self) -> Self:
+        import xllamacpp
+
+        parameters = xllamacpp.CommonParams()
+        parameters.model.path = str(weights_path(self._spec))
+        parameters.hostnames = ["127.0.0.1"]
+        parameters.port = 0
+        parameters.n_parallel = 1
+        parameters.n_ctx = self._spec.context_length
+        parameters.cache_prompt = False
+        parameters.cache_ram_mib = 0
+        parameters.n_ctx_checkpoints = 0
+        parameters.sampling.seed = SEED
+        parameters.cpuparams.n_threads = self._spec.threads
+        parameters.cpuparams_batch.n_threads = self._spec.threads
+        parameters.n_threads_http = 2
+        parameters.n_gpu_layers = 0
+        parameters.ui = False
+        parameters.endpoint_slots = False
+        parameters.verbosity = 0
+        parameters.model_alias = {self._spec.litellm_id.split("/", 1)[-1]}
+        self._server = xllamacpp.Server(parameters)
+        self.api_base = f"{self._server.listening_address}/v1"
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server = None

@@ -1,0 +1,61 @@
+"""Models, settings and questions for the tests of the LLM layer."""
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+from pieline.llm.questions import Question, make_question
+from pieline.llm.spec import LLMSettings, LLMSpec, load_settings, load_spec
+
+KEY = "sk-Zq7/very+secret==key"
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMSpec:
+    """A model that a test server plays."""
+    entry = {
+        "label": "Test model",
+        "source": "api",
+        "litellm_id": "openai/test-model",
+        "provider": "tests",
+        "api_base": api_base,
+        "api_key_env": "TEST_LLM_KEY",
+        "accepts": ["temperature", "max_tokens", "seed"],
+    }
+    return load_spec({**entry, **fields}, where="test")
+
+
+def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSettings:
+    """Settings with quick retries."""
+    limits = fields.pop("limits", {})
+    entry = {
+        "recordings_folder": folder,
+        "timeout_s": 10,
+        "backoff_s": 0.01,
+        "providers": {"default": {"concurrency": concurrency, **limits}},
+    }
+    return load_settings({**entry, **fields}, where="test")
+
+
+def questions_for(spec: LLMSpec, count: int, prefix: str = "q") -> list[Question]:
+    """`count` different questions named `<prefix>0`, ..."""
+    return [
+        make_question(
+            spec, [("user", f"{prefix}{i}")], {"max_tokens": 20, "seed": 1}, name=f"{prefix}{i}"
+        )
+        for i in range(count)
+    ]
+
+
+def start(run: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    """Run a function in a process of its own that has litellm loaded already."""
+    paths = os.pathsep.join([str(SOURCE), str(Path(__file__).parent)])
+    os.environ["PYTHONPATH"] = paths
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pieline.llm.transport"])
+    process = context.Process(target=run, args=arguments)
+    process.start()
+    return process

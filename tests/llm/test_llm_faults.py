@@ -1,0 +1,167 @@
+"""A provider that fails in every way, and a run that is killed at any moment."""
+
+import itertools
+import os
+import random
+import signal
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from fault_server import FaultServer, Reply, Request, answer, echo
+from llm_cases import questions_for, settings_for, spec_for, start
+
+from pieline.llm.archive import verify
+from pieline.llm.client import ask
+from pieline.llm.recordings import read_answers, read_lines
+
+CONCURRENCY = 32
+RETRY_AFTER = 0.15
+
+
+def faulty(request: Request) -> Reply:
+    """10 % rate limits, 5 % server errors, 3 % broken bodies, 2 % hangs; always the same."""
+    draw = zlib.crc32(f"{request.text} {request.attempt}".encode()) % 1000 / 10
+    if draw < 10:
+        body = b'{"error": {"message": "slow down"}}'
+        return Reply(429, body, {"Retry-After": str(RETRY_AFTER)})
+    if draw < 15:
+        return Reply(500, b"internal error")
+    if draw < 18:
+        return Reply(200, echo(request).body[:40])
+    if draw < 20:
+        return Reply(hang=True)
+    return echo(request)
+
+
+def test_all_answered_none_twice_none_lost(folder: Path) -> None:
+    path = folder / "a.jsonl"
+    with FaultServer(faulty) as server:
+        spec = spec_for(server.api_base)
+        settings = settings_for(folder, concurrency=CONCURRENCY, timeout_s=4, max_attempts=12)
+        questions = questions_for(spec, 2000)
+        answers = ask(questions, spec, settings, path, progress=False)
+        requests = server.requests
+        assert server.most_in_flight <= CONCURRENCY
+        good = {request.text for request in requests if faulty(request).body == echo(request).body}
+
+    assert [answers[question.key].text for question in questions] == [
+        f"echo {question.name}" for question in questions
+    ]
+    assert read_answers(path) == answers
+    assert good == {question.name for question in questions}
+    # Every request but the last of a question met a fault: no good answer was asked for again.
+    expected = sum(
+        next(
+            n
+            for n in itertools.count(1)
+            if faulty(_nth(question.name, n)).body == _ok(question.name)
+        )
+        for question in questions
+    )
+    assert len(requests) == expected
+    # After a rate limit the same question came back no sooner than it was told to.
+    seen: dict[str, Request] = {}
+    waits = []
+    for request in requests:
+        before = seen.get(request.text)
+        if before and faulty(before).status == 429:
+            waits.append(request.at - before.at)
+        seen[request.text] = request
+    assert len(waits) > 100
+    assert min(waits) >= RETRY_AFTER
+
+
+def _nth(text: str, attempt: int) -> Request:
+    return Request(text, attempt, 0.0, {}, {})
+
+
+def _ok(text: str) -> bytes:
+    return echo(_nth(text, 1)).body
+
+
+def _ask_all(api_base: str, folder: Path, path: Path, count: int, mode: str = "record") -> None:
+    os.environ["TEST_LLM_KEY"] = "sk-testing-testing"
+    spec = spec_for(api_base)
+    settings = settings_for(folder, concurrency=16, mode=mode)
+    ask(questions_for(spec, count), spec, settings, path, progress=False)
+
+
+@pytest.mark.parametrize("mode", ["record", "fresh"])
+def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> None:
+    kills, count = (20, 1000) if mode == "record" else (5, 250)
+    path = folder / "sub" / "a.jsonl"
+    collected = path if mode == "record" else path.with_name("a.jsonl.fresh")
+    moments = random.Random(7)
+    lost_in_all = 0
+    with FaultServer(lambda request: answer(f"echo {request.text}", delay=0.02)) as server:
+        for _ in range(kills):
+            given, kept = server.answered.total(), len(read_answers(collected))
+            process = start(_ask_all, server.api_base, folder, path, count, mode)
+            _wait_for(lambda given=given: server.answered.total() > given)
+            time.sleep(moments.uniform(0.0, 0.15))
+            process.kill()
+            process.join(10)
+            assert process.exitcode == -signal.SIGKILL
+            _wait_for(lambda: server.in_flight == 0)
+            lost = (server.answered.total() - given) - (len(read_answers(collected)) - kept)
+            assert 0 <= lost <= 16
+            lost_in_all += lost
+        process = start(_ask_all, server.api_base, folder, path, count, mode)
+        process.join(60)
+        assert process.exitcode == 0
+        assert server.answered.total() == count + lost_in_all
+    answers = read_answers(path)
+    assert sorted(str(answer.text) for answer in answers.values()) == sorted(
+        f"echo q{i}" for i in range(count)
+    )
+    assert verify(path) == []
+    keys = [line.value["key"] for line in read_lines(path)]
+    assert keys == sorted(keys)
+    left = {file.name for file in path.parent.iterdir()}
+    assert left == {"a.jsonl", ".locks"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_keeps_all_answers_under_way(folder: Path, number: signal.Signals) -> None:
+    path = folder / "a.jsonl"
+    with FaultServer(lambda request: answer("x", delay=0.3)) as server:
+        process = start(_ask_all, server.api_base, folder, path, 200)
+        _wait_for(lambda: server.answered.total() > 0 and server.in_flight >= 8)
+        os.kill(process.pid or 0, number)
+        process.join(15)
+        asked = len(server.requests)
+        assert process.exitcode == (143 if number == signal.SIGTERM else 1)
+    assert 8 <= asked < 200
+    assert len(read_answers(path)) == asked
+    assert [line.value["key"] for line in read_lines(path)] == sorted(read_answers(path))
+
+
+def test_two_runs_of_one_provider_take_turns(folder: Path) -> None:
+    with FaultServer(lambda request: answer("x", delay=0.02)) as server:
+        runs = [
+            start(_ask_tagged, server.api_base, folder, folder / f"{tag}.jsonl", tag)
+            for tag in "ab"
+        ]
+        for run in runs:
+            run.join(30)
+            assert run.exitcode == 0
+        tags = [request.text[0] for request in server.requests]
+        assert server.most_in_flight <= 4
+    assert [tag for tag, _ in itertools.groupby(tags)] in (["a", "b"], ["b", "a"])
+    assert len(tags) == 80
+
+
+def _ask_tagged(api_base: str, folder: Path, path: Path, tag: str) -> None:
+    os.environ["TEST_LLM_KEY"] = "sk-testing-testing"
+    spec = spec_for(api_base)
+    settings = settings_for(folder, concurrency=4)
+    ask(questions_for(spec, 40, tag), spec, settings, path, progress=False)
+
+
+def _wait_for(condition: "object", seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.002)

