@@ -1,0 +1,126 @@
+"""originals: what filtering leaves of the raw corpora."""
+
+
+rule jam_decisions:
+    """What filtering did to each sentence of ID10M, derived from the released originals."""
+    input:
+        script=script("jam_decisions"),
+        modules=modules("jam_decisions"),
+        raw="results/raw/id10m/test_{language}.tsv",
+        released="results/raw/id10m-jam/{language}.json",
+    output:
+        "results/originals/jam/{language}.decisions.tsv",
+    log:
+        "logs/originals/jam/{language}.decisions.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    shell:
+        "python {input.script} --raw {input.raw} --released {input.released} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_originals:
+    """ID10M's test split after filtering by recorded decisions, and a report of it."""
+    input:
+        script=script("jam_originals"),
+        modules=modules("jam_originals"),
+        upstream=here("data/upstream.yaml"),
+        raw="results/raw/id10m/test_{language}.tsv",
+        decisions=jam_decisions,
+    output:
+        originals="results/originals/jam/{language}.jsonl",
+        report="results/originals/jam/{language}.report.json",
+    log:
+        "logs/originals/jam/{language}.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        derived="--derived" if jam_decisions_are_derived() else "",
+    shell:
+        "python {input.script} --language {wildcards.language} --raw {input.raw}"
+        " --decisions {input.decisions} {params.derived} --upstream {input.upstream}"
+        " --originals {output.originals} --report {output.report}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiolink_exclusions:
+    """PIEs that the released files imply were removed by hand."""
+    input:
+        script=script("idiolink_exclusions"),
+        modules=modules("idiolink_exclusions"),
+        candidates="results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv",
+        documents=released_indexes(),
+    output:
+        "results/originals/idiolink/exclusions.tsv",
+    log:
+        "logs/originals/idiolink/exclusions.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    shell:
+        "python {input.script} --candidates {input.candidates} --documents {input.documents}"
+        " --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiolink_pies:
+    """MAGPIE's PIEs by the three criteria and manual exclusion, each with its reasons."""
+    input:
+        script=script("idiolink_pies"),
+        modules=modules("idiolink_pies"),
+        magpie=magpie_file(),
+        exclusions=construction_exclusions,
+        candidates=released_candidates,
+        documents=lambda wildcards: released_indexes() if released_candidates(wildcards) else [],
+    output:
+        pies="results/originals/idiolink/pies.jsonl",
+        pairs="results/originals/idiolink/pairs.jsonl",
+        report="results/originals/idiolink/filter_report.json",
+    log:
+        "logs/originals/idiolink/pies.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        options=pie_options(),
+    shell:
+        "python {input.script} --magpie {input.magpie} --exclusions {input.exclusions}"
+        " --options {params.options:q} --candidates {input.candidates}"
+        " --documents {input.documents} --pies {output.pies} --pairs {output.pairs}"
+        " --report {output.report}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiolink_splits:
+    """PIEs of train, validation and test, drawn or as released, and the gold ones of test."""
+    input:
+        script=script("idiolink_splits"),
+        modules=modules("idiolink_splits"),
+        pies="results/originals/idiolink/pies.jsonl",
+        released=released_indexes() if CONSTRUCTION.split_source == "released" else [],
+    output:
+        "results/originals/idiolink/splits.json",
+    log:
+        "logs/originals/idiolink/splits.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        sizes=json.dumps(CONSTRUCTION.splits.model_dump(), sort_keys=True),
+        seed=CONSTRUCTION.seed,
+    shell:
+        "python {input.script} --pies {input.pies} --sizes {params.sizes:q} --seed {params.seed}"
+        " --released {input.released} --output {output}"
+        " 2> >(tee {log} >&2)"

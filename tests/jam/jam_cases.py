@@ -1,0 +1,55 @@
+"""What the tests of ID10M-JAM's data share."""
+
+from pathlib import Path
+from typing import Any
+
+from support import ROOT
+
+from pieline.corpora.id10m import read_id10m
+from pieline.corpora.jam import read_variants
+from pieline.jam_records import Original, Variant
+from pieline.originals import apply_decisions, load_decisions
+from pieline.projection import tokenise
+from pieline.spans import Span, Tag, tags_of
+from pieline.validation import check_variants
+from pieline.words import Language
+
+SAMPLE = ROOT / "data" / "sample" / "id10m"
+
+
+def sample_originals(language: Language) -> list[Original]:
+    """The originals of the sample."""
+    decisions = SAMPLE / "decisions" / f"{language}.tsv"
+    raw = read_id10m(SAMPLE / f"test_{language}.tsv", split="test")
+    return apply_decisions(raw, load_decisions(decisions), language=language, where=decisions)
+
+
+def sample_variants(language: Language) -> list[Variant]:
+    """The sample's variants, checked."""
+    originals = sample_originals(language)
+    path = SAMPLE / "variants" / f"{language}.json"
+    return check_variants(originals, read_variants(path, originals, source="sample"))
+
+
+def original(sentence: str, pie: str, *, figurative: bool = True, **fields: Any) -> Original:
+    """An original; the PIE stands once in the sentence, in whole words."""
+    tokens = tokenise(sentence)
+    start = len(tokenise(sentence[: sentence.index(pie)]))
+    spans = [Span(start, start + len(tokenise(pie)))] if figurative else []
+    tags: tuple[Tag, ...] = tuple(tags_of(spans, len(tokens)))
+    values = {"id": "test-0001", "language": "english", "was_fixed": False, **fields}
+    return Original(
+        sentence=sentence,
+        tokens=tuple(tokens),
+        tags=tags,
+        pies=(pie,),
+        true_idioms=(pie,) if figurative else (),
+        is_figurative=figurative,
+        **values,
+    )
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file and return its path."""
+    path.write_text(text, encoding="utf-8")
+    return path

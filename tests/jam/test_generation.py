@@ -1,0 +1,250 @@
+"""Writing and validating variants through the LLM layer, against a scripted local server."""
+
+import json
+from functools import partial
+
+import pytest
+from jam_cases import original
+from llm.fault_server import FaultServer, Reply, Request, answer
+from support import ROOT
+
+from pieline.datasets_jam import build_dataset
+from pieline.errors import UserError
+from pieline.jam_records import as_sentence
+from pieline.llm.client import ask
+from pieline.llm.prompts import PromptFolder
+from pieline.llm.spec import load_settings, load_spec
+from pieline.validation import CheckLimits, check_variants, make_variant
+from pieline.variants import (
+    GenerationSettings,
+    confusing_variants,
+    generate_neutral_variants,
+    generate_variants,
+    questions_ahead,
+)
+
+PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
+GENERATION = GenerationSettings(count=4, max_tokens=500, seed=7)
+ICE = original("Marta broke the ice with a joke.", "broke the ice", id="test-0001")
+BEANS = original(
+    "The waiter spilled the beans.", "spilled the beans", figurative=False, id="test-0002"
+)
+MUM = original("He kept mum about the plan.", "kept mum", id="test-0003")
+WATER = original("The firm is in hot water again.", "in hot water", id="test-0004")
+ORIGINALS = [ICE, BEANS, MUM, WATER]
+
+CONTEXTS = {
+    ICE.id: [
+        "The lake behind the hostel was frozen.",
+        "Skates and sledges lay in every corner of the hut.",
+        "Nobody had expected so much snow in April.",
+        "They cracked a joke and broke the ice on the pond.",
+    ],
+    # Only two variants, so this original cannot stay.
+    MUM.id: ["His mother was knitting by the fire.", "She was the oldest parent at the school."],
+    WATER.id: [
+        "The boiler of the factory burst in the night.",
+        "The saunas on the second floor are finished.",
+        "Steam came out of every pipe in the office.",
+        "Even the tea kitchen has new kettles now.",
+    ],
+}
+REPLACEMENT = f"The pond was covered with frost. {ICE.sentence}"
+
+
+def texts_of(item):
+    """What the model writes for an original."""
+    return [f"{context} {item.sentence}" for context in CONTEXTS[item.id]]
+
+
+def scripted(request: Request) -> Reply:
+    """The model: writer in the first call, validator in the second."""
+    item = next(item for item in ORIGINALS if item.sentence in request.text)
+    if "Give one verdict" not in request.text:
+        if item is BEANS:
+            return answer("I would rather write a poem about coffee beans.")
+        return answer(f"Here you are:\n{json.dumps({'variants': texts_of(item)})}")
+    if item is WATER:
+        return answer('{"reviews": [{"number": 1, "verdict": "splendid"')
+    reviews = [
+        # A validator may miscopy what it calls valid: the text as written stays.
+        {"number": number, "verdict": "valid", "text": f"{text} (sic)"}
+        for number, text in enumerate(texts_of(item), start=1)
+    ]
+    if item is ICE:
+        reviews[3] = {"number": 4, "verdict": "replaced", "text": REPLACEMENT, "reason": "rule 3"}
+    return answer(json.dumps({"reviews": reviews}))
+
+
+@pytest.fixture
+def asking(tmp_path, monkeypatch):
+    """Asks a model at this address in this mode, with recordings in one folder."""
+    monkeypatch.setenv("TEST_JAM_KEY", "key")
+
+    def make(api_base, mode="record"):
+        entry = {"label": "Writer", "source": "api", "litellm_id": "openai/writer"}
+        entry |= {"provider": "tests", "api_base": api_base, "api_key_env": "TEST_JAM_KEY"}
+        spec = load_spec(entry | {"accepts": ["temperature", "max_tokens", "seed"]}, where="test")
+        fields = {"recordings_folder": tmp_path / "recordings", "mode": mode}
+        fields |= {"max_attempts": 2, "backoff_s": 0.01, "timeout_s": 10}
+        path = tmp_path / "recordings" / "jam_variants" / "writer.jsonl"
+        settings = load_settings(fields, where="test")
+        return spec, partial(
+            ask, spec=spec, settings=settings, recordings_path=path, progress=False
+        )
+
+    return make
+
+
+def test_the_whole_path_from_originals_to_the_dataset(asking):
+    with FaultServer(scripted) as server:
+        spec, model = asking(server.api_base)
+        made = generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+        assert len(server.requests) == 7  # four texts to write, three to validate
+        sent = server.requests[0].body
+    assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (1, 7, 500)
+    assert "Write 4 texts" in sent["messages"][-1]["content"]
+
+    assert made.report["written"]["outcomes"] == {"ok": 3, "unparseable": 1}
+    assert list(made.report["written"]["unreadable"]) == [BEANS.id]
+    assert made.report["reviewed"]["outcomes"] == {"ok": 2, "unparseable": 1}
+    assert made.report["model_verdicts"] == {"replaced": 1, "unknown": 4, "valid": 5}
+
+    variants = {item.id: item for item in check_variants(ORIGINALS, made.variants)}
+    assert variants["test-0001-v1"].sentence == texts_of(ICE)[0]
+    replaced = variants["test-0001-v4"]
+    assert (replaced.sentence, replaced.note) == (REPLACEMENT, "rule 3")
+    assert replaced.flags == () and replaced.tags[-len(ICE.tags) :] == ICE.tags
+    # What the validator did not read is marked, so that nobody takes it for checked.
+    assert all(variants[f"test-0004-v{n}"].flags == ("not_reviewed_by_model",) for n in range(1, 5))
+
+    dataset = build_dataset(
+        ORIGINALS,
+        list(variants.values()),
+        reviews=[],
+        adjudications=[],
+        where="",
+        originals_are_released=False,
+        review="automatic",
+        min_valid=3,
+        kept=3,
+        seed=42,
+        checks=CheckLimits().model_dump(),
+    )
+    assert [item.original_id for item in dataset.sentences] == [ICE.id] * 4
+    assert dataset.manifest.dropped_originals == [BEANS.id, MUM.id, WATER.id]
+    assert dataset.manifest.candidate_variants == 10
+    assert dataset.manifest.valid_variants == 6
+
+
+def test_recorded_answers_give_the_same_variants_without_a_model(asking):
+    with FaultServer(scripted) as server:
+        spec, model = asking(server.api_base)
+        first = generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+    _, replay = asking(spec.api_base, mode="replay")
+    again = generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, replay)
+    assert again == first
+    fewer = GenerationSettings(count=3, max_tokens=500, seed=7)
+    with pytest.raises(UserError, match="4 answers of Writer are not recorded"):
+        generate_variants(ORIGINALS, spec, fewer, PROMPTS, replay)
+
+
+def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
+    def failing(request: Request) -> Reply:
+        return Reply(status=500, body=b"{}") if MUM.sentence in request.text else scripted(request)
+
+    with FaultServer(failing) as server:
+        spec, model = asking(server.api_base)
+        with pytest.raises(UserError, match=r"test-0003: 1 questions got no answer.*run again"):
+            generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+        server.behave = scripted
+        asked = len(server.requests)
+        made = generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+        # Only what failed is asked again, then the second call.
+        assert len(server.requests) - asked == 4
+    assert made.report["variants"] == 10
+
+
+def test_the_cost_of_both_calls_is_known_before_the_first(asking):
+    spec, _ = asking("http://127.0.0.1:1/v1")
+    ahead = questions_ahead(ORIGINALS, spec, GENERATION, PROMPTS, lambda keys: {})
+    assert len(ahead) == 2 * len(ORIGINALS)
+    with FaultServer(scripted) as server:
+        spec, model = asking(server.api_base)
+        generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+        known = questions_ahead(
+            ORIGINALS, spec, GENERATION, PROMPTS, lambda keys: read(model, keys)
+        )
+    # The unreadable answer has no second call, and all that is left is recorded.
+    assert len(known) == 7
+    assert read(model, {question.key for question in known}).keys() == {
+        question.key for question in known
+    }
+
+
+def read(model, keys):
+    """Recorded answers."""
+    from pieline.llm.recordings import read_answers
+
+    return read_answers(model.keywords["recordings_path"], keys)
+
+
+@pytest.fixture
+def dataset():
+    """Two originals with two variants each, as sentences to be predicted."""
+    sentences = []
+    for item in (ICE, MUM):
+        sentences.append(as_sentence(item))
+        sentences += [
+            as_sentence(make_variant(item, text, number=number, source="sample"))
+            for number, text in enumerate(texts_of(item)[:2], start=1)
+        ]
+    return sentences
+
+
+def test_neutral_variants_of_the_confusing_ones(asking, dataset, tmp_path):
+    judged = [
+        {"id": ICE.id, "correct": True, "variants": {"test-0001-v1": False, "test-0001-v2": False}},
+        {"id": MUM.id, "correct": False, "variants": {"test-0003-v1": False}},
+    ]
+    metrics = tmp_path / "metrics.json"
+    metrics.write_text(json.dumps({"judged": judged}), encoding="utf-8")
+    confusing = confusing_variants(metrics)
+    assert confusing == ["test-0001-v1", "test-0001-v2"]
+
+    def neutral(request: Request) -> Reply:
+        assert "opposite" not in request.text and "figurative reading" in request.text
+        number = request.attempt if "about 7 words" in request.text else 9
+        text = f"It was party number {number} that week. {ICE.sentence}"
+        return answer(json.dumps({"variants": [text]}))
+
+    with FaultServer(neutral) as server:
+        spec, model = asking(server.api_base)
+        made, report = generate_neutral_variants(
+            dataset, confusing, spec=spec, settings=GENERATION, prompts=PROMPTS, ask=model
+        )
+    assert [item.id for item in made] == confusing
+    assert made[0].tags[-len(ICE.tags) :] == ICE.tags
+    assert report["outcomes"] == {"ok": 2}
+    assert report["variants"] == 2
+
+
+def test_a_neutral_variant_without_its_original_is_not_used(asking, dataset):
+    with FaultServer(lambda request: answer('{"variants": ["Some other text."]}')) as server:
+        spec, model = asking(server.api_base)
+        made, report = generate_neutral_variants(
+            dataset, ["test-0001-v1"], spec=spec, settings=GENERATION, prompts=PROMPTS, ask=model
+        )
+    assert made == []
+    assert report["flags"] == {"test-0001-v1": ["original_missing"]}
+    with pytest.raises(UserError, match="no variant 'test-0009-v1'"):
+        generate_neutral_variants(
+            dataset, ["test-0009-v1"], spec=spec, settings=GENERATION, prompts=PROMPTS, ask=model
+        )
+
+
+def test_a_metric_file_without_decisions_is_named(tmp_path):
+    path = tmp_path / "metrics.json"
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(UserError, match=r"metrics\.json: no judged variants"):
+        confusing_variants(path)

@@ -1,0 +1,92 @@
+"""Reading ID10M's format strictly."""
+
+import pytest
+from jam_cases import SAMPLE, write
+from support import MIRROR, needs_mirror
+
+from pieline.corpora.id10m import read_id10m, write_id10m
+from pieline.errors import UserError
+
+GOOD = "He \tO\nkept \tB-IDIOM\nmum\tI-IDIOM\n.\tO\n\nYes\tO\n!\tO\n"
+
+
+def test_sentences_tokens_and_spans(tmp_path):
+    first, second = read_id10m(write(tmp_path / "x.tsv", GOOD), split="test")
+    assert (first.id, second.id) == ("test-0001", "test-0002")
+    assert first.text == "He kept mum."
+    assert first.idioms == ["kept mum"]
+    assert (first.line, second.line) == (1, 6)
+    assert second.spans == []
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_the_last_sentence_may_end_the_file_in_any_way(tmp_path, end):
+    text = GOOD.rstrip("\n") + end
+    assert len(read_id10m(write(tmp_path / "x.tsv", text), split="test")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("He \tO\nkept \tB-MWE\n", 2, "unknown tag 'B-MWE'"),
+        ("He \tO\r\nkept \tO\r\n", 1, "unknown tag"),
+        ("He \tO\nmum\tI-IDIOM\n", 2, "I-IDIOM without B-IDIOM"),
+        ("He \tB-IDIOM\n\nmum\tI-IDIOM\n", 3, "I-IDIOM without B-IDIOM"),
+        ("He \tO\n\n\nYes\tO\n", 3, "empty sentence"),
+        ("\nHe \tO\n", 1, "empty sentence"),
+        ("He \tO\nkept\n", 2, "1 columns"),
+        ("He \tO\tO\n", 1, "3 columns"),
+        (" \tO\n", 1, "empty token"),
+    ],
+)
+def test_a_mistake_names_file_and_line(tmp_path, text, line, problem):
+    path = write(tmp_path / "x.tsv", text)
+    with pytest.raises(UserError) as caught:
+        read_id10m(path, split="test")
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert problem in str(caught.value)
+
+
+def test_an_empty_file_and_bad_utf8_are_errors(tmp_path):
+    with pytest.raises(UserError, match="no sentences"):
+        read_id10m(write(tmp_path / "x.tsv", ""), split="test")
+    (tmp_path / "y.tsv").write_bytes(b"He \tO\nm\xfcm\tO\n")
+    with pytest.raises(UserError, match=r"y\.tsv:2: not UTF-8"):
+        read_id10m(tmp_path / "y.tsv", split="test")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentences", "with_idiom"),
+    [
+        ("train_english", 304, 130),
+        ("dev_english", 62, 26),
+        ("test_english", 46, 34),
+        ("train_german", 204, 96),
+        ("dev_german", 42, 18),
+        ("test_german", 34, 26),
+    ],
+)
+def test_the_sample_has_the_sizes_that_its_readme_tells(name, sentences, with_idiom):
+    found = read_id10m(SAMPLE / f"{name}.tsv", split="x")
+    assert (len(found), sum(bool(item.spans) for item in found)) == (sentences, with_idiom)
+    readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
+    assert f"| `{name}.tsv` | {sentences} | {with_idiom} |" in readme
+
+
+@needs_mirror
+@pytest.mark.parametrize(
+    ("name", "sentences", "with_idiom"),
+    [
+        ("test_english", 200, 159),
+        ("test_german", 200, 181),
+        ("dev_english", 3724, 735),
+        ("dev_german", 2673, 835),
+        ("test_italian", 200, 152),
+        ("dev_spanish", 2771, 853),
+    ],
+)
+def test_the_released_files_in_any_language_come_back_to_the_byte(name, sentences, with_idiom):
+    path = MIRROR / "id10m" / f"{name}.tsv"
+    found = read_id10m(path, split="x")
+    assert (len(found), sum(bool(item.spans) for item in found)) == (sentences, with_idiom)
+    assert write_id10m(found) == path.read_text(encoding="utf-8")

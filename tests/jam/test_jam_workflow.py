@@ -1,0 +1,180 @@
+"""The rooms of ID10M-JAM's data through Snakemake."""
+
+import csv
+import json
+
+from llm.fault_server import FaultServer, answer
+from support import MIRROR, needs_mirror, run_snakemake
+
+from pieline.datasets_jam import load_manifest
+from pieline.jam_records import JamSentence, Original, Variant, by_original
+from pieline.records import load_jsonl
+
+
+def test_the_sample_becomes_a_dataset(project):
+    tasks = "results/variants/jam/english.tasks.json"
+    result = run_snakemake(project, "--cores", "1", "results/datasets/jam/english.jsonl", tasks)
+    assert result.returncode == 0, result.stderr[-4000:]
+    folder = project / "results" / "datasets" / "jam"
+    sentences = load_jsonl(folder / "english.jsonl", JamSentence)
+    groups = by_original(sentences)
+    assert (len(sentences), len(groups)) == (164, 41)
+    originals = {
+        item.id: item
+        for item in load_jsonl(project / "results/originals/jam/english.jsonl", Original)
+    }
+    for name, (first, *variants) in groups.items():
+        assert (first.id, first.sentence) == (name, originals[name].sentence)
+        assert [item.is_original for item in variants] == [False] * 3
+        assert all(item.sentence.endswith(first.sentence) for item in variants)
+        assert all(item.tags[-len(first.tags) :] == first.tags for item in variants)
+        assert all(item.pies == first.pies for item in variants)
+    manifest = load_manifest(folder / "english.manifest.json")
+    assert (manifest.figurative, manifest.literal, manifest.unique_pies) == (29, 12, 37)
+    assert manifest.dropped_originals == ["test-0023"]
+    assert not manifest.is_released
+    shown = json.loads((project / tasks).read_text(encoding="utf-8"))
+    assert len(shown) == 125
+    assert shown[0]["data"]["item_id"] == "test-0001-v1"
+
+
+@needs_mirror
+def test_the_mirror_gives_the_released_originals_and_table_2(project):
+    names = [f"results/originals/jam/{language}.jsonl" for language in ("english", "german")]
+    result = run_snakemake(
+        project,
+        *("--cores", "1", "--configfile", "config/released.yaml"),
+        *("--config", f"mirror={MIRROR}", "--"),
+        *names,
+        "paper_tables/jam_statistics.csv",
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    for name in names:
+        originals = load_jsonl(project / name, Original)
+        released = MIRROR / "id10m-jam" / f"{originals[0].language}.json"
+        rows = json.loads(released.read_text(encoding="utf-8"))
+        assert [item.released_row() for item in originals] == rows
+    with (project / "paper_tables/jam_statistics.csv").open(encoding="utf-8") as stream:
+        cells = {
+            (row["dataset"], row["language"], row["number"]): row for row in csv.DictReader(stream)
+        }
+    for language, ours, literal, pies in (("english", 178, 20, -2), ("german", 137, 8, 4)):
+        found = cells["ID10M-JAM", language, "test_sentences"]
+        assert (found["ours"], found["reproduced"]) == (str(ours), "yes")
+        found = cells["ID10M-JAM", language, "literal"]
+        assert (found["ours"], found["reproduced"]) == (str(literal), "yes")
+        # The printed numbers of PIEs cannot be counted from the release; the table says so.
+        found = cells["ID10M-JAM", language, "unique_pies"]
+        assert (found["difference"], found["reproduced"]) == (str(pies), "no")
+        # No variants here: unknown, not zero.
+        found = cells["ID10M-JAM", language, "test_variants"]
+        assert (found["ours"], found["comparable"]) == ("", "no")
+        assert "jam.variants.source" in found["reason"]
+
+
+def test_variants_of_another_corpus_are_refused(project):
+    result = run_snakemake(
+        project,
+        "--cores",
+        "1",
+        "-n",
+        "--config",
+        "mirror=x",
+        "--",
+        "results/originals/jam/german.jsonl",
+    )
+    assert result.returncode != 0
+    assert (
+        "error: config.yaml: jam.variants.source: the sample variants do not belong to the released"
+        " originals; choose 'released', 'generated' or 'none'" in result.stderr
+    )
+
+
+WRITER = """
+jam-test-writer:
+  kind: llm
+  label: Writer
+  licence: none
+  source: api
+  provider: tests
+  litellm_id: openai/writer
+  api_base: {api_base}
+  accepts: [temperature, max_tokens]
+"""
+GENERATED = """
+studies: [jam]
+jam:
+  languages: [german]
+  variants: {source: generated, model: jam-test-writer, generated: 3, review: automatic}
+"""
+CONTEXTS = (
+    "Gestern hat der Nachbar seinen alten Wagen verkauft und ist in die Stadt gefahren.",
+    "Am Morgen lag dichter Nebel über den Feldern hinter dem Bahnhof.",
+    "Die Kinder spielten bis zum Abend im Garten ihrer Großmutter.",
+)
+
+
+def writer(request):
+    """A model that writes the same contexts for every original and finds them all valid."""
+    sentence = request.text.split("entence: ", 1)[1].split("\n", 1)[0]
+    texts = [f"{context} {sentence}" for context in CONTEXTS]
+    if "Give one verdict" not in request.text:
+        return answer(json.dumps({"variants": texts}))
+    reviews = [
+        {"number": number, "verdict": "valid", "text": text}
+        for number, text in enumerate(texts, start=1)
+    ]
+    return answer(json.dumps({"reviews": reviews}))
+
+
+def test_generated_variants_become_a_dataset_and_nothing_is_asked_twice(project, tmp_path):
+    (project / "generated.yaml").write_text(GENERATED, encoding="utf-8")
+    models = project / "models.yaml"
+    target = "results/datasets/jam/german.jsonl"
+    arguments = ("--cores", "1", "--configfile", "generated.yaml", "--")
+    with FaultServer(writer) as server:
+        entry = WRITER.format(api_base=server.api_base)
+        models.write_text(models.read_text(encoding="utf-8") + entry, encoding="utf-8")
+        result = run_snakemake(project, *arguments, target)
+        assert result.returncode == 0, result.stderr[-4000:]
+        assert len(server.requests) == 60
+    variants = load_jsonl(project / "results/variants/jam/german.jsonl", Variant)
+    assert len(variants) == 90
+    assert {item.model_verdict for item in variants} == {"valid"}
+    assert [item.id for item in variants if item.flags] == []
+    first = (project / target).read_bytes()
+    # The server is gone: only the recordings can answer now.
+    (project / "results/variants/jam/german.jsonl").unlink()
+    (project / target).unlink()
+    result = run_snakemake(project, *arguments, target)
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert (project / target).read_bytes() == first
+
+
+def test_decisions_and_annotations_of_ones_own(project):
+    """A decision that drops one more sentence, and an export that calls one variant invalid."""
+    decisions = project / "data/sample/id10m/decisions/german.tsv"
+    text = decisions.read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("test-0002\tkeep"))
+    (project / "mine").mkdir()
+    changed = text.replace(row, "test-0002\tdrop\tambiguous\t\t\t\t")
+    (project / "mine/german.tsv").write_text(changed, encoding="utf-8")
+    result_value = {"choices": ["invalid"]}
+    annotation = {"result": [{"from_name": "verdict", "value": result_value}], "completed_by": 1}
+    tasks = [{"data": {"item_id": "test-0001-v1"}, "annotations": [annotation]}]
+    (project / "mine/export.json").write_text(json.dumps(tasks), encoding="utf-8")
+    config = "jam: {decisions: mine, variants: {annotations: {german: [mine/export.json]}}}\n"
+    (project / "mine.yaml").write_text(config, encoding="utf-8")
+    variants = project / "data/sample/id10m/variants/german.json"
+    kept = [
+        row
+        for row in json.loads(variants.read_text(encoding="utf-8"))
+        if row["sentence_id"] != "test-0002"
+    ]
+    variants.write_text(json.dumps(kept), encoding="utf-8")
+    target = "results/datasets/jam/german.jsonl"
+    result = run_snakemake(project, "--cores", "1", "--configfile", "mine.yaml", "--", target)
+    assert result.returncode == 0, result.stderr[-4000:]
+    manifest = load_manifest(project / "results/datasets/jam/german.manifest.json")
+    assert manifest.dropped_originals == ["test-0001", "test-0030"]
+    assert manifest.originals == 27

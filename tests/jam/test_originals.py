@@ -1,0 +1,199 @@
+"""Filtering by recorded decisions, and deriving the decisions from the release."""
+
+import json
+
+import pytest
+from jam_cases import SAMPLE, sample_originals, write
+from support import MIRROR, needs_mirror
+
+from pieline.corpora.id10m import read_id10m
+from pieline.corpora.jam import read_released_originals
+from pieline.errors import UserError
+from pieline.originals import (
+    Decision,
+    apply_decisions,
+    derive_decisions,
+    filtering_report,
+    load_decisions,
+    oddities,
+    save_decisions,
+)
+
+HEADER = "sentence_id\tdecision\treason\tpie\ttext\ttokens\ttags\n"
+RAW = "He \tO\nkept \tB-IDIOM\nmum\tI-IDIOM\n.\tO\n\nShe \tO\nkept \tO\nbees\tO\n.\tO\n"
+TYPO = '["He ", "keeps ", "mum", "."]\t["O", "B-IDIOM", "I-IDIOM", "O"]'
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """Two raw sentences."""
+    return read_id10m(write(tmp_path / "raw.tsv", RAW), split="test")
+
+
+def filtered(tmp_path, raw, rows):
+    """The originals that these rows of a decision file leave."""
+    path = write(tmp_path / "decisions.tsv", HEADER + rows)
+    return apply_decisions(raw, load_decisions(path), language="english", where=path)
+
+
+def test_keep_drop_and_fix(tmp_path, raw):
+    rows = f"test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t{TYPO}\n"
+    (only,) = filtered(tmp_path, raw, rows + "test-0002\tdrop\tambiguous\t\t\t\t\n")
+    assert (only.id, only.sentence, only.pies) == ("test-0001", "He keeps mum.", ("keeps mum",))
+    assert only.is_figurative and only.was_fixed
+    rows = "test-0001\tkeep\t\tkept mum\t\t\t\ntest-0002\tkeep\t\tkept bees\t\t\t\n"
+    figurative, literal = filtered(tmp_path, raw, rows)
+    assert (figurative.is_figurative, figurative.true_idioms) == (True, ("kept mum",))
+    # The tags of a literal sentence are all O: the decision names its PIE.
+    assert (literal.is_figurative, literal.true_idioms) == (False, ())
+    assert literal.pies == ("kept bees",)
+
+
+REST = "test-0002\tdrop\tambiguous\t\t\t\t\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ("test-0001\tkeep\t\tkept mum\t\t\t\n", "no decision for test-0002"),
+        (f"{REST}test-0001\tkeep\t\tkept mum\t\t\t\ntest-0003\tdrop\ttypo\t\t\t\t\n", "test-0003"),
+        (f"{REST}test-0001\tkeep\t\tspilled beans\t\t\t\n", "PIE 'spilled beans' is not in"),
+        (f"{REST}test-0001\tkeep\ttypo\tkept mum\t\t\t\n", ":3: .*kept ones have none"),
+        (f"{REST}test-0001\tdrop\t\t\t\t\t\n", ":3: .*need a reason"),
+        (f"{REST}test-0001\tdrop\tugly\t\t\t\t\n", ":3: reason"),
+        (f"{REST}test-0001\tkeep\t\t\t\t\t\n", ":3: .*need a pie"),
+        (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t\t\n", ":3: .*need tokens"),
+        (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum!\t{TYPO}\n", "are not the sentence"),
+        (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t[1,\t[]\n", ":3: tokens is not"),
+        (f"{REST}test-0001\tkeep\t\tkept mum\n", ":3: 4 columns"),
+        (f"{REST}{REST}", "duplicate id 'test-0002'"),
+    ],
+)
+def test_a_wrong_decision_is_named(tmp_path, raw, rows, problem):
+    with pytest.raises(UserError, match=problem) as caught:
+        filtered(tmp_path, raw, rows)
+    assert "decisions.tsv" in str(caught.value)
+
+
+def test_a_wrong_header_is_named(tmp_path):
+    path = write(tmp_path / "decisions.tsv", HEADER.replace("reason", "why"))
+    with pytest.raises(UserError, match=r"decisions\.tsv:1: .*'why'"):
+        load_decisions(path)
+
+
+def test_decisions_survive_writing_and_reading(tmp_path):
+    decisions = [
+        Decision(sentence_id="test-0001", decision="keep", pie="a\u2028b", is_figurative=True),
+        Decision(sentence_id="test-0002", decision="drop", reason="not_recorded"),
+        Decision(
+            sentence_id="test-0003",
+            decision="fix",
+            reason="typo",
+            pie="kept mum",
+            text='"kept mum"',
+            tokens=('"', "kept ", "mum", '"'),
+            tags=("O", "B-IDIOM", "I-IDIOM", "O"),
+            true_idioms=("kept  mum",),
+        ),
+    ]
+    save_decisions(tmp_path / "x.tsv", decisions)
+    assert load_decisions(tmp_path / "x.tsv") == decisions
+
+
+@pytest.mark.parametrize(
+    ("language", "counts", "drop", "fix"),
+    [
+        (
+            "english",
+            {"raw_sentences": 46, "kept": 36, "fixed": 6, "dropped": 4, "literal": 12},
+            {"ambiguous": 2, "several_pies": 1, "wrong_label": 1},
+            {"several_pies": 1, "typo": 3, "wrong_label": 2},
+        ),
+        (
+            "german",
+            {"raw_sentences": 34, "kept": 23, "fixed": 7, "dropped": 4, "literal": 9},
+            {"ambiguous": 2, "several_pies": 1, "wrong_label": 1},
+            {"several_pies": 1, "translation_appended": 3, "typo": 2, "wrong_label": 1},
+        ),
+    ],
+)
+def test_the_samples_decisions(language, counts, drop, fix):
+    raw = read_id10m(SAMPLE / f"test_{language}.tsv", split="test")
+    decisions = load_decisions(SAMPLE / "decisions" / f"{language}.tsv")
+    report = filtering_report(raw, decisions, sample_originals(language))
+    assert counts.items() <= report.items()
+    assert report["reasons"] == {"drop": drop, "fix": fix}
+    assert report["oddities"] == []
+
+
+RELEASED = [
+    (
+        "english",
+        {"originals": 178, "figurative": 158, "literal": 20, "fixed": 8, "dropped": 22},
+        {
+            "pie_spelling": 6,
+            "true_idiom_spelling": 6,
+            "true_idiom_absent": 3,
+            "figurative_without_tags": 4,
+        },
+    ),
+    (
+        "german",
+        {"originals": 137, "figurative": 129, "literal": 8, "fixed": 9, "dropped": 63},
+        {"pie_spacing": 55, "pie_spelling": 3},
+    ),
+]
+
+
+@needs_mirror
+@pytest.mark.parametrize(("language", "counts", "odd"), RELEASED)
+def test_derived_decisions_give_the_released_originals_back(tmp_path, language, counts, odd):
+    """Equality is exact, in every field of every row, in order.
+
+    So it is for the nine English rows whose true_idioms are not in their sentence, too: filtering
+    gives them back as released and repairs nothing; the report lists them, and `matches_pie`
+    makes up for the six that are only spelt otherwise.
+    """
+    rows = MIRROR / "id10m-jam" / f"{language}.json"
+    raw = read_id10m(MIRROR / "id10m" / f"test_{language}.tsv", split="test")
+    path = tmp_path / "decisions.tsv"
+    save_decisions(path, derive_decisions(raw, read_released_originals(rows), where=rows))
+    decisions = load_decisions(path)
+    originals = apply_decisions(raw, decisions, language=language, where=path)
+    released = json.loads(rows.read_text(encoding="utf-8"))
+    assert [item.released_row() for item in originals] == released
+    report = filtering_report(raw, decisions, originals)
+    assert counts.items() <= report.items()
+    kinds = [item["kind"] for item in report["oddities"]]
+    assert {kind: kinds.count(kind) for kind in kinds} == odd
+    absent = [
+        item for item in originals if any(text not in item.sentence for text in item.true_idioms)
+    ]
+    assert len(absent) == (9 if language == "english" else 0)
+    assert all(oddities(item) for item in absent)
+
+
+def released_row(sentence, pie="kept mum", **fields):
+    """A row of a released file."""
+    values = {"true_idioms": [pie], "is_figurative": True, "tokens": [sentence]}
+    values |= {"tags": ["B-IDIOM"], "tag_ids": [1], "was_fixed": True}
+    return {"sentence": sentence, "PIE": [pie], **values, **fields}
+
+
+def test_a_released_row_from_elsewhere_is_named(tmp_path, raw):
+    path = write(tmp_path / "x.json", json.dumps([released_row("Something else was kept mum.")]))
+    with pytest.raises(UserError, match=r"x\.json: record 1: .*no raw sentence"):
+        derive_decisions(raw, read_released_originals(path), where=path)
+
+
+def test_released_rows_must_keep_the_raw_order(tmp_path, raw):
+    rows = [released_row("She kept bees.", "kept bees"), released_row("He kept mum.")]
+    path = write(tmp_path / "x.json", json.dumps(rows))
+    with pytest.raises(UserError, match=r"x\.json: record 2"):
+        derive_decisions(raw, read_released_originals(path), where=path)
+
+
+def test_a_damaged_release_is_named(tmp_path):
+    path = write(tmp_path / "x.json", json.dumps([{"sentence": "He kept mum."}]))
+    with pytest.raises(UserError, match=r"x\.json: record 1: PIE"):
+        read_released_originals(path)

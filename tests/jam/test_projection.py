@@ -1,0 +1,107 @@
+"""Carrying the original's tags over to a variant."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pieline.projection import context_of, find_original, project_tags, tags_of_words, tokenise
+from pieline.spans import Span, spans_of, tags_of
+
+TOKENS = ["Come ", "on", ", ", "it", "'s ", "not ", "rocket ", "science", "!"]
+TAGS = ["O", "O", "O", "B-IDIOM", "I-IDIOM", "I-IDIOM", "I-IDIOM", "I-IDIOM", "O"]
+ORIGINAL = "".join(TOKENS)
+
+SENTENCE = st.lists(
+    st.sampled_from(["ice", "rope", "tea", "it's", "well-known", "Haß", "ümm", "a"]), min_size=1
+)
+CONTEXT = st.lists(
+    st.sampled_from(["The", "boat", "sank", ".", ",", "oars", "’", "(wet)"]), max_size=8
+)
+
+
+@st.composite
+def tagged(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """Tokens of a sentence, and its tags with at most one idiom."""
+    tokens = tokenise(" ".join(draw(SENTENCE)) + draw(st.sampled_from(["", ".", "!", " …"])))
+    start = draw(st.integers(0, len(tokens)))
+    end = draw(st.integers(start, len(tokens)))
+    spans = [Span(start, end)] if end > start else []
+    return tokens, tags_of(spans, len(tokens))
+
+
+@given(st.text(max_size=60).filter(lambda text: text.strip()))
+def test_tokens_are_the_text(text):
+    tokens = tokenise(text)
+    assert "".join(tokens) == text
+    assert all(token.strip() for token in tokens)
+
+
+@given(tagged(), CONTEXT, CONTEXT)
+def test_projection_preserves_the_originals_tags(case, before, after):
+    tokens, tags = case
+    original = "".join(tokens)
+    head = f"{' '.join(before)} " if before else ""
+    tail = f" {' '.join(after)}" if after else ""
+    variant = head + original + tail
+    assert original not in head + original[:-1]
+    projected = project_tags(tokens, tags, variant)
+    assert projected is not None
+    new_tokens, new_tags = projected
+    assert "".join(new_tokens) == variant
+    start = len(tokenise(head))
+    # The original's tokens stand there unchanged, up to the space after the last one.
+    stop = start + len(tokens)
+    assert [token.rstrip() for token in new_tokens[start:stop]] == [t.rstrip() for t in tokens]
+    assert new_tags == ["O"] * start + tags + ["O"] * (len(new_tokens) - stop)
+
+
+@given(tagged(), CONTEXT, st.sampled_from([",", ";", " –", "!"]))
+def test_words_keep_their_tags_when_punctuation_changes(case, before, mark):
+    tokens, tags = case
+    assume(any(token[0].isalnum() for token in tokens))
+    original = "".join(tokens)
+    changed = original.replace("'", "’").replace(" ", f"{mark} ").rstrip(".!… ") + "?"
+    variant = " ".join([*before, changed])
+    projected = project_tags(tokens, tags, variant)
+    assert projected is not None
+    assert "".join(projected[0]) == variant
+    spans_of(projected[1])  # still valid BIO
+
+    def marked(words):
+        return [(word, tag != "O") for word, tag in words]
+
+    words = tags_of_words(tokens, tags)
+    assert marked(tags_of_words(*projected))[-len(words) :] == marked(words)
+
+
+@pytest.mark.parametrize(
+    ("variant", "context"),
+    [
+        (f"A rocket stood there. {ORIGINAL}", "A rocket stood there."),
+        ("We saw one; come on, it’s not rocket science.", "We saw one;"),
+        (ORIGINAL, ""),
+        ("Nothing of the kind.", None),
+        ("Come on, it's not rockets, science!", None),
+        ("Welcome on, it's not rocket science!", None),
+        ("Come on, it's not rocket sciences!", None),
+        ("Come on, it is not rocket science!", None),
+    ],
+)
+def test_only_minor_punctuation_differences_are_allowed(variant, context):
+    assert context_of(ORIGINAL, variant) == context
+    assert (project_tags(TOKENS, TAGS, variant) is None) == (context is None)
+
+
+def test_the_last_place_counts():
+    variant = f"{ORIGINAL} they said. {ORIGINAL}"
+    place = find_original(ORIGINAL, variant)
+    assert place is not None
+    assert place == (len(variant) - len(ORIGINAL), len(variant))
+
+
+def test_punctuation_within_an_idiom_belongs_to_it():
+    projected = project_tags(TOKENS, TAGS, "Come on, it’s not rocket-science!")
+    assert projected is not None
+    tokens, tags = projected
+    (span,) = spans_of(tags)
+    assert "".join(tokens[span.start : span.end]) == "it’s not rocket-science"

@@ -1,0 +1,229 @@
+"""BIO tags and the one function that says whether a text names a PIE."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import MIRROR, needs_mirror
+
+from pieline.spans import (
+    TAGS,
+    Span,
+    contains_pie,
+    matches_any,
+    matches_pie,
+    normalise,
+    span_text,
+    spans_of,
+    tags_of,
+)
+from pieline.words import LANGUAGES, STOP_WORDS, Language, same_word
+
+WORDS = st.text(alphabet="abcdefgäöüßé", min_size=2, max_size=8)
+TEXTS = st.text(max_size=60)
+LANGUAGE = st.sampled_from(LANGUAGES)
+PHRASES = st.lists(
+    st.sampled_from(
+        [
+            "spill",
+            "the",
+            "beans",
+            "broke",
+            "ice",
+            "hot",
+            "water",
+            "in",
+            "on",
+            "a",
+            "ball",
+            "take",
+            "took",
+        ]
+    )
+    | WORDS,
+    max_size=6,
+).map(" ".join)
+
+
+@st.composite
+def valid_tags(draw: st.DrawFn) -> list[str]:
+    """A valid sequence of BIO tags."""
+    tags: list[str] = []
+    for choice in draw(st.lists(st.integers(0, 2), max_size=20)):
+        tag = TAGS[choice]
+        tags.append("B-IDIOM" if tag == "I-IDIOM" and (not tags or tags[-1] == "O") else tag)
+    return tags
+
+
+@given(valid_tags())
+def test_spans_and_back_is_the_identity(tags):
+    assert tags_of(spans_of(tags), len(tags)) == tags
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), max_size=6))
+def test_tags_and_back_is_the_identity(gaps):
+    spans, place = [], 0
+    for gap, length in gaps:
+        spans.append(Span(place + gap - 1, place + gap - 1 + length))
+        place = spans[-1].end
+    assert spans_of(tags_of(spans, place + 1)) == spans
+
+
+@pytest.mark.parametrize(
+    ("tags", "problem"),
+    [
+        (["O", "I-IDIOM"], "without B-IDIOM at token 2"),
+        (["I-IDIOM"], "without B-IDIOM at token 1"),
+        (["O", "B-MWE"], "unknown tag 'B-MWE' at token 2"),
+    ],
+)
+def test_invalid_tags_are_errors(tags, problem):
+    with pytest.raises(ValueError, match=problem):
+        spans_of(tags)
+
+
+@pytest.mark.parametrize("spans", [[Span(1, 1)], [Span(0, 4)], [Span(-1, 2)], [(0, 2), (1, 3)]])
+def test_impossible_spans_are_errors(spans):
+    with pytest.raises(ValueError, match="span"):
+        tags_of(spans, 3)
+
+
+def test_span_text_is_bare():
+    assert span_text(["He ", "kept ", "mum", "."], Span(1, 3)) == "kept mum"
+
+
+@given(TEXTS)
+def test_normalising_twice_changes_nothing(text):
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Achilles' heel", "achilles ' heel"),
+        ("Achilles’ heel", "Achilles ' heel"),
+        ("it's not rocket science", "it 's not rocket science"),
+        ("don’t hold your breath", "do n't hold your breath"),
+        ("cat's pyjamas", "cat 's pyjamas"),
+        ("five-finger discount", "five - finger discount"),
+        ("„mir nichts, dir nichts“", "mir  nichts ,  dir  nichts"),
+        ("Spaß beiseite", "SPASS  BEISEITE"),
+        ("spill the bea\u00adns", "spill the beans"),
+        ("ﬁne kettle of ﬁsh", "fine kettle of fish"),
+    ],
+)
+def test_spelling_details_do_not_count(one, other):
+    assert normalise(one) == normalise(other) != ""
+    assert matches_pie(one, other)
+    assert matches_pie(other, one)
+
+
+NAMED: list[tuple[str, str, Language]] = [
+    ("broke the ice", "break the ice", "english"),
+    ("has finally broken the ice", "broke the ice", "english"),
+    ("pulling my leg", "pull someone's leg", "english"),
+    ("gave him a piece of her mind", "give someone a piece of one's mind", "english"),
+    ("The beans were spilled", "spill the beans", "english"),
+    ("hot water", "in hot water", "english"),
+    ("lemon", "a lemon", "english"),
+    ("cat out of the bag", "let the cat out of the bag", "english"),
+    ("'kicked the bucket'", "kick the bucket", "english"),
+    ("get over it", "get over", "english"),
+    ("nahm ihn auf den Arm", "auf den Arm nehmen", "german"),
+    ("nach hinten losgeht", "nach  hinten  losgegangen", "german"),
+    ("Wie dem auch sei", "wie  dem  auch  sei", "german"),
+    ("ab und zu", "ab und zu", "german"),
+    ("in die Hose ging", "in die Hose gehen", "german"),
+    ("einen Bären aufgebunden", "einen Bären aufbinden", "german"),
+]
+NOT_NAMED: list[tuple[str, str, Language]] = [
+    ("the ice", "break the ice", "english"),
+    ("the beans", "spill the beans", "english"),
+    ("ball", "on the ball", "english"),
+    ("get", "get over", "english"),
+    ("break the ace", "break the ice", "english"),
+    ("kick the ball", "kick the bucket", "english"),
+    ("bite into bullets left by the mark", "bite the bullet", "english"),
+    ("she said that he had broken the ice at the party last night", "break the ice", "english"),
+    ("einfach", "einfach so", "german"),
+    ("auf", "auf den Arm nehmen", "german"),
+    ("Ohr", "offenes  Ohr", "german"),
+    ("und zu", "ab und zu", "german"),
+]
+
+
+@pytest.mark.parametrize(("prediction", "pie", "language"), NAMED)
+def test_names_the_pie(prediction, pie, language):
+    assert matches_pie(prediction, pie, language=language)
+
+
+@pytest.mark.parametrize(("prediction", "pie", "language"), NOT_NAMED)
+def test_does_not_name_the_pie(prediction, pie, language):
+    assert not matches_pie(prediction, pie, language=language)
+
+
+@given(PHRASES, PHRASES, LANGUAGE)
+def test_order_does_not_matter_unless_one_holds_the_other(one, other, language):
+    holding = contains_pie(one, other, language=language) or contains_pie(
+        other, one, language=language
+    )
+    if not holding:
+        assert matches_pie(one, other, language=language) == matches_pie(
+            other, one, language=language
+        )
+
+
+@given(PHRASES, LANGUAGE)
+def test_equal_texts_match_both_ways(phrase, language):
+    shouted = f"“{phrase.upper()}!”"
+    expected = normalise(phrase) != ""
+    assert matches_pie(phrase, shouted, language=language) == expected
+    assert matches_pie(shouted, phrase, language=language) == expected
+
+
+@given(WORDS, WORDS, LANGUAGE)
+def test_inflection_is_symmetric(one, other, language):
+    assert same_word(one, other, language) == same_word(other, one, language)
+
+
+@given(st.text(alphabet=" .,'’\"-–\t\n\u00ad", max_size=8), PHRASES, LANGUAGE)
+def test_an_empty_answer_never_matches(answer, pie, language):
+    assert not matches_pie(answer, pie, language=language)
+    assert not matches_pie(pie, answer, language=language)
+
+
+@given(st.data(), LANGUAGE)
+def test_an_answer_of_stop_words_never_matches(data, language):
+    stop = sorted(STOP_WORDS[language])
+    answer = " ".join(data.draw(st.lists(st.sampled_from(stop), min_size=1, max_size=5)))
+    pie = " ".join([answer, data.draw(WORDS.filter(lambda word: word not in stop))])
+    assert not matches_pie(answer, pie, language=language)
+    other = " ".join(data.draw(st.lists(st.sampled_from(stop), min_size=1, max_size=5)))
+    # The one exception: a PIE that is nothing but stop words, given whole.
+    assert matches_pie(answer, other, language=language) == (normalise(answer) == normalise(other))
+
+
+def test_released_scoring_takes_any_part():
+    assert matches_pie("", "break the ice", scoring="released")
+    assert matches_pie(" A ", "a lemon", scoring="released")
+    assert matches_pie("They broke the ice!", "broke the ice", scoring="released")
+    assert not matches_pie("Achilles' heel", "achilles ' heel", scoring="released")
+
+
+def test_any_of_several_predictions():
+    assert matches_any(["cold feet", "broke the ice"], "break the ice")
+    assert not matches_any([], "break the ice")
+    assert not matches_any(["", "cold feet"], "break the ice")
+
+
+@needs_mirror
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_verbatim_answers_name_every_released_pie(language):
+    rows = json.loads((MIRROR / f"id10m-jam/{language}.json").read_text(encoding="utf-8"))
+    for row in rows:
+        (pie,) = row["PIE"]
+        assert contains_pie(row["sentence"], pie, language=language)
+        assert matches_any(row["true_idioms"], pie, language=language) or not row["true_idioms"]
+        for span in spans_of(row["tags"]):
+            assert matches_pie(span_text(row["tokens"], span), pie, language=language)

@@ -1,0 +1,327 @@
+"""Automatic checks, human review through Label Studio, and selection."""
+
+import json
+import random
+from copy import deepcopy
+
+import pytest
+from jam_cases import original, sample_originals, sample_variants, write
+
+from pieline.corpora.jam import read_variants
+from pieline.datasets_jam import build_dataset, select_variants
+from pieline.errors import UserError
+from pieline.label_studio import (
+    Review,
+    labelling_config,
+    read_adjudications,
+    read_export,
+    settle,
+    write_adjudications,
+    write_tasks,
+)
+from pieline.validation import (
+    CRITERIA,
+    CheckLimits,
+    apply_reviews,
+    check_text,
+    check_variants,
+    make_variant,
+    review_items,
+)
+
+ICE = original("Marta broke the ice with a joke.", "broke the ice")
+CHECKS = CheckLimits().model_dump()
+CONTEXT = "The lake behind the hostel had been frozen since Christmas."
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        (f"{CONTEXT} {ICE.sentence}", ()),
+        (f"{CONTEXT} Then Marta broke the ice with jokes.", ("original_missing",)),
+        (f"{CONTEXT} {ICE.sentence} Everyone laughed.", ("original_not_last",)),
+        (ICE.sentence, ("context_empty",)),
+        (f"Well, {ICE.sentence}", ("context_too_short",)),
+        (f"{'The lake was wide and cold. ' * 21} {ICE.sentence}", ("context_too_long",)),
+        (f"Skaters had to break the ice on the lake. {ICE.sentence}", ("pie_repeated",)),
+        (f"The crew had cold feet on the frozen lake. {ICE.sentence}", ("other_pie",)),
+        (f"Der See hinter der Herberge war zugefroren. {ICE.sentence}", ("wrong_language",)),
+        (f"The lake behind the hostel was frozen since Christmas. {ICE.sentence}", ("duplicate",)),
+    ],
+)
+def test_each_check_has_a_name(text, flags):
+    siblings = [f"{CONTEXT} {ICE.sentence}"] if flags == ("duplicate",) else []
+    assert check_text(ICE, text, siblings=siblings, known_pies=["cold feet", *ICE.pies]) == flags
+
+
+def test_bounds_are_settings():
+    text = f"{CONTEXT} {ICE.sentence}"
+    assert check_text(ICE, text, limits=CheckLimits(max_context_words=9)) == ("context_too_long",)
+    assert check_text(ICE, text, limits=CheckLimits(min_context_words=11)) == ("context_too_short",)
+
+
+@pytest.mark.parametrize("language", ["english", "german"])
+def test_the_samples_variants_pass_all_checks(language):
+    variants = sample_variants(language)
+    assert [item.id for item in variants if item.flags] == []
+    assert {item.verdict for item in variants} == {"valid"}
+
+
+def annotated(tasks, answers, *, people=1):
+    """An export of Label Studio in which people gave these answers (verdict, correction, note)."""
+    exported = []
+    for number, task in enumerate(tasks, start=1):
+        verdict, correction, note = answers.get(task["data"]["item_id"], ("valid", None, None))
+        result = [result_of("verdict", "choices", {"choices": [verdict]})]
+        if correction is not None:
+            result.append(result_of("correction", "textarea", {"text": [correction]}))
+        if note is not None:
+            result.append(result_of("note", "textarea", {"text": [note]}))
+        annotations = [
+            {"id": number * 10 + person, "completed_by": person, "result": deepcopy(result)}
+            for person in range(people)
+        ]
+        exported.append({"id": number, "data": task["data"], "annotations": annotations})
+    return exported
+
+
+def result_of(name, kind, value):
+    """One result of an annotation."""
+    return {"id": name, "from_name": name, "to_name": "text", "type": kind, "value": value}
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """Sample originals, unreviewed variants and the tasks exported for them."""
+    originals = sample_originals("english")
+    variants = [
+        item.model_copy(update={"verdict": "unreviewed"}) for item in sample_variants("english")
+    ]
+    path = tmp_path / "tasks.json"
+    write_tasks(path, review_items(originals, variants))
+    return originals, variants, json.loads(path.read_text(encoding="utf-8"))
+
+
+def built(originals, variants, reviews=(), adjudications=(), **fields):
+    """A dataset."""
+    values = {"review": "human", "min_valid": 3, "kept": 3, "seed": 42, "checks": CHECKS}
+    return build_dataset(
+        originals,
+        variants,
+        reviews=list(reviews),
+        adjudications=list(adjudications),
+        where="export.json",
+        originals_are_released=False,
+        **(values | fields),
+    )
+
+
+def test_round_trip_from_tasks_to_the_dataset(tmp_path, exported):
+    originals, variants, tasks = exported
+    first, second, third = (item for item in variants if item.original_id == "test-0001")
+    other = next(item for item in variants if item.original_id == "test-0002")
+    corrected = f"On a cold morning the skates lay ready by the lake. {originals[0].sentence}"
+    answers = {
+        first.id: ("corrected", corrected, "shorter"),
+        # A text area opened with the unchanged text, and a verdict that needs none.
+        second.id: ("valid", second.sentence, None),
+        other.id: ("invalid", None, "incoherent"),
+    }
+    path = write(tmp_path / "export.json", json.dumps(annotated(tasks, answers)))
+    reviews = read_export(path)
+    assert len(reviews) == len(variants)
+    dataset = built(originals, variants, reviews)
+    assert dataset.manifest.verdicts == {"corrected": 1, "invalid": 1, "valid": 123}
+    assert set(dataset.manifest.dropped_originals) == {"test-0002", "test-0023"}
+    sentences = {item.id: item for item in dataset.sentences}
+    assert sentences[first.id].sentence == corrected
+    assert sentences[third.id].sentence == third.sentence
+    # The corrected variant has the original's tags at its end.
+    count = len(originals[0].tags)
+    assert sentences[first.id].tags[-count:] == originals[0].tags
+    assert set(sentences[first.id].tags[:-count]) == {"O"}
+
+
+def test_skipped_and_unanswered_tasks_stay_unreviewed(tmp_path, exported):
+    originals, variants, tasks = exported
+    export = annotated(tasks, {})
+    export[0]["annotations"][0]["was_cancelled"] = True
+    export[1]["annotations"] = []
+    export[2]["annotations"][0]["result"] = []
+    export[3]["annotations"][0]["completed_by"] = {"id": 7, "email": "a@example.org"}
+    path = write(tmp_path / "export.json", json.dumps(export))
+    reviews = read_export(path)
+    assert len(reviews) == len(variants) - 3
+    assert reviews[0].annotator == "7"
+    dataset = built(originals, variants, reviews)
+    assert dataset.manifest.verdicts == {"unreviewed": 3, "valid": 122}
+    assert "test-0001" in dataset.manifest.dropped_originals
+
+
+def test_without_human_review_only_unflagged_variants_count(exported):
+    originals, variants, _ = exported
+    with pytest.raises(UserError, match="annotat"):
+        built(originals, variants)
+    text = f"Die Schlittschuhe lagen schon am See bereit. {originals[0].sentence}"
+    fields = {"number": 1, "source": "generated"}
+    flagged = [make_variant(originals[0], text, **fields), *variants[1:]]
+    checked = built(originals, flagged, review="automatic")
+    assert set(checked.manifest.dropped_originals) == {"test-0001", "test-0023"}
+    assert checked.manifest.flags == {"wrong_language": 1}
+
+
+def test_disagreement_waits_for_an_adjudication(tmp_path, exported):
+    originals, variants, tasks = exported
+    name = "test-0001-v1"
+    export = annotated(tasks, {}, people=2)
+    export[0]["annotations"][1]["result"][0]["value"]["choices"] = ["invalid"]
+    reviews = read_export(write(tmp_path / "export.json", json.dumps(export)))
+    dataset = built(originals, variants, reviews)
+    assert dataset.manifest.disputed == [name]
+    assert "test-0001" in dataset.manifest.dropped_originals
+    path = tmp_path / "disputed.tsv"
+    write_adjudications(path, dataset.manifest.disputed)
+    filled = path.read_text(encoding="utf-8").replace(f"{name}\t\t\t", f"{name}\tvalid\t\tfine")
+    decided = read_adjudications(write(path, filled))
+    dataset = built(originals, variants, reviews, decided)
+    assert dataset.manifest.disputed == []
+    assert dataset.manifest.dropped_originals == ["test-0023"]
+
+
+def test_an_adjudication_decides_against_agreement():
+    reviews = [Review(item_id="x", verdict="valid", annotator=name) for name in "ab"]
+    decided, disputed = settle(reviews, [Review(item_id="x", verdict="invalid")])
+    assert (decided["x"].verdict, disputed) == ("invalid", [])
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda task: task["data"].pop("item_id"), "task 1: .*item_id"),
+        (
+            lambda task: task["annotations"][0]["result"].append(
+                result_of("rating", "rating", {"rating": 3})
+            ),
+            r"task 1 \(test-0001-v1\): unknown control 'rating'",
+        ),
+        (
+            lambda task: task["annotations"][0]["result"][0]["value"].update(choices=["good"]),
+            "task 1 .*verdict",
+        ),
+        (
+            lambda task: task["annotations"][0]["result"][0]["value"].update(choices=["corrected"]),
+            "task 1 .*needs the corrected text",
+        ),
+    ],
+)
+def test_a_wrong_export_is_named(tmp_path, exported, change, problem):
+    export = annotated(exported[2], {})
+    change(export[0])
+    path = write(tmp_path / "export.json", json.dumps(export))
+    with pytest.raises(UserError, match=rf"export\.json: {problem}"):
+        read_export(path)
+
+
+def test_a_review_cannot_pass_a_variant_without_its_original(exported):
+    originals, variants, _ = exported
+    review = Review(item_id="test-0001-v1", verdict="corrected", text="Something else entirely.")
+    with pytest.raises(UserError, match=r"x\.json: test-0001-v1: the original is not in it"):
+        apply_reviews(originals, variants, {review.item_id: review}, where="x.json")
+
+
+def test_a_review_of_another_dataset_is_named(exported):
+    originals, variants, _ = exported
+    review = Review(item_id="test-9999-v1", verdict="valid")
+    with pytest.raises(UserError, match=r"no variant 'test-9999-v1'"):
+        apply_reviews(originals, variants, {review.item_id: review}, where="x.json")
+
+
+def test_label_studio_takes_configuration_tasks_and_annotations(exported):
+    interface = pytest.importorskip(
+        "label_studio_sdk.label_interface", reason="label-studio-sdk is not installed"
+    )
+    config = labelling_config(text_name='Hard "variant" & more', criteria=CRITERIA)
+    label_interface = interface.LabelInterface(config)
+    label_interface.validate()
+    _, _, tasks = exported
+    assert all(label_interface.validate_task(task) for task in tasks)
+    answers = {"test-0001-v1": ("corrected", "text", "note"), "test-0001-v2": ("invalid", None, "")}
+    for task in annotated(tasks[:4], answers):
+        assert all(label_interface.validate_annotation(item) for item in task["annotations"])
+    wrong = annotated(tasks[:1], {"test-0001-v1": ("good", None, None)})
+    assert not label_interface.validate_annotation(wrong[0]["annotations"][0])
+
+
+def five_valid(name):
+    """An original and five valid variants."""
+    item = original("Marta broke the ice with a joke.", "broke the ice", id=name)
+    texts = [f"Boat number {number} lay by the lake. {item.sentence}" for number in range(1, 6)]
+    variants = [
+        make_variant(item, text, number=number, source="generated", verdict="valid")
+        for number, text in enumerate(texts, start=1)
+    ]
+    return item, variants
+
+
+def test_selection_is_seeded_and_each_original_has_its_own():
+    first, of_first = five_valid("test-0001")
+    second, of_second = five_valid("test-0002")
+    chosen = {"review": "human", "min_valid": 3, "per_original": 3}
+    both = select_variants([first, second], of_first + of_second, seed=1, **chosen)
+    assert [item.variant_number for item in both].count(0) == 2
+    alone = select_variants([second], of_second, seed=1, **chosen)
+    assert both[4:] == alone
+    shuffled = random.Random(0).sample(of_first + of_second, 10)
+    assert select_variants([first, second], shuffled, seed=1, **chosen) == both
+    numbers = {
+        tuple(
+            item.variant_number for item in select_variants([first], of_first, seed=seed, **chosen)
+        )
+        for seed in range(20)
+    }
+    assert len(numbers) > 3
+    assert all(sorted(set(found)) == list(found) and len(found) == 4 for found in numbers)
+
+
+def test_three_valid_variants_are_needed():
+    item, variants = five_valid("test-0001")
+    invalid = [
+        other.model_copy(update={"verdict": "invalid"}) if other.number > 2 else other
+        for other in variants
+    ]
+    chosen = {"review": "automatic", "per_original": 3, "seed": 0}
+    assert select_variants([item], invalid, min_valid=3, **chosen) == []
+    with pytest.raises(ValueError, match="cannot be kept"):
+        select_variants([item], variants, min_valid=2, **chosen)
+
+
+def row(item, number=1, **fields):
+    """A record of the released variants."""
+    values = {"sentence": item.sentence, "PIE": list(item.pies), "is_figurative": True}
+    values |= {"variant_number": number, "variant_sentence": f"{CONTEXT} {item.sentence}"}
+    return values | {"tokens": [], "tags": [], "tag_ids": [], "true_idioms": "['x']"} | fields
+
+
+def test_the_released_format_belongs_to_originals_by_their_text(tmp_path):
+    path = write(tmp_path / "x.json", json.dumps([row(ICE, 1), row(ICE, 2)]))
+    first, second = read_variants(path, [ICE], source="released")
+    assert (first.id, second.id, first.verdict) == ("test-0001-v1", "test-0001-v2", "valid")
+    assert first.tags[-len(ICE.tags) :] == ICE.tags
+    assert check_variants([ICE], [first, second])[1].flags == ("duplicate",)
+
+
+@pytest.mark.parametrize(
+    ("records", "problem"),
+    [
+        ([row(ICE, sentence="Another one.")], "record 1: no such original"),
+        ([row(ICE, variant_sentence="Another one.")], "record 1: the original is not in"),
+        ([row(ICE, is_figurative=False)], "record 1: another reading"),
+        ([row(ICE), row(ICE)], "test-0001-v1 stands more than once"),
+        ([row(ICE), {}], "record 2: sentence"),
+        ({}, "not a JSON array"),
+    ],
+)
+def test_a_wrong_variant_file_is_named(tmp_path, records, problem):
+    path = write(tmp_path / "x.json", json.dumps(records))
+    with pytest.raises(UserError, match=rf"x\.json: {problem}"):
+        read_variants(path, [ICE], source="released")
