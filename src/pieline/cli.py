@@ -1,6 +1,7 @@
 """The command `pieline`: looking after what the workflow keeps."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +17,11 @@ def command(arguments: Sequence[str] | None = None) -> None:
     A user's mistake ends it with one line on stderr and status 2.
     """
     options = parser().parse_args(arguments)
-    run_command(lambda: options.run(options))
+    try:
+        run_command(lambda: options.run(options))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader (`| head`) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:

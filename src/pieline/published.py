@@ -17,6 +17,7 @@ class Comparison(BaseModel):
     `tolerance` is how far, in the same unit, ours may lie from the printed number and count as
     reproduced. `comparable` says whether both were computed from the same
     data with the same checkpoint; `reason` says why not, or why there is no number of ours.
+    `decimals` are those of the printed number, where they are not its table's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -26,6 +27,7 @@ class Comparison(BaseModel):
     comparable: bool
     reason: str
     tolerance: float = 0.0
+    decimals: int | None = None
 
     @property
     def reproduced(self) -> bool | None:
@@ -33,8 +35,9 @@ class Comparison(BaseModel):
         difference = self.difference
         if not self.comparable or difference is None:
             return None
-        # Half of the last decimal that this table prints is rounding, not difference.
-        return abs(difference) < self.tolerance + 0.005
+        # Half of the last printed decimal is rounding, not difference.
+        decimals = 2 if self.decimals is None else self.decimals
+        return abs(difference) < self.tolerance + 0.5 * 10.0**-decimals
 
     @property
     def difference(self) -> float | None:
@@ -50,6 +53,7 @@ def compare(
     *,
     obstacles: Sequence[str],
     tolerance: float = 0.0,
+    decimals: int | None = None,
 ) -> Comparison:
     """Set our number beside the printed one.
 
@@ -58,6 +62,7 @@ def compare(
         printed: the paper's, None if it prints none.
         obstacles: what makes the two incomparable, most important first; none if nothing does.
         tolerance: how far ours may lie from the printed number, in the same unit.
+        decimals: of the printed number, where they are not its table's.
     """
     problems = [*obstacles]
     if printed is None:
@@ -68,6 +73,7 @@ def compare(
         comparable=not problems,
         reason="; ".join(problems),
         tolerance=tolerance,
+        decimals=decimals,
     )
 
 
@@ -110,15 +116,20 @@ def write_comparisons(
     Args:
         path: where; written atomically.
         rows: columns that identify the number, and the comparison.
-        decimals: to which ours and the difference are rounded; the printed number stays as printed.
+        decimals: to which ours and the difference are rounded, where a comparison does not say; the
+            printed number stays as printed.
     """
+
+    def places(cell: Comparison) -> int:
+        return decimals if cell.decimals is None else cell.decimals
+
     table = pd.DataFrame(
         [
             {
                 **name,
-                "ours": rounded(cell.ours, decimals),
+                "ours": rounded(cell.ours, places(cell)),
                 "printed": "" if cell.printed is None else f"{cell.printed:g}",
-                "difference": rounded(cell.difference, decimals),
+                "difference": rounded(cell.difference, places(cell)),
                 "comparable": "yes" if cell.comparable else "no",
                 "tolerance": f"{cell.tolerance:g}" if cell.comparable else "",
                 "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],

@@ -128,7 +128,10 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
         UserError: names file and line of the first line that is not such a record.
     """
     rows = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    text = read_text(path)
+    # Not splitlines: a sentence may hold one of Unicode's other line separators.
+    lines = text.removesuffix("\n").split("\n") if text else []
+    for number, line in enumerate(lines, start=1):
         where = f"{path}:{number}"
         try:
             rows.append(record.model_validate_json(line))

@@ -20,6 +20,7 @@ from pieline.errors import UserError
 from pieline.files import canonical_json
 from pieline.llm.spec import LLMSpec
 from pieline.records import explain
+from pieline.words import Language
 from pieline.yamls import read_yaml
 
 InstructionFormat = Literal[
@@ -107,6 +108,11 @@ class CheckpointEntry(ModelEntry):
             raise ValueError("source 'folder' needs 'path'")
         return self
 
+    def weights_spec(self) -> str:
+        """Canonical JSON of the fields that say which weights these are."""
+        own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
+        return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
+
     @property
     def is_gguf(self) -> bool:
         """Whether the weights are one GGUF file, which must be unpacked before use."""
@@ -159,6 +165,32 @@ class EmbedderEntry(CheckpointEntry):
         return canonical_json(fields)
 
 
+class EncoderEntry(CheckpointEntry):
+    """A bidirectional encoder that is fine-tuned to tag idioms (ID10M-JAM, appendix D)."""
+
+    kind: Literal["encoder"]
+    languages: list[Language] = Field(
+        min_length=1, description="Languages of ID10M-JAM that it is fine-tuned on."
+    )
+    max_length: PositiveInt = Field(description="Longest input in tokens; what follows is cut off.")
+    needs_gpu: bool = False
+
+    def execution_spec(self) -> str:
+        """As of every entry, without what only says where and for which languages it is run."""
+        elsewhere = {"languages", "needs_gpu"}
+        fields = self.model_dump(
+            mode="json", exclude=set(DESCRIPTIVE_FIELDS) | elsewhere, exclude_none=True
+        )
+        return canonical_json(fields)
+
+
+class CausalEntry(CheckpointEntry):
+    """A causal language model whose attention is looked into (ID10M-JAM, appendix H)."""
+
+    kind: Literal["causal_lm"]
+    needs_gpu: bool = False
+
+
 class LLMEntry(LLMSpec, ModelEntry):
     """A language model that is asked (IdioTS, section 4.1; ID10M-JAM, appendix I)."""
 
@@ -171,7 +203,7 @@ class LLMEntry(LLMSpec, ModelEntry):
         return sorted(accepts)
 
 
-AnyEntry = Bm25Entry | EmbedderEntry | LLMEntry
+AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]
@@ -214,6 +246,37 @@ def parse_spec(text: str) -> EmbedderEntry:
         ) from None
 
 
+def parse_encoder_spec(text: str) -> EncoderEntry:
+    """The encoder that an `execution_spec` describes.
+
+    Raises:
+        UserError: the text is no such spec.
+    """
+    try:
+        fields = {"label": "", "licence": "", "languages": ["english"]}
+        return EncoderEntry.model_validate(fields | json.loads(text))
+    except (ValidationError, ValueError) as error:
+        problem = explain(error) if isinstance(error, ValidationError) else "not JSON"
+        raise UserError(
+            problem, where="--spec", mend="pass an entry of models.yaml as JSON"
+        ) from None
+
+
+def parse_weights_spec(text: str) -> CheckpointEntry:
+    """The weights that a `weights_spec` describes.
+
+    Raises:
+        UserError: the text is no such spec.
+    """
+    try:
+        return CheckpointEntry.model_validate({"label": "", "licence": ""} | json.loads(text))
+    except (ValidationError, ValueError) as error:
+        problem = explain(error) if isinstance(error, ValidationError) else "not JSON"
+        raise UserError(
+            problem, where="--spec", mend="pass the weights of an entry as JSON"
+        ) from None
+
+
 def parse_llm_spec(text: str, *, name: str) -> LLMEntry:
     """The language model that an `execution_spec` describes.
 
@@ -228,7 +291,9 @@ def parse_llm_spec(text: str, *, name: str) -> LLMEntry:
         return LLMEntry.model_validate({"label": name, "licence": ""} | json.loads(text))
     except (ValidationError, ValueError) as error:
         problem = explain(error) if isinstance(error, ValidationError) else "not JSON"
-        raise UserError(problem, where="--spec", mend="pass an entry of models.yaml as JSON") from None
+        raise UserError(
+            problem, where="--spec", mend="pass an entry of models.yaml as JSON"
+        ) from None
 
 
 def registry_schema() -> dict[str, Any]:

@@ -1,0 +1,84 @@
+"""Hand-made sentences and answers of IdioTS for the tests."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pieline.detection import read_prediction
+from pieline.llm.answers import Answer
+from pieline.metrics.detection import DetectionMetrics, detection_metrics
+from pieline.records import DetectionPrediction, DistractorKind, IdiotsSentence
+from pieline.verdicts import Run
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "data" / "sample" / "idiots"
+PIE = "To spill the beans"
+
+
+def sentences(
+    idiomatic: int, distractors: int, kinds: Sequence[DistractorKind | None] = (None,)
+) -> list[IdiotsSentence]:
+    """A test suite of so many sentences; the kinds of distractors take turns."""
+    rows = [(f"idi{number:03}-sen01-id", True) for number in range(idiomatic)]
+    rows += [(f"idi{number:03}-sen02-di", False) for number in range(distractors)]
+    return [
+        IdiotsSentence(
+            id=name,
+            pie_id=name[:6],
+            pie=PIE,
+            sentence=f"Sentence {name}.",
+            translation="",
+            is_idiomatic=label,
+            distractor_kind=None if label else kinds[number % len(kinds)],
+        )
+        for number, (name, label) in enumerate(rows)
+    ]
+
+
+def answer(name: str, text: str | None, **fields: Any) -> Answer:
+    """An answer of a model on a sentence."""
+    return Answer(key=f"answer to {name}", text=text, **{"finish_reason": "stop"} | fields)
+
+
+def says(has_idiom: bool, idiom: str = "") -> str:
+    """The text of an answer that keeps to the form."""
+    return json.dumps({"hasIdiom": has_idiom, "idiom": idiom, "meaning": "m", "explanation": "e"})
+
+
+def predictions_of(
+    suite: Sequence[IdiotsSentence],
+    *,
+    true_positives: int,
+    right_idiom: int,
+    true_negatives: int,
+    pie_in_distractor: int,
+) -> list[DetectionPrediction]:
+    """Answers of a model with so many sentences of each sort."""
+    texts = [says(True, "spilled the beans")] * right_idiom
+    texts += [says(True, "used the old model")] * (true_positives - right_idiom)
+    positives = sum(sentence.is_idiomatic for sentence in suite)
+    texts += [says(False)] * (positives - true_positives)
+    false_positives = len(suite) - positives - true_negatives
+    texts += [says(True, "spill the beans")] * pie_in_distractor
+    texts += [says(True, "cut and tighten")] * (false_positives - pie_in_distractor)
+    texts += [says(False)] * true_negatives
+    return [
+        read_prediction(sentence.id, answer(sentence.id, text))
+        for sentence, text in zip(suite, texts, strict=True)
+    ]
+
+
+def score(
+    suite: Sequence[IdiotsSentence],
+    predictions: Sequence[DetectionPrediction],
+    *,
+    model: str = "a-model",
+    resamples: int = 50,
+    **options: Any,
+) -> DetectionMetrics:
+    """Metrics of a run of this model."""
+    options = {"origin": "released"} | options
+    return detection_metrics(
+        suite, predictions, Run(model, "zero_shot", 0), resamples=resamples, **options
+    )

@@ -1,0 +1,122 @@
+"""The prompt, the questions, and what is read from an answer."""
+
+import hashlib
+import json
+
+import pytest
+from idiots_cases import ROOT, answer, says, sentences
+
+from pieline.detection import ANSWER_SCHEMA, detection_questions, read_prediction
+from pieline.errors import UserError
+from pieline.llm.prompts import PromptFolder
+from pieline.records import READABLE, DetectionPrediction, OutcomeName
+from pieline.registry import LLMEntry, load_registry
+
+PROMPT = PromptFolder(ROOT / "prompts" / "idiots").load("detect.jinja")
+PARAMETERS = {"temperature": 0, "top_k": 40, "top_p": 0.95, "max_tokens": 800}
+
+
+def entry(name: str) -> LLMEntry:
+    found = load_registry(ROOT / "models.yaml")[name]
+    assert isinstance(found, LLMEntry)
+    return found
+
+
+def test_prompt_is_the_papers_word_by_word() -> None:
+    system, user = PROMPT.messages(sentence="She was {{ playing }} it by ear. ")
+    assert (system.role, user.role) == ("system", "user")
+    assert user.content == "She was {{ playing }} it by ear. "
+    lines = system.content.split("\n")
+    # Section 4.2 quotes the prompt in parts, which must all be in it.
+    assert lines[0].startswith(
+        "You are a professional linguist specialising in figurative language"
+    )
+    assert "English sentences that may contain an idiom, also known as an idiomatic" in lines[0]
+    assert lines[1] == "The response should be in strict JSON format including four fields:"
+    assert [line.split(":")[0] for line in lines[2:]] == [
+        "'hasIdiom'", "'idiom'", "'meaning'", "'explanation'",
+    ]  # fmt: skip
+    # And not one character may change unnoticed: it would be another experiment.
+    digest = hashlib.sha256(system.content.encode("utf-8")).hexdigest()
+    assert digest == "0c290f84ce7a11e75a66435f608c16f882020fce4e533ef9d2c23f4d66d2f445"
+
+
+def test_parameters_are_the_papers_where_the_provider_takes_them() -> None:
+    suite = sentences(1, 1)
+
+    def sent(model: str, setting: str = "zero_shot") -> tuple[dict[str, object], tuple[str, ...]]:
+        questions = detection_questions(
+            suite, entry(model), PROMPT, PARAMETERS, setting=setting, seed=3
+        )
+        assert [question.name for question in questions] == [case.id for case in suite]
+        assert questions[0].messages[-1].content == suite[0].sentence
+        return dict(questions[0].parameters), questions[0].dropped
+
+    everything = PARAMETERS | {"seed": 3}
+    assert sent("llama-2-7b-chat") == (everything, ())
+    without_top_k = {name: value for name, value in everything.items() if name != "top_k"}
+    assert sent("gpt-4o-mini") == (without_top_k, ("top_k",))
+    assert sent("o3-mini")[1] == ("temperature", "top_k", "top_p")
+    assert sent("claude-4-sonnet")[1] == ("seed",)
+    schema, _ = sent("smollm2-135m-instruct", "zero_shot_schema")
+    assert schema == everything | {"response_format": ANSWER_SCHEMA}
+    with pytest.raises(UserError, match=r"DeepSeek-R1: .*no setting 'zero_shot_schema'"):
+        sent("deepseek-r1", "zero_shot_schema")
+
+
+READ: list[tuple[str | None, dict[str, str], OutcomeName, bool | None, str | None]] = [
+    (says(True, "break the ice"), {}, "ok", True, "break the ice"),
+    (says(False), {}, "ok", False, ""),
+    ('{"hasIdiom": "True", "idiom": null}', {}, "ok", True, None),
+    ('{"hasIdiom": "false"}', {}, "ok", False, None),
+    ('{"hasIdiom": true, "idiom": ["a bite", "a bark"]}', {}, "ok", True, "a bite; a bark"),
+    ("```json\n" + says(True, "x y") + "\n```", {}, "ok", True, "x y"),
+    ("{'hasIdiom': True, 'idiom': 'x y'}", {}, "repaired", True, "x y"),
+    ('{"hasIdiom": "maybe", "idiom": "x"}', {}, "unparseable", None, None),
+    ('{"hasIdiom": 1, "idiom": "x"}', {}, "unparseable", None, None),
+    ('{"idiom": "x"}', {}, "unparseable", None, None),
+    ("There is no idiom in the sentence.", {}, "unparseable", None, None),
+    ("", {}, "unparseable", None, None),
+    (says(False), {"finish_reason": "length"}, "truncated", None, None),
+    (None, {}, "refused", None, None),
+    (None, {"error": "HTTP 500"}, "error", None, None),
+]
+
+
+@pytest.mark.parametrize(("text", "fields", "outcome", "has_idiom", "idiom"), READ)
+def test_an_answer_is_read_or_says_neither_yes_nor_no(
+    text: str | None,
+    fields: dict[str, str],
+    outcome: OutcomeName,
+    has_idiom: bool | None,
+    idiom: str | None,
+) -> None:
+    prediction = read_prediction("idi001-sen01-id", answer("q", text, **fields))
+    assert (prediction.outcome, prediction.has_idiom, prediction.idiom) == (
+        outcome,
+        has_idiom,
+        idiom,
+    )
+    assert bool(prediction.reason) == (outcome not in READABLE)
+    line = json.dumps(prediction.model_dump())
+    assert DetectionPrediction.model_validate_json(line) == prediction
+
+
+def test_a_prediction_cannot_turn_silence_into_no() -> None:
+    for outcome, has_idiom in (("unparseable", False), ("ok", None)):
+        with pytest.raises(ValueError, match="has_idiom"):
+            DetectionPrediction(
+                id="a",
+                outcome=outcome,
+                has_idiom=has_idiom,
+                answer_key="k",  # type: ignore[arg-type]
+            )
+
+
+def test_outcome_names_are_those_of_the_llm_layer() -> None:
+    from typing import get_args
+
+    from pieline.llm.parsing import Outcome
+
+    assert set(get_args(OutcomeName)) == {outcome.value for outcome in Outcome}
+    assert {outcome.value for outcome in Outcome if outcome.is_readable} == READABLE

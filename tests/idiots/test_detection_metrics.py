@@ -1,0 +1,124 @@
+"""What counts as right, the intervals, and the undefined."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from idiots_cases import answer, predictions_of, says, score, sentences
+from sklearn.metrics import balanced_accuracy_score
+
+from pieline.detection import read_prediction
+from pieline.errors import UserError
+from pieline.metrics.detection import NO, YES, Score, bootstrap_weights
+from pieline.records import DetectionPrediction
+
+
+def predict(texts: list[str | None], **fields: str) -> list[DetectionPrediction]:
+    suite = sentences(2, 2)
+    return [
+        read_prediction(sentence.id, answer(sentence.id, text, **fields))
+        for sentence, text in zip(suite, texts, strict=True)
+    ]
+
+
+def test_an_unreadable_answer_is_wrong_everywhere_and_positive_nowhere() -> None:
+    suite = sentences(2, 2)
+    metrics = score(suite, predict([says(True, "spill the beans"), "Yes!", says(False), "No!"]))
+    counted = {
+        name: (getattr(metrics, name).count, getattr(metrics, name).of)
+        for name in ("accuracy", "recall", "specificity", "precision", "distractor_pie_ratio")
+    }
+    assert counted == {
+        "accuracy": (2, 4),
+        "recall": (1, 2),
+        "specificity": (1, 2),
+        "precision": (1, 1),
+        "distractor_pie_ratio": (0, 2),
+    }
+    assert metrics.outcomes == {
+        "ok": 2, "repaired": 0, "unparseable": 2, "refused": 0, "truncated": 0, "error": 0,
+    }  # fmt: skip
+
+
+def test_a_model_that_answers_nothing_has_no_precision_and_no_consistency() -> None:
+    metrics = score(sentences(2, 2), predict(["", "", "", ""]))
+    assert metrics.accuracy.value == metrics.recall.value == metrics.specificity.value == 0
+    assert metrics.precision == Score(value=None, count=0, of=0)
+    assert metrics.true_positive_consistency == Score(value=None, count=0, of=0)
+    assert metrics.distractor_pie_ratio.value == 0
+
+
+def test_without_distractors_what_needs_them_is_unknown() -> None:
+    suite = sentences(3, 0)
+    counts = {"true_positives": 2, "right_idiom": 1, "true_negatives": 0, "pie_in_distractor": 0}
+    metrics = score(suite, predictions_of(suite, **counts))
+    assert metrics.specificity.value is None
+    assert metrics.balanced_accuracy == Score(value=None)
+    assert metrics.recall.value == pytest.approx(2 / 3)
+
+
+def test_distractors_by_kind() -> None:
+    suite = sentences(1, 4, kinds=("parts", "look_alike"))
+    texts = [says(True), says(True, "spill beans"), says(True, "else"), says(False), says(False)]
+    predictions = [
+        read_prediction(sentence.id, answer(sentence.id, text))
+        for sentence, text in zip(suite, texts, strict=True)
+    ]
+    kinds = score(suite, predictions).by_distractor_kind
+    # Sentences 1 to 4 are look_alike, parts, look_alike, parts.
+    assert {kind: (s["specificity"].value, s["distractor_pie_ratio"].value) for kind, s in
+            kinds.items()} == {"look_alike": (0.5, 0.5), "parts": (0.5, 0.0)}  # fmt: skip
+    assert score(sentences(1, 4), predictions).by_distractor_kind == {}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([True, False, None])), min_size=2))
+def test_the_counts_are_what_scikit_learn_measures(rows: list[tuple[bool, bool | None]]) -> None:
+    rows = sorted(rows, key=lambda row: not row[0])
+    positives = sum(label for label, _ in rows)
+    suite = sentences(positives, len(rows) - positives)
+    texts = ["no object" if said is None else says(said) for _, said in rows]
+    predictions = [
+        read_prediction(sentence.id, answer(sentence.id, text))
+        for sentence, text in zip(suite, texts, strict=True)
+    ]
+    metrics = score(suite, predictions, resamples=20)
+    for name in ("accuracy", "misclassification_rate", "recall", "specificity", "precision"):
+        found: Score = getattr(metrics, name)
+        assert found.count is not None and found.of is not None
+        expected = found.count / found.of if found.of else None
+        assert found.value == (None if expected is None else pytest.approx(expected))
+    if 0 < positives < len(rows) and all(said is not None for _, said in rows):
+        gold, said = zip(*rows, strict=True)
+        assert metrics.balanced_accuracy.value == pytest.approx(balanced_accuracy_score(gold, said))
+
+
+def test_the_bootstrap_is_seeded_and_keeps_the_classes() -> None:
+    gold = np.array([YES] * 5 + [NO] * 3)
+    weights = bootstrap_weights(gold, 200)
+    assert (weights == bootstrap_weights(gold, 200)).all()
+    assert set(weights[:, gold == YES].sum(axis=1)) == {5}
+    assert set(weights[:, gold == NO].sum(axis=1)) == {3}
+
+
+def test_an_interval_has_the_width_that_theory_gives() -> None:
+    suite = sentences(400, 400)
+    counts = {"true_positives": 200, "right_idiom": 0, "true_negatives": 400}
+    metrics = score(suite, predictions_of(suite, **counts, pie_in_distractor=0), resamples=4000)
+    recall = metrics.recall
+    assert recall.low is not None and recall.high is not None
+    half = 1.96 * (0.25 / 400) ** 0.5
+    assert recall.low == pytest.approx(0.5 - half, abs=0.006)
+    assert recall.high == pytest.approx(0.5 + half, abs=0.006)
+    assert (metrics.specificity.low, metrics.specificity.high) == (1, 1)
+    balanced = metrics.balanced_accuracy
+    assert balanced.low == pytest.approx(0.75 - half / 2, abs=0.004)
+
+
+def test_predictions_of_other_sentences_are_refused() -> None:
+    counts = {"true_positives": 2, "right_idiom": 1, "true_negatives": 1, "pie_in_distractor": 0}
+    predictions = predictions_of(sentences(2, 2), **counts)
+    with pytest.raises(UserError, match="do not belong together"):
+        score(sentences(2, 1), predictions)
+    with pytest.raises(UserError, match="do not belong together"):
+        score(sentences(2, 2), [*predictions, predictions[0]])

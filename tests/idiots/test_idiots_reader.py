@@ -1,0 +1,103 @@
+"""The released format, and one line for everything that can be wrong with it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from idiots_cases import SAMPLE
+
+from pieline.corpora.idiots import KINDS, read_distractor_kinds, read_sentences
+from pieline.errors import UserError
+
+Rows = list[dict[str, object]]
+
+
+def sample_rows() -> Rows:
+    rows: Rows = json.loads((SAMPLE / "idiots.json").read_text(encoding="utf-8"))
+    return rows
+
+
+def test_the_sample() -> None:
+    kinds = read_distractor_kinds(SAMPLE / "distractor_kinds.csv")
+    suite = read_sentences(SAMPLE / "idiots.json", kinds)
+    idiomatic = [sentence for sentence in suite if sentence.is_idiomatic]
+    distractors = [sentence for sentence in suite if not sentence.is_idiomatic]
+    assert (len(idiomatic), len(distractors)) == (52, 30)
+    assert len({sentence.pie_id for sentence in suite}) == 26
+    assert {sentence.distractor_kind for sentence in distractors} == KINDS.keys()
+    # The trap: the string "False" is true.
+    assert not any(sentence.is_idiomatic for sentence in suite if sentence.id.endswith("-di"))
+
+
+CASES: list[tuple[Callable[[Rows], object], str]] = [
+    (lambda rows: rows[2].update(sentence_has_idiom=False), "'True' or 'False' (given: False)"),
+    (lambda rows: rows[2].update(sentence_has_idiom="false"), "(given: 'false')"),
+    (lambda rows: rows[2].update(sentence_has_idiom="True"), "contradicts the id's suffix"),
+    (lambda rows: rows[2].update(sentence_id="idi001-sen03"), "sentence_id: "),
+    (lambda rows: rows[2].pop("es"), "es: Field required"),
+    (lambda rows: rows[2].update(en=""), "en: "),
+    (lambda rows: rows[2].update(de="Hallo"), "de: Extra inputs"),
+]
+
+
+@pytest.mark.parametrize(("change", "problem"), CASES)
+def test_a_wrong_record_is_named(
+    change: Callable[[Rows], object], problem: str, tmp_path: Path
+) -> None:
+    rows = sample_rows()
+    change(rows)
+    path = tmp_path / "idiots.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_sentences(path)
+    assert f"{path}: record 3 (" in str(caught.value)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{}", "not a JSON array"),
+        ("[]", "not a JSON array"),
+        ("[1]", "record 1 (?)"),
+        ("[{", "not JSON"),
+    ],
+)
+def test_a_file_of_another_form(text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "idiots.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_sentences(path)
+    assert problem in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_repeated_id_and_a_kind_without_sentence(tmp_path: Path) -> None:
+    rows = sample_rows()
+    path = tmp_path / "idiots.json"
+    path.write_text(json.dumps([*rows, rows[0]]), encoding="utf-8")
+    with pytest.raises(UserError, match="duplicate id 'idi001-sen01-id'"):
+        read_sentences(path)
+    with pytest.raises(UserError, match="no sentence 'idi999-sen01-di'"):
+        read_sentences(SAMPLE / "idiots.json", {"idi999-sen01-di": "parts"})
+    with pytest.raises(UserError, match=r"record 1 .*an idiomatic sentence has no distractor kind"):
+        read_sentences(SAMPLE / "idiots.json", {"idi001-sen01-id": "parts"})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", ": the columns are not"),
+        ("id,kind\n", ": the columns are not"),
+        ("sentence_id,kind\na-di,whole\n", ":2: unknown kind 'whole'"),
+        ("sentence_id,kind\na-di,parts\na-di,parts\n", ":3: sentence 'a-di' stands twice"),
+        ("sentence_id,kind\na-di\n", ":2: 1 columns, not 2"),
+    ],
+)
+def test_wrong_kinds(text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "kinds.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_distractor_kinds(path)
+    assert f"{path}{problem}" in str(caught.value)

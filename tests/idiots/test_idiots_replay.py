@@ -1,0 +1,89 @@
+"""The shipped recordings: complete, in canonical order, and enough without any model."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from idiots_cases import ROOT, SAMPLE
+
+from pieline.corpora.idiots import read_sentences
+from pieline.datasets_idiots import IdiotsDataset
+from pieline.llm.archive import verify
+from pieline.llm.recordings import canonicalise, read_answers
+from pieline.records import DetectionPrediction, load_jsonl
+from pieline.registry import load_registry
+from pieline.settings import load_config
+from pieline.yamls import read_yaml
+
+MODEL = "smollm2-135m-instruct"
+RECORDINGS = ROOT / "recordings" / "idiots" / f"{MODEL}.jsonl"
+
+REPLAY = """
+import runpy, sys
+from importlib.abc import MetaPathFinder
+
+class Refuse(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.split(".")[0] in {"litellm", "agno", "xllamacpp", "openai", "torch"}:
+            raise AssertionError(f"{name} is imported")
+
+sys.meta_path.insert(0, Refuse())
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("setting", ["zero_shot", "zero_shot_schema"])
+def test_the_default_run_replays_without_model_or_provider_library(
+    setting: str, tmp_path: Path
+) -> None:
+    IdiotsDataset("sample", read_sentences(SAMPLE / "idiots.json")).save(tmp_path / "dataset")
+    registry = load_registry(ROOT / "models.yaml")
+    config = load_config(read_yaml(ROOT / "config.yaml"), registry)
+    assert setting in config.idiots.settings
+    assert MODEL in config.idiots.models
+    settings = {"mode": "replay", "recordings_folder": str(ROOT / "recordings")}
+    before = RECORDINGS.read_bytes()
+    made = []
+    for name in ("one.jsonl", "two.jsonl"):
+        arguments = {
+            "spec": registry[MODEL].execution_spec(),
+            "model": MODEL,
+            "setting": setting,
+            "seed": str(config.idiots.seeds[0]),
+            "parameters": config.idiots.parameters.model_dump_json(),
+            "prompt": str(ROOT / "prompts" / "idiots" / "detect.jinja"),
+            "dataset": str(tmp_path / "dataset"),
+            "settings": json.dumps(settings),
+            "recordings": str(RECORDINGS),
+            "output": str(tmp_path / name),
+        }
+        command = [sys.executable, "-c", REPLAY, str(ROOT / "scripts" / "idiots_detect.py")]
+        for option, value in arguments.items():
+            command += [f"--{option}", value]
+        result = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        )
+        assert result.returncode == 0, result.stderr
+        made.append((tmp_path / name).read_bytes())
+    assert made[0] == made[1]
+    assert RECORDINGS.read_bytes() == before
+    predictions = load_jsonl(tmp_path / "one.jsonl", DetectionPrediction)
+    assert len(predictions) == 82
+    answers = read_answers(RECORDINGS)
+    assert all(answers[prediction.answer_key].origin == "asked" for prediction in predictions)
+
+
+def test_recordings_are_canonical_and_hold_what_was_asked(tmp_path: Path) -> None:
+    assert verify(RECORDINGS) == []
+    copy = tmp_path / RECORDINGS.name
+    copy.write_bytes(RECORDINGS.read_bytes())
+    canonicalise(copy)
+    assert copy.read_bytes() == RECORDINGS.read_bytes()

@@ -1,0 +1,160 @@
+"""Entries of language models, the estimate, and the check before anything is asked."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from idiots_cases import ROOT, sentences
+
+from pieline.datasets_idiots import IdiotsDataset
+from pieline.errors import UserError
+from pieline.llm.answers import Answer
+from pieline.llm.recordings import record
+from pieline.llm.spec import load_settings
+from pieline.llm_jobs import Asked, check, estimates, load_jobs
+from pieline.registry import LLMEntry, Registry, load_registry, parse_llm_spec
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "TOGETHER_API_KEY")
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    return load_registry(ROOT / "models.yaml")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    IdiotsDataset("sample", sentences(3, 2)).save(tmp_path / "dataset")
+    return tmp_path
+
+
+def jobs(folder: Path, registry: Registry, *models: str, seeds: int = 1) -> list[Asked]:
+    listed = [
+        {
+            "study": "idiots",
+            "model": model,
+            "dataset": str(folder / "dataset"),
+            "prompt": str(ROOT / "prompts" / "idiots" / "detect.jinja"),
+            "setting": "zero_shot",
+            "seed": seed,
+            "parameters": {"temperature": 0, "max_tokens": 800},
+            "recordings": str(folder / "recordings" / "idiots" / f"{model}.jsonl"),
+        }
+        for model in models
+        for seed in range(seeds)
+    ]
+    return load_jobs(json.dumps(listed), registry)
+
+
+def settings(folder: Path, **fields: Any) -> Any:
+    return load_settings({"recordings_folder": folder / "recordings"} | fields, where="test")
+
+
+def answered(asked: Asked, count: int) -> None:
+    path = asked.job.recordings
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record(path, [(q, Answer(key=q.key, text="{}")) for q in asked.questions[:count]])
+
+
+def test_one_error_lists_every_model_with_what_it_lacks(folder: Path, registry: Registry) -> None:
+    listed = jobs(folder, registry, "gpt-4o", "o3-mini", "llama-2-7b-chat", "smollm2-135m-instruct")
+    answered(listed[0], 3)
+    with pytest.raises(UserError) as caught:
+        check(listed, settings(folder))
+    text = str(caught.value)
+    assert "gpt-4o (2 answers not recorded): the environment variable OPENAI_API_KEY is not" in text
+    assert "o3-mini (5 answers not recorded)" in text
+    assert "llama-2-7b-chat (5 answers not recorded): weights/llama-2-7b-chat.gguf: no such" in text
+    assert "smollm2" not in text
+
+
+def test_recorded_answers_need_no_key_but_a_fresh_run_does(
+    folder: Path, registry: Registry
+) -> None:
+    listed = jobs(folder, registry, "gpt-4o")
+    answered(listed[0], 5)
+    check(listed, settings(folder))
+    check(listed, settings(folder, mode="replay"))
+    with pytest.raises(UserError, match=r"gpt-4o \(5 answers not recorded\)"):
+        check(listed, settings(folder, mode="fresh"))
+
+
+def test_replay_needs_every_answer(folder: Path, registry: Registry) -> None:
+    listed = jobs(folder, registry, "smollm2-135m-instruct")
+    answered(listed[0], 4)
+    with pytest.raises(UserError, match=r"\(1 answers not recorded\): llm.mode is replay"):
+        check(listed, settings(folder, mode="replay"))
+
+
+def test_a_model_that_costs_money_needs_a_cap(
+    folder: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key")
+    listed = jobs(folder, registry, "gpt-4o")
+    with pytest.raises(UserError, match=r"costs up to \$0\.0\d and llm.max_cost_usd is 0"):
+        check(listed, settings(folder))
+    check(listed, settings(folder, max_cost_usd=1))
+
+
+def test_estimate(folder: Path, registry: Registry) -> None:
+    listed = jobs(folder, registry, "gpt-4o", "claude-4-sonnet", seeds=2)
+    answered(listed[0], 2)
+    gpt, claude = estimates(listed, settings(folder))
+    assert (gpt.study, gpt.model) == ("idiots", "gpt-4o")
+    assert (gpt.estimate.questions, gpt.estimate.to_ask) == (10, 8)
+    assert gpt.estimate.output_tokens == 8 * 800
+    assert gpt.estimate.usd == pytest.approx((gpt.estimate.input_tokens * 2.5 + 6400 * 10) / 1e6)
+    # Anthropic takes no seed: the second seed asks the very same questions.
+    assert claude.estimate.questions == 5
+    assert claude.spec.retired
+    assert estimates(listed, settings(folder, mode="fresh"))[0].estimate.to_ask == 10
+
+
+def test_a_job_of_no_study_or_model_is_refused(registry: Registry) -> None:
+    with pytest.raises(UserError, match="--jobs"):
+        load_jobs('[{"study": "idiots"}]', registry)
+
+
+def test_every_language_model_can_be_handed_to_a_job(registry: Registry) -> None:
+    entries = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
+    assert len(entries) >= 14
+    for name, entry in entries.items():
+        spec = parse_llm_spec(entry.execution_spec(), name=name)
+        assert spec.checkpoint == entry.checkpoint
+        assert (spec.prices, spec.api_key_env, spec.accepts) == (
+            entry.prices,
+            entry.api_key_env,
+            entry.accepts,
+        )
+        assert (entry.prices is None) == entry.is_local
+        other = entry.model_copy(update={"label": "X", "notes": "X", "retired": "X"})
+        assert other.execution_spec() == entry.execution_spec()
+    with pytest.raises(UserError, match="--spec"):
+        parse_llm_spec("{}", name="x")
+
+
+def test_a_spec_does_not_depend_on_the_process() -> None:
+    code = (
+        "from pieline.registry import load_registry\n"
+        f"r = load_registry({str(ROOT / 'models.yaml')!r})\n"
+        "print([e.execution_spec() for e in r.values() if e.kind == 'llm'])\n"
+        "import sys\n"
+        "assert not {'litellm', 'agno', 'torch'} & sys.modules.keys()\n"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "src")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(texts) == 1

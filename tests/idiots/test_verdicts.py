@@ -1,0 +1,109 @@
+"""The manual second level: what a person judges replaces what the matching function says."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from idiots_cases import predictions_of, score, sentences
+
+from pieline.errors import UserError
+from pieline.verdicts import ReviewCase, Run, human_verdicts, read_cases, review_cases, save_cases
+
+RUN = Run("a-model", "zero_shot", 0)
+SUITE = sentences(3, 3)
+PREDICTIONS = predictions_of(
+    SUITE, true_positives=2, right_idiom=1, true_negatives=1, pie_in_distractor=1
+)
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> tuple[Path, Path]:
+    paths = tmp_path / "cases.jsonl", tmp_path / "cases.csv"
+    save_cases(review_cases(SUITE, PREDICTIONS, RUN), jsonl=paths[0], table=paths[1])
+    return paths
+
+
+def edit(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
+    """Change the rows of an exported file as a person's tool would."""
+    text = path.read_text(encoding="utf-8-sig")
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in text.splitlines()]
+        change(rows)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return
+    rows = list(csv.DictReader(text.splitlines()))
+    columns = list(rows[0])
+    change(rows)
+    # As a spreadsheet saves it: byte order mark, other line ends, columns in another order.
+    with path.open("w", encoding="utf-8-sig", newline="") as stream:
+        writer = csv.DictWriter(stream, columns[::-1], lineterminator="\r\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_only_answers_that_found_an_idiom_are_judged(cases: tuple[Path, Path]) -> None:
+    exported = read_cases(cases[0])
+    assert exported == read_cases(cases[1])
+    assert [(case.gold, case.automatic_verdict, case.verdict) for case in exported] == [
+        ("idiomatic", "yes", ""),
+        ("idiomatic", "no", ""),
+        ("distractor", "yes", ""),
+        ("distractor", "no", ""),
+    ]
+    assert human_verdicts(exported, PREDICTIONS, RUN) == {}
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_round_trip(cases: tuple[Path, Path], kind: int) -> None:
+    before = score(SUITE, PREDICTIONS)
+    assert before.verdicts == {"human": 0, "automatic": 4}
+    assert before.true_positive_consistency.count == 1
+    assert before.distractor_pie_ratio.count == 1
+
+    def judge(rows: list[dict[str, str]]) -> None:
+        rows[1]["verdict"] = " Yes"
+        rows[2]["verdict"] = "no"
+        rows[3]["verdict"] = "no"
+
+    edit(cases[kind], judge)
+    verdicts = human_verdicts(read_cases(cases[kind]), PREDICTIONS, RUN)
+    after = score(SUITE, PREDICTIONS, verdicts=verdicts)
+    assert after.verdicts == {"human": 3, "automatic": 1}
+    assert after.true_positive_consistency.count == 2
+    assert after.distractor_pie_ratio.count == 0
+    assert after.accuracy == before.accuracy
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_mistakes_name_file_and_line(cases: tuple[Path, Path], kind: int) -> None:
+    path = cases[kind]
+    line = 3 + kind  # the CSV has a head
+    edit(path, lambda rows: rows[2].update(verdict="perhaps"))
+    with pytest.raises(UserError) as caught:
+        read_cases(path)
+    assert f"{path}:{line}: verdict: Input should be '', 'yes' or 'no'" in str(caught.value)
+    edit(path, lambda rows: rows[2].update(verdict="yes"))
+    edit(path, lambda rows: rows.append(rows[0]))
+    with pytest.raises(UserError, match=rf":{5 + kind}: idi000-sen01-id of this run stands twice"):
+        read_cases(path)
+
+
+def test_other_columns(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text("sentence_id;verdict\na;yes\n", encoding="utf-8")
+    with pytest.raises(UserError, match="the columns are not model, setting"):
+        read_cases(path)
+
+
+def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> None:
+    exported = [case.model_copy(update={"verdict": "yes"}) for case in read_cases(cases[0])]
+    other: list[ReviewCase] = [exported[0].model_copy(update={"answer_key": "another answer"})]
+    with pytest.raises(UserError, match="judges another answer"):
+        human_verdicts(other, PREDICTIONS, RUN)
+    unknown = [exported[0].model_copy(update={"sentence_id": "idi999-sen01-id"})]
+    with pytest.raises(UserError, match="idi999-sen01-id judges another answer"):
+        human_verdicts(unknown, PREDICTIONS, RUN)
+    # Verdicts on other runs may stand in the same file.
+    assert human_verdicts(other + unknown, PREDICTIONS, Run("a-model", "zero_shot", 1)) == {}
