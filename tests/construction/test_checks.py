@@ -1,0 +1,193 @@
+"""Every check finds what it looks for and nothing in sound data; the released data's report."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from construction_cases import loose
+from support import MIRROR, ROOT, needs_mirror
+
+from pieline.construction.checks import CHECKS, names_pie, occurrences, run_checks
+from pieline.construction.composition import DatasetChecks, check_dataset
+from pieline.construction.loose import LooseText, read_loosely
+from pieline.construction.splits import SPLITS
+from pieline.errors import UserError
+from pieline.published import read_comparisons
+from pieline.report.idiolink_dataset import write_dataset_table
+
+SAMPLE = ROOT / "data/sample/idiolink"
+
+
+def texts_of(folder: Path) -> list[LooseText]:
+    return read_loosely([(split, folder / split) for split in SPLITS])[0]
+
+
+def altered(name: str, **changes: Any) -> list[LooseText]:
+    """The sample with one text changed."""
+    texts = texts_of(SAMPLE)
+    assert sum(text.id == name for text in texts) == 1
+    return [text.model_copy(update=changes) if text.id == name else text for text in texts]
+
+
+def test_the_sample_is_sound() -> None:
+    results = run_checks(texts_of(SAMPLE))
+    assert results.keys() == CHECKS.keys()
+    assert {name: result.count for name, result in results.items() if result.count} == {}
+
+
+def sentence_of(name: str) -> str:
+    return next(text.sentence for text in texts_of(SAMPLE) if text.id == name)
+
+
+DEFECTS: dict[str, Callable[[], list[LooseText]]] = {
+    "counts_per_pair": lambda: texts_of(SAMPLE)[1:],
+    "ids": lambda: altered("001_s01_lit_01", id="001_s02_lit_09"),
+    "domains": lambda: altered("001_s01_lit_01", subject="Weather"),
+    "span_missing": lambda: altered("001_s01_lit_01", span="broke the vase"),
+    "span_repeated": lambda: altered(
+        "001_s01_lit_01", sentence="To break the ice, break the ice.", span="break the ice"
+    ),
+    "span_is_not_pie": lambda: altered("001_s01_lit_01", span="the"),
+    "pie_repeated": lambda: altered(
+        "001_s01_lit_01", sentence="They broke the ice, and we break the ice.", span="break the ice"
+    ),
+    "pie_present": lambda: altered(
+        "001_s01_sense_01", sentence="She was breaking the ice.", span="was breaking"
+    ),
+    "simplification_is_no_copy": lambda: altered(
+        "001_s01_sim_01", sentence="A different story.", span="different"
+    ),
+    "shared_by_index_and_queries": lambda: altered(
+        "q_001_s01_lit_01", sentence=f"  {sentence_of('001_s01_lit_02').upper()}"
+    ),
+    "duplicates": lambda: altered("001_s01_lit_01", sentence=sentence_of("001_s02_lit_01")),
+    "pie_across_splits": lambda: altered("001_s01_lit_01", split="test"),
+    "near_duplicates": lambda: altered(
+        "001_s01_lit_01", sentence=sentence_of("001_s01_lit_02").replace("the", "a", 1)
+    ),
+}
+
+
+def test_there_is_a_defect_for_each_check() -> None:
+    assert DEFECTS.keys() == CHECKS.keys()
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_each_check_finds_its_defect(name: str) -> None:
+    result = run_checks(DEFECTS[name]())[name]
+    assert result.count >= 1
+    assert len(result.findings) == result.count
+
+
+def test_an_id_that_stands_twice_is_found() -> None:
+    texts = texts_of(SAMPLE)
+    details = [item.detail for item in run_checks([*texts, texts[0]])["ids"].findings]
+    assert "stands 2 times" in details
+
+
+@pytest.mark.parametrize(
+    ("sentence", "pie", "number"),
+    [
+        ("He broke the ice.", "break the ice", 1),
+        ("Break the ice; breaking the ice is fun.", "break the ice", 2),
+        ("The ice breaks.", "break the ice", 0),
+        ("They took the old rookie for a ride.", "take someone for a ride", 1),
+        ("They took the very old and tired rookie for a ride.", "take someone for a ride", 0),
+        ("Behind the mayor’s back he laughed.", "behind someone's back", 1),
+        ("It has been around.", "have been around", 1),
+        ("", "break the ice", 0),
+    ],
+)
+def test_occurrences_know_inflection_and_slots(sentence: str, pie: str, number: int) -> None:
+    assert occurrences(sentence, pie) == number
+
+
+@pytest.mark.parametrize(
+    ("span", "pie", "named"),
+    [
+        ("out of her own pocket", "out of pocket", True),
+        ("in the senator's face", "in your face", True),
+        ("boot", "to boot", False),
+        ("under the chair", "under the table", False),
+    ],
+)
+def test_a_span_may_fill_slots(span: str, pie: str, named: bool) -> None:
+    assert names_pie(span, pie) == named
+
+
+def test_loose_reading_keeps_wrong_values_and_refuses_other_files(tmp_path: Path) -> None:
+    folder = tmp_path / "test"
+    folder.mkdir()
+    wrong = loose(span="not there").model_dump(by_alias=True, exclude={"split", "collection"})
+    (folder / "indexes.json").write_text(json.dumps([wrong]), encoding="utf-8")
+    (folder / "queries.json").write_text("[]", encoding="utf-8")
+    texts, _ = read_loosely([("test", folder)])
+    assert [text.span for text in texts] == ["not there"]
+    del wrong["usage"]
+    (folder / "indexes.json").write_text(json.dumps([wrong]), encoding="utf-8")
+    with pytest.raises(UserError, match="record 1: usage: Field required"):
+        read_loosely([("test", folder)])
+
+
+def table(checks: DatasetChecks, folder: Path) -> list[dict[str, str]]:
+    write_dataset_table(
+        checks,
+        published=ROOT / "published/idiolink_table1.csv",
+        template=ROOT / "templates/idiolink_dataset.tex.jinja",
+        tex=folder / "table.tex",
+        csv=folder / "table.csv",
+    )
+    return read_comparisons(folder / "table.csv")
+
+
+def test_table_1_of_the_sample_is_never_comparable(tmp_path: Path) -> None:
+    checks = check_dataset(
+        texts_of(SAMPLE), origin="released_format", sample=True, released=False, computed_from={}
+    )
+    rows = table(checks, tmp_path)
+    ours = {(row["split"], row["metric"]): row["ours"] for row in rows}
+    assert len(ours) == 18
+    assert ours["test_gold", "pies"] == "2"
+    assert ours["test_silver", "documents"] == "120"
+    assert ours["total", "queries"] == "64"
+    assert {row["comparable"] for row in rows} == {"no"}
+    assert "no scientific conclusion" in (tmp_path / "table.tex").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def released() -> DatasetChecks:
+    """The report on the released data."""
+    return check_dataset(
+        texts_of(MIRROR / "idiolink"),
+        origin="released_format",
+        sample=False,
+        released=True,
+        computed_from={},
+    )
+
+
+@needs_mirror
+def test_table_1_of_the_released_data_equals_every_printed_count(
+    released: DatasetChecks, tmp_path: Path
+) -> None:
+    rows = table(released, tmp_path)
+    assert len(rows) == 18
+    assert all(row["ours"] == row["printed"] for row in rows)
+    assert {row["reproduced"] for row in rows} == {"yes"}
+    assert "6,200" in (tmp_path / "table.tex").read_text(encoding="utf-8")
+
+
+@needs_mirror
+def test_the_report_on_the_released_data_lists_what_it_finds(released: DatasetChecks) -> None:
+    found = {name: result.count for name, result in released.checks.items() if result.count}
+    assert found == {
+        "near_duplicates": 1,
+        "simplification_is_no_copy": 282,
+        "span_is_not_pie": 26,
+        "span_repeated": 1,
+    }
+    # The paper counts 3,570 checked texts; so many are marked.
+    assert sum(sum(marked.values()) for marked in released.marked_gold.values()) == 3249
+    assert len(released.gold_pies) == 13

@@ -1,0 +1,242 @@
+"""Review sheets out, decisions in, and what they do to the texts."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from construction_cases import text
+
+from pieline.construction.assembly import (
+    construction_metrics,
+    require_review,
+    save_released_format,
+)
+from pieline.construction.corrections import (
+    Correction,
+    apply_corrections,
+    count_corrections,
+    read_corrections,
+    to_review,
+    write_review,
+)
+from pieline.construction.generation import GeneratedText
+from pieline.construction.splits import Splits
+from pieline.construction.votes import TextVerdict, majority
+from pieline.corpora.idiolink import read_texts
+from pieline.errors import UserError
+from pieline.records import Document
+
+GOLD, SILVER = "spill the beans", "tie the knot"
+SPLITS = Splits(source="by hand", train=[SILVER], val=[], test=[GOLD], gold=[GOLD])
+
+
+def knot(name: str, **changes: Any) -> GeneratedText:
+    fields = {"pie": SILVER, "span": "tied the knot", "sentence": "The baker tied the knot."}
+    return text(name, **(fields | changes))
+
+
+TEXTS = [
+    text("007_s08_lit_01"),
+    text("007_s08_sense_01", usage="sense", sentence="He told it all.", span="He told it all"),
+    knot("009_s08_lit_01"),
+    knot("009_s08_lit_02", sentence="A sailor tied the knot."),
+    knot("q_009_s08_lit_01", sentence="The cook tied the knot."),
+]
+
+
+def verdict(name: str, *votes: str) -> TextVerdict:
+    return TextVerdict(
+        id=name,
+        votes=list(votes),
+        label=majority(votes),
+        failed={"span_fits": votes.count("invalid")} if "invalid" in votes else {},
+        comments=[],
+        answer_keys=[],
+    )
+
+
+VERDICTS = [
+    verdict("007_s08_lit_01", "valid", "valid", "valid"),
+    verdict("007_s08_sense_01", "invalid", "invalid", "valid"),
+    verdict("009_s08_lit_01", "valid", "valid", "valid"),
+    verdict("009_s08_lit_02", "invalid", "valid", "unparseable"),
+    verdict("q_009_s08_lit_01", "invalid", "invalid", "invalid"),
+]
+
+
+def correction(name: str, action: str, **changes: str) -> Correction:
+    seen = next(item for item in TEXTS if item.id == name)
+    fields = {"id": name, "sentence": seen.sentence, "span": seen.span, "action": action}
+    return Correction.model_validate(fields | changes)
+
+
+DECISIONS = {
+    item.id: item
+    for item in (
+        correction("007_s08_lit_01", "valid"),
+        correction(
+            "007_s08_sense_01", "span_corrected", new_span="told it all", cause="wrong_span"
+        ),
+        correction("009_s08_lit_02", "valid"),
+        correction(
+            "q_009_s08_lit_01",
+            "replaced",
+            new_sentence="Before the climb she tied the knot twice.",
+            cause="off_domain",
+        ),
+    )
+}
+
+
+def test_people_see_all_gold_texts_and_the_flagged_ones_of_the_rest() -> None:
+    rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
+    assert [(row.text.id, row.why) for row in rows] == [
+        ("007_s08_lit_01", "gold"),
+        ("007_s08_sense_01", "gold"),
+        ("009_s08_lit_02", "flagged"),
+        ("q_009_s08_lit_01", "flagged"),
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_decisions_come_back_from_sheet_and_label_studio(tmp_path: Path, suffix: str) -> None:
+    sheet, tasks = tmp_path / "review.csv", tmp_path / "review.json"
+    rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
+    write_review(rows, {}, sheet=sheet, tasks=tasks)
+    assert read_corrections(tmp_path / f"review{suffix}") == {}
+    write_review(rows, DECISIONS, sheet=sheet, tasks=tasks)
+    assert read_corrections(tmp_path / f"review{suffix}") == DECISIONS
+
+
+def test_a_cancelled_annotation_decides_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "review.json"
+    rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
+    write_review(rows, DECISIONS, sheet=tmp_path / "review.csv", tasks=path)
+    tasks = json.loads(path.read_text(encoding="utf-8"))
+    for task in tasks:
+        task["annotations"] = [item | {"was_cancelled": True} for item in task["annotations"]]
+    path.write_text(json.dumps(tasks), encoding="utf-8")
+    assert read_corrections(path) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"action": "fine"}, "action"),
+        ({"new_span": "the beans"}, "action 'valid' goes with a new sentence or span"),
+        ({"action": "span_corrected"}, "needs a new span"),
+        (
+            {"action": "span_corrected", "new_span": "beans", "new_sentence": "Other beans."},
+            "the same sentence",
+        ),
+        ({"action": "text_revised"}, "needs a new sentence"),
+        ({"action": "replaced", "new_sentence": "Nothing of it."}, "is not in the corrected"),
+        ({"action": "span_corrected", "new_span": "the peas"}, "is not in the corrected"),
+        ({"cause": "mood"}, "cause"),
+    ],
+)
+def test_a_contradiction_names_row_and_id(
+    tmp_path: Path, changes: dict[str, str], problem: str
+) -> None:
+    path = tmp_path / "sheet.csv"
+    seen = DECISIONS["007_s08_lit_01"].model_dump() | changes
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        sheet = csv.DictWriter(stream, list(seen))
+        sheet.writeheader()
+        sheet.writerow(seen)
+    with pytest.raises(UserError) as caught:
+        read_corrections(path)
+    assert str(caught.value).startswith(f"{path}: row 2 (007_s08_lit_01): ")
+    assert problem in caught.value.what
+
+
+def test_files_of_another_shape_are_refused(tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("id,sentence,span,action,cause,new_sentence\n", encoding="utf-8")
+    with pytest.raises(UserError, match="no column 'new_span'"):
+        read_corrections(sheet)
+    export = tmp_path / "export.json"
+    export.write_text('[{"id": "007_s08_lit_01"}]', encoding="utf-8")
+    with pytest.raises(UserError, match="task 1: not a task of this review"):
+        read_corrections(export)
+    twice = tmp_path / "twice.csv"
+    line = "007_s08_lit_01,a b,a,valid,,,\n"
+    header = "id,sentence,span,action,cause,new_sentence,new_span\n"
+    twice.write_text(header + line * 2, encoding="utf-8")
+    with pytest.raises(UserError, match="duplicate id '007_s08_lit_01'"):
+        read_corrections(twice)
+
+
+def test_applying_changes_the_text_and_marks_it_gold() -> None:
+    after = {item.id: item for item in apply_corrections(TEXTS, DECISIONS, where="sheet")}
+    assert after["007_s08_sense_01"].span == "told it all"
+    assert after["q_009_s08_lit_01"].sentence == "Before the climb she tied the knot twice."
+    assert after["q_009_s08_lit_01"].span == "tied the knot"
+    assert [name for name, item in after.items() if item.is_gold] == list(DECISIONS)
+
+
+def test_a_decision_about_another_text_is_refused() -> None:
+    changed = [text("007_s08_lit_01", sentence="Now he spilled the beans."), *TEXTS[1:]]
+    with pytest.raises(UserError, match="'007_s08_lit_01' was made for another text"):
+        apply_corrections(changed, DECISIONS, where="sheet")
+    with pytest.raises(UserError, match="'007_s08_lit_01', which is no text"):
+        apply_corrections(TEXTS[1:], DECISIONS, where="sheet")
+
+
+def test_counts_by_action_cause_usage_and_collection() -> None:
+    counts = count_corrections(DECISIONS.values())
+    assert (counts.reviewed, counts.corrected) == (4, 2)
+    assert counts.by_action == {"span_corrected": 1, "replaced": 1}
+    assert counts.by_cause == {"wrong_span": 1, "off_domain": 1}
+    assert counts.by_usage == {"sense": 1, "literal": 1}
+    assert counts.by_collection == {"documents": 1, "queries": 1}
+
+
+def test_metrics_keep_gold_and_silver_apart() -> None:
+    metrics = construction_metrics(
+        TEXTS,
+        VERDICTS,
+        DECISIONS,
+        SPLITS,
+        reports=[],
+        validator="v",
+        sample=True,
+        computed_from={},
+    )
+    assert metrics.agreement is not None
+    assert (metrics.agreement.texts, metrics.agreement.accuracy) == (2, 1.0)
+    assert metrics.gold_corrections.by_action == {"span_corrected": 1}
+    silver = metrics.silver
+    assert (silver.texts, silver.flagged, silver.reviewed, silver.awaiting) == (3, 2, 2, 0)
+    assert (silver.confirmed, silver.confirmed_share) == (1, 0.5)
+    assert metrics.labels == {"valid": 2, "invalid": 2, "undecided": 1}
+
+
+def test_what_awaits_review_is_unknown_and_not_zero() -> None:
+    decided = {name: item for name, item in DECISIONS.items() if name == "009_s08_lit_02"}
+    metrics = construction_metrics(
+        TEXTS, VERDICTS, decided, SPLITS, reports=[], validator="v", sample=True, computed_from={}
+    )
+    assert metrics.agreement is None
+    assert metrics.silver.awaiting == 1
+    assert metrics.silver.confirmed_share is None
+
+
+def test_a_data_set_with_unreviewed_texts_is_refused() -> None:
+    require_review(TEXTS, VERDICTS, DECISIONS, SPLITS, sheet="review.csv")
+    for missing in DECISIONS:
+        rest = {name: item for name, item in DECISIONS.items() if name != missing}
+        with pytest.raises(UserError, match=f"1 texts await review by people \\({missing}"):
+            require_review(TEXTS, VERDICTS, rest, SPLITS, sheet="review.csv")
+
+
+def test_the_released_format_is_what_our_reader_reads(tmp_path: Path) -> None:
+    save_released_format(apply_corrections(TEXTS, DECISIONS, where="sheet"), SPLITS, tmp_path)
+    test = read_texts(tmp_path / "test/indexes.json", Document)
+    assert [item.id for item in test] == ["007_s08_lit_01", "007_s08_sense_01"]
+    assert all(item.is_gold for item in test)
+    raw = json.loads((tmp_path / "train/indexes.json").read_text(encoding="utf-8"))
+    assert list(raw[0]) == ["id", "sentence", "idiom", "span", "subject", "usage", "is_gold"]
+    assert json.loads((tmp_path / "val/queries.json").read_text(encoding="utf-8")) == []

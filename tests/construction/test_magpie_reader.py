@@ -1,0 +1,78 @@
+"""The MAGPIE reader takes what the corpus has and refuses everything else by line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from construction_cases import row, write_rows
+from support import ROOT
+
+from pieline.corpora.magpie import read_magpie
+from pieline.errors import UserError
+
+
+def test_reads_the_sample() -> None:
+    occurrences = list(read_magpie(ROOT / "data/sample/magpie/MAGPIE_sample.jsonl"))
+    assert len(occurrences) == 143
+    assert len({item.idiom for item in occurrences}) == 15
+    first = occurrences[0]
+    target = first.context[2]
+    assert [target[start:end] for start, end in first.offsets] == ["break", "the", "ice"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"label": "x"}, "label"),
+        ({"confidence": 1.2}, "confidence"),
+        ({"confidence": "1.0"}, "confidence"),
+        ({"context": ["One .", "Two .", "She spilt the beans ."]}, "context"),
+        ({"offsets": [[4, 99]]}, "offsets 4-99 do not lie in the target sentence"),
+        ({"offsets": [[9, 4]]}, "offsets 9-4"),
+        ({"offsets": []}, "offsets"),
+        ({"idiom": ""}, "idiom"),
+        ({"sentence_no": 12}, "sentence_no"),
+        ({"label_distribution": {"i": 1.0}}, "label_distribution"),
+        ({"comment": "new"}, "comment"),
+    ],
+)
+def test_a_wrong_field_names_line_and_field(
+    tmp_path: Path, changes: dict[str, Any], problem: str
+) -> None:
+    path = write_rows(tmp_path / "magpie.jsonl", [row(), row(**changes), row()])
+    with pytest.raises(UserError) as caught:
+        list(read_magpie(path))
+    assert str(caught.value).startswith(f"{path}:2: ")
+    assert problem in caught.value.what
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[]", b'{"id": "\xff"}', b"not JSON"])
+def test_a_line_that_is_no_record_names_its_number(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "magpie.jsonl"
+    path.write_bytes(json.dumps(row()).encode() + b"\n" + line + b"\n")
+    with pytest.raises(UserError, match=r"magpie\.jsonl:2: "):
+        list(read_magpie(path))
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        list(read_magpie(tmp_path / "none.jsonl"))
+
+
+def test_a_file_of_the_real_size_fits_in_300_megabytes(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    program = ROOT / "benchmarks/construction/magpie_filter.py"
+    subprocess.run(
+        [sys.executable, program, "--output", figures],
+        env={"PYTHONPATH": str(ROOT / "src")},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    measured = json.loads(figures.read_text(encoding="utf-8"))
+    assert measured["rows"] == 56_622
+    assert measured["pies"] == 1_756
+    assert measured["kept"] > 0
+    assert measured["peak_memory_mb"] < 300

@@ -1,0 +1,192 @@
+"""Each criterion alone, their bounds, both readings, exclusions, and the sample's verdicts."""
+
+from pathlib import Path
+
+import pytest
+from construction_cases import counts, row, write_rows
+from support import MIRROR, ROOT, needs_mirror
+
+from pieline.construction.domains import DOMAINS
+from pieline.construction.filtering import FilterOptions, filter_magpie
+from pieline.construction.pie_filter import (
+    FilterThresholds,
+    LabelCounts,
+    PieVerdict,
+    Semantics,
+    count_labels,
+    filter_pies,
+    read_exclusions,
+)
+from pieline.construction.released_list import read_candidates
+from pieline.corpora.magpie import read_magpie
+from pieline.errors import UserError
+
+PAPER = FilterThresholds()
+
+
+def verdict(found: LabelCounts, semantics: Semantics = "paper") -> PieVerdict:
+    return filter_pies({"a PIE": found}, PAPER, semantics, {})[0]
+
+
+@pytest.mark.parametrize(
+    ("found", "failed"),
+    [
+        (counts(idiomatic=15, literal=15), []),
+        (counts(idiomatic=15, literal=14), ["occurrences"]),
+        (counts(idiomatic=40, literal=10), ["balance"]),
+        (counts(idiomatic=10, literal=40), ["balance"]),
+        (counts(idiomatic=15, literal=15, confidence=0.99), ["confidence"]),
+        (counts(idiomatic=9, literal=1, confidence=0.5), ["occurrences", "balance", "confidence"]),
+        (counts(idiomatic=0, literal=0, other=40), ["balance"]),
+    ],
+)
+def test_each_criterion_alone(found: LabelCounts, failed: list[str]) -> None:
+    result = verdict(found)
+    assert result.failed == failed
+    assert result.kept == (not failed)
+    assert len(result.reasons) == len(failed)
+
+
+@pytest.mark.parametrize(
+    ("idiomatic", "literal", "kept"),
+    [
+        (15, 15, True),  # exactly 30
+        (15, 14, False),
+        (10, 30, True),  # exactly 25 %
+        (9, 31, False),
+        (30, 10, True),  # exactly 75 %
+        (31, 9, False),
+    ],
+)
+def test_bounds_are_included(idiomatic: int, literal: int, kept: bool) -> None:
+    assert verdict(counts(idiomatic=idiomatic, literal=literal)).kept == kept
+
+
+def test_the_readings_differ_in_the_denominator() -> None:
+    # 10 of 40 idiomatic and literal ones are 25 %; 10 of all 50 are 20 %, but 30 of 50 are 60 %.
+    found = counts(idiomatic=10, literal=30, other=10)
+    assert verdict(found).idiomatic_share == 0.25
+    assert verdict(found, "released").idiomatic_share == 0.2
+    assert verdict(found).kept
+    assert verdict(found, "released").kept
+
+
+def test_the_released_reading_takes_either_share() -> None:
+    found = counts(idiomatic=5, literal=30, other=15)
+    assert verdict(found).failed == ["balance"]
+    assert verdict(found, "released").kept
+    neither = counts(idiomatic=5, literal=5, other=40)
+    assert verdict(neither).kept
+    assert verdict(neither, "released").failed == ["balance"]
+
+
+def test_confidence_filters_pies_or_occurrences() -> None:
+    found = counts(idiomatic=15, literal=15, confidence=0.5, confident=1)
+    assert verdict(found).failed == ["confidence"]
+    assert verdict(found, "released").kept
+    none_left = counts(idiomatic=15, literal=15, confidence=0.5, confident=0)
+    assert verdict(none_left, "released").failed == ["confidence"]
+
+
+def test_counting_reads_labels_and_confidence(tmp_path: Path) -> None:
+    rows = [row(id=1), row(id=2, label="l", confidence=0.8), row(id=3, label="f"), row(id=4)]
+    path = write_rows(tmp_path / "magpie.jsonl", rows)
+    found = count_labels(read_magpie(path), PAPER)["spill the beans"]
+    assert (found.idiomatic, found.literal, found.occurrences) == (2, 1, 4)
+    assert found.confident == 2
+    assert found.least_confidence == 0.8
+
+
+def test_manual_exclusions_have_their_reason_and_keep_their_number() -> None:
+    balanced = {name: counts(idiomatic=20, literal=20) for name in ("b", "a", "c")}
+    balanced["aa"] = counts(idiomatic=1, literal=1)
+    found = filter_pies(balanced, PAPER, "paper", {"b": "contrived"})
+    assert [(item.pie, item.number, item.kept) for item in found] == [
+        ("a", 1, True),
+        ("aa", None, False),
+        ("b", 2, False),
+        ("c", 3, True),
+    ]
+    assert found[2].reasons == ["excluded by hand: contrived"]
+
+
+def test_an_exclusion_of_an_unknown_pie_is_refused() -> None:
+    with pytest.raises(UserError, match="'spil the beans' does not occur in MAGPIE"):
+        filter_pies(
+            {"spill the beans": counts(idiomatic=1, literal=1)},
+            PAPER,
+            "paper",
+            {"spil the beans": "typing error"},
+        )
+
+
+def test_a_wanted_pie_must_pass() -> None:
+    found = {"a": counts(idiomatic=20, literal=20), "b": counts(idiomatic=2, literal=2)}
+    wanted = filter_pies(found, PAPER, "paper", {}, only=["a"])
+    assert [item.kept for item in wanted] == [True, False]
+    with pytest.raises(UserError, match="'b' does not pass"):
+        filter_pies(found, PAPER, "paper", {}, only=["b"])
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("idiom\treason\n", ":1: not a file of exclusions"),
+        ("pie\treason\nring a bell\n", ":2: not a PIE and a reason"),
+        ("pie\treason\nring a bell\t\n", ":2: not a PIE and a reason"),
+        ("pie\treason\na\tx\na\ty\n", ":3: 'a' stands twice"),
+    ],
+)
+def test_wrong_exclusions_name_their_line(tmp_path: Path, content: str, where: str) -> None:
+    path = tmp_path / "exclusions.tsv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_exclusions(path)
+    assert where in str(caught.value)
+
+
+def sample_filter(semantics: Semantics) -> dict[str, PieVerdict]:
+    sample = ROOT / "data/sample/magpie"
+    options = FilterOptions(
+        semantics=semantics,
+        thresholds=FilterThresholds(min_occurrences=8),
+        pies=None,
+        domains=list(DOMAINS),
+    )
+    verdicts, pairs, report = filter_magpie(
+        sample / "MAGPIE_sample.jsonl",
+        sample / "exclusions.tsv",
+        options,
+        candidates=None,
+        documents=[],
+        computed_from={},
+    )
+    assert len(pairs) == 10 * report.kept
+    assert report.kept_by_semantics == {"paper": 8, "released": 10}
+    return {item.pie: item for item in verdicts}
+
+
+def test_the_sample_fails_each_criterion_at_least_once() -> None:
+    found = sample_filter("paper")
+    failed = {pie: item.failed for pie, item in found.items() if item.failed}
+    assert failed == {
+        "in a nutshell": ["manual"],
+        "in the bag": ["balance"],
+        "miss the boat": ["occurrences"],
+        "off the hook": ["balance"],
+        "ring a bell": ["occurrences"],
+        "rock the boat": ["balance"],
+        "turn the page": ["confidence"],
+    }
+    assert sample_filter("released")["off the hook"].kept
+    assert sample_filter("released")["turn the page"].kept
+
+
+@needs_mirror
+def test_the_released_list_has_118_candidates_of_which_109_are_valid() -> None:
+    candidates = read_candidates(MIRROR / "idiolink/MAGPIE_SOURCE_IDIOMS.csv")
+    assert len(candidates) == 118
+    assert sum(item.valid for item in candidates) == 109
+    # Numbered in alphabetical order, as our own candidates are.
+    assert [item.number for item in candidates] == list(range(1, 119))
+    assert [item.pie for item in candidates] == sorted(item.pie for item in candidates)

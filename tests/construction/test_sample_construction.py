@@ -1,0 +1,160 @@
+"""The sample's construction end to end: recordings, the workflow's run, and its data set."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ROOT, run_snakemake
+
+from pieline.llm.recordings import read_answers
+from pieline.registry import load_registry
+
+RECORDINGS = ROOT / "recordings/idiolink_construction"
+TARGETS = [
+    "paper_tables/idiolink_dataset.tex",
+    "paper_tables/idiolink_construction.tex",
+    "paper_tables/figures/idiolink_domains.pdf",
+    "results/variants/idiolink/review.csv",
+]
+
+
+def test_the_recordings_are_what_the_script_says(tmp_path: Path) -> None:
+    """A changed prompt, entry or setting makes them stale; the script records them anew."""
+    program = ROOT / "scripts/idiolink_scripted_answers.py"
+    subprocess.run(
+        [sys.executable, program, "--root", ROOT, "--output", tmp_path],
+        env={"PYTHONPATH": str(ROOT / "src")},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    made = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.jsonl"))
+    assert made == sorted(path.relative_to(RECORDINGS) for path in RECORDINGS.rglob("*.jsonl"))
+    assert len(made) == 4
+    for name in made:
+        assert (tmp_path / name).read_bytes() == (RECORDINGS / name).read_bytes(), name
+
+
+def test_every_recorded_answer_says_that_people_wrote_it() -> None:
+    origins = [
+        answer.origin
+        for path in RECORDINGS.rglob("*.jsonl")
+        for answer in read_answers(path).values()
+    ]
+    assert len(origins) == 18 + 48
+    assert set(origins) == {"hand-written"}
+
+
+@pytest.fixture(scope="module")
+def constructed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the construction of the sample has run."""
+    folder = tmp_path_factory.mktemp("construction")
+    snakefile = str(ROOT / "Snakefile")
+    result = run_snakemake(folder, "-s", snakefile, "--cores", "2", *TARGETS)
+    assert result.returncode == 0, result.stderr[-3000:]
+    return folder
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_table_1_counts_the_constructed_data_set(constructed: Path) -> None:
+    rows = rows_of(constructed / "paper_tables/idiolink_dataset.csv")
+    ours = {(row["split"], row["metric"]): int(row["ours"]) for row in rows}
+    assert [ours[name, "pies"] for name in ("train", "validation", "test", "test_gold")] == [
+        *(1, 1, 2, 1)
+    ]
+    assert (ours["total", "documents"], ours["total", "queries"]) == (80, 16)
+    assert {row["comparable"] for row in rows} == {"no"}
+
+
+def test_the_constructed_data_set_passes_every_check(constructed: Path) -> None:
+    report = json.loads(
+        (constructed / "results/metrics/idiolink/checks/constructed.json").read_text("utf-8")
+    )
+    assert {name: item["count"] for name, item in report["checks"].items() if item["count"]} == {}
+    assert report["gold_pies"] == ["cold feet"]
+    assert report["sample"] is True
+
+
+def test_every_turn_of_the_construction_was_taken(constructed: Path) -> None:
+    metrics = json.loads(
+        (constructed / "results/metrics/idiolink/construction.json").read_text("utf-8")
+    )
+    assert metrics["generation"]["documents"]["answers"] == {
+        "ok": 8,
+        "truncated": 1,
+        "unusable": 1,
+    }
+    assert metrics["generation"]["queries"]["answers"] == {"ok": 7, "repaired": 1}
+    assert metrics["votes"].keys() == {"valid", "invalid", "missing", "truncated", "unparseable"}
+    assert metrics["labels"] == {"valid": 89, "invalid": 5, "undecided": 2}
+    assert metrics["agreement"]["invalid_judged_valid"] == 1
+    assert metrics["silver"]["confirmed"] == 2
+
+
+def test_tables_say_that_the_answers_are_scripted(constructed: Path) -> None:
+    text = (constructed / "paper_tables/idiolink_construction.tex").read_text(encoding="utf-8")
+    assert "answers are scripted by hand; no model gave them" in text
+    rows = rows_of(constructed / "paper_tables/idiolink_construction.csv")
+    assert len(rows) == 20
+    assert {row["comparable"] for row in rows} == {"no"}
+
+
+def test_corrections_reach_the_data_set(constructed: Path) -> None:
+    folder = constructed / "results/datasets/idiolink/constructed"
+    texts = {
+        item["id"]: item
+        for item in json.loads((folder / "test/indexes.json").read_text(encoding="utf-8"))
+    }
+    assert texts["002_s05_sense_01"]["span"] == "lost the courage to go through with it"
+    assert texts["002_s05_lit_03"]["sentence"].endswith("went home with cold feet.")
+    assert texts["002_s05_lit_01"]["is_gold"] is True
+    assert texts["009_s05_lit_01"]["is_gold"] is False
+
+
+def test_the_experiments_can_take_the_constructed_data_set(constructed: Path) -> None:
+    target = "results/datasets/idiolink/test/manifest.json"
+    snakefile = str(ROOT / "Snakefile")
+    setting = "idiolink={dataset: constructed}"
+    result = run_snakemake(
+        constructed, "-s", snakefile, "--cores", "1", target, "--config", setting
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    manifest = json.loads((constructed / target).read_text(encoding="utf-8"))
+    assert (manifest["documents"], manifest["queries"], manifest["pies"]) == (40, 8, 2)
+    assert manifest["released"] is False
+
+
+def test_a_changed_prompt_needs_new_answers_and_says_so_in_one_line(
+    constructed: Path, tmp_path: Path
+) -> None:
+    """Nothing is asked of a paid model behind the user's back, and no traceback is shown."""
+    prompt = tmp_path / "queries.jinja"
+    text = (ROOT / "prompts/idiolink/queries.jinja").read_text(encoding="utf-8")
+    prompt.write_text(text.replace("You write short", "You write very short"), encoding="utf-8")
+    entry = load_registry(ROOT / "models.yaml")["gemini-3-flash-preview"]
+    folder = ROOT / "recordings"
+    result = subprocess.run(
+        [
+            *(sys.executable, ROOT / "scripts/idiolink_generate.py", "--collection", "queries"),
+            *("--pairs", constructed / "results/originals/idiolink/pairs.jsonl"),
+            *("--spec", entry.execution_spec(), "--model", "gemini-3-flash-preview"),
+            *("--parameters", '{"temperature": 1}', "--attempts", "1", "--prompt", prompt),
+            *("--settings", json.dumps({"mode": "replay", "recordings_folder": str(folder)})),
+            *("--recordings", RECORDINGS / "gemini-3-flash-preview/write_queries.jsonl"),
+            *("--output", tmp_path / "texts.jsonl", "--report", tmp_path / "report.json"),
+        ],
+        env={"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "8 answers of gemini-3-flash-preview are not recorded" in result.stderr
+    assert not (tmp_path / "texts.jsonl").exists()

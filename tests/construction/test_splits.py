@@ -1,0 +1,98 @@
+"""Splits: sizes, seed, no overlap, and the released division."""
+
+import json
+from pathlib import Path
+
+import pytest
+from construction_cases import loose
+from support import MIRROR, needs_mirror
+
+from pieline.construction.released_list import read_candidates, released_exclusions, used_pies
+from pieline.construction.splits import (
+    SPLITS,
+    SplitSizes,
+    check_splits,
+    draw_splits,
+    gold_pies,
+    load_splits,
+    read_released,
+    released_splits,
+)
+from pieline.errors import UserError
+
+PIES = [f"PIE {number:03d}" for number in range(107)]
+FIELDS = {"source": "by hand", "train": ["a"], "val": ["b"], "test": ["c", "d"], "gold": ["d"]}
+
+
+def test_the_papers_sizes_partition_107_pies() -> None:
+    splits = draw_splits(PIES, SplitSizes(), seed=42)
+    assert [len(splits.pies(name)) for name in (*SPLITS, "gold")] == [22, 10, 75, 13]
+    assert sorted(splits.train + splits.val + splits.test) == PIES
+    assert set(splits.gold) <= set(splits.test)
+
+
+def test_the_seed_decides_and_the_order_of_the_pies_does_not() -> None:
+    one = draw_splits(PIES, SplitSizes(), seed=42)
+    assert draw_splits(reversed(PIES), SplitSizes(), seed=42) == one
+    assert draw_splits(PIES, SplitSizes(), seed=43).train != one.train
+
+
+def test_sizes_must_fit() -> None:
+    with pytest.raises(UserError, match="the splits take 107 PIEs and there are 106"):
+        draw_splits(PIES[1:], SplitSizes(), seed=42)
+    with pytest.raises(ValueError, match="gold"):
+        SplitSizes(test=3, gold=4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"val": ["a"]}, "'a' stands in train and in val"),
+        ({"test": ["a", "d"]}, "'a' stands in train and in test"),
+        ({"test": ["b", "d"]}, "'b' stands in val and in test"),
+        ({"test": ["c", "c", "d"]}, "twice in test"),
+        ({"gold": ["a"]}, "gold PIE 'a' is not in test"),
+    ],
+)
+def test_overlap_is_refused(tmp_path: Path, changes: dict[str, object], problem: str) -> None:
+    path = tmp_path / "splits.json"
+    path.write_text(json.dumps(FIELDS | changes), encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        load_splits(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert problem in caught.value.what
+
+
+def test_a_pie_outside_the_splits_is_an_error() -> None:
+    splits = check_splits(FIELDS, where="here")
+    assert splits.split_of("d") == "test"
+    with pytest.raises(UserError, match="'e' is in no split"):
+        splits.split_of("e")
+
+
+def test_gold_pies_are_those_with_all_test_documents_marked() -> None:
+    texts = [
+        loose(idiom="a", is_gold=True),
+        loose(idiom="a", is_gold=True),
+        loose(idiom="b", is_gold=True),
+        loose(idiom="b", is_gold=False),
+    ]
+    assert gold_pies(texts) == {"a"}
+
+
+@needs_mirror
+def test_the_released_division_has_22_10_75_and_13_gold_pies() -> None:
+    paths = [MIRROR / f"idiolink/{split}/indexes.json" for split in SPLITS]
+    used = used_pies(paths)
+    assert len(used) == 107
+    splits = released_splits(used, read_released(paths))
+    assert [len(splits.pies(name)) for name in (*SPLITS, "gold")] == [22, 10, 75, 13]
+    with pytest.raises(UserError, match="'spill the beans' is in no released split"):
+        released_splits({"spill the beans"}, read_released(paths))
+
+    exclusions = released_exclusions(
+        read_candidates(MIRROR / "idiolink/MAGPIE_SOURCE_IDIOMS.csv"), used
+    )
+    assert len(exclusions) == 11
+    unused = [pie for pie, reason in exclusions.items() if "in no released split" in reason]
+    assert unused == ["for keeps", "in the clear"]

@@ -1,0 +1,168 @@
+"""Majority votes and the agreement with people."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from construction_cases import judge, scripted, text
+
+from pieline.construction.agreement import agreement
+from pieline.construction.votes import majority, validate
+from pieline.errors import UserError
+from pieline.llm.questions import Question
+
+FIRST, SECOND = "007_s08_lit_01", "007_s08_lit_02"
+TEXTS = [text(FIRST), text(SECOND, sentence="A man spilled the beans in the kitchen.")]
+GOOD = {"fluent": True, "unambiguous": True, "on_domain": True, "span_fits": True}
+
+
+@pytest.mark.parametrize(
+    ("votes", "label"),
+    [
+        (["valid", "valid", "valid"], "valid"),
+        (["valid", "invalid", "valid"], "valid"),
+        (["invalid", "valid", "invalid"], "invalid"),
+        (["valid", "valid", "unparseable"], "valid"),
+        (["invalid", "refused", "invalid"], "invalid"),
+        (["valid", "invalid", "unparseable"], "undecided"),
+        (["valid", "missing", "truncated"], "undecided"),
+        (["unparseable"] * 3, "undecided"),
+        (["valid", "invalid"], "undecided"),
+        # Two to one of four asked is no majority of what was asked.
+        (["valid", "valid", "invalid", "unparseable"], "undecided"),
+    ],
+)
+def test_the_majority_is_of_all_runs(votes: list[str], label: str) -> None:
+    assert majority(votes) == label
+
+
+def judgements(*broken: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer on the two texts, with these changes to their judgements."""
+    items = [{"number": n, **GOOD, **changes} for n, changes in enumerate(broken, start=1)]
+    return {"text": json.dumps({"judgements": items})}
+
+
+def verdicts_of(*turns: Mapping[str, Any]) -> dict[str, Any]:
+    ask = scripted(lambda question: turns[question.sample])
+    return {verdict.id: verdict for verdict in validate(TEXTS, judge(len(turns)), ask)}
+
+
+def test_two_to_one_with_one_unparseable_answer() -> None:
+    found = verdicts_of(
+        judgements({}, {}),
+        judgements({}, {"span_fits": False, "comment": "too long"}),
+        {"text": "Both look fine."},
+    )
+    assert found[FIRST].votes == ["valid", "valid", "unparseable"]
+    assert found[FIRST].label == "valid"
+    assert not found[FIRST].flagged
+    assert found[SECOND].votes == ["valid", "invalid", "unparseable"]
+    assert found[SECOND].label == "undecided"
+    assert found[SECOND].flagged
+    assert found[SECOND].failed == {"span_fits": 1}
+    assert found[SECOND].comments == ["too long"]
+    assert len(set(found[FIRST].answer_keys)) == 3
+
+
+@pytest.mark.parametrize("criterion", GOOD)
+def test_any_criterion_makes_a_text_invalid(criterion: str) -> None:
+    turn = judgements({criterion: False}, {})
+    found = verdicts_of(turn, turn, turn)
+    assert found[FIRST].label == "invalid"
+    assert found[FIRST].failed == {criterion: 3}
+    assert found[SECOND].label == "valid"
+
+
+@pytest.mark.parametrize(
+    ("turn", "votes"),
+    [
+        (judgements({}), ["valid", "missing"]),
+        (judgements({}, {"number": 1}), ["unparseable", "unparseable"]),
+        (judgements({}, {"number": 3}), ["unparseable", "unparseable"]),
+        (judgements({}, {"fluent": "yes"}), ["unparseable", "unparseable"]),
+        ({"text": '{"judgements"', "finish_reason": "length"}, ["truncated", "truncated"]),
+        ({"text": None, "finish_reason": "content_filter"}, ["refused", "refused"]),
+    ],
+)
+def test_a_vote_that_says_nothing_is_neither(turn: dict[str, Any], votes: list[str]) -> None:
+    found = verdicts_of(turn)
+    assert [found[FIRST].votes[0], found[SECOND].votes[0]] == votes
+
+
+def test_each_pair_and_run_is_one_question_with_marked_texts() -> None:
+    asked: list[Question] = []
+
+    def turns(question: Question) -> dict[str, Any]:
+        asked.append(question)
+        return judgements({}, {})
+
+    elsewhere = text("007_s02_lit_01", subject="Sport")
+    validate([*TEXTS, elsewhere], judge(), scripted(turns))
+    assert len(asked) == 6
+    assert sorted(question.sample for question in asked) == [0, 0, 1, 1, 2, 2]
+    food = next(q for q in asked if "Domain: Food" in q.messages[-1].content).messages[-1].content
+    assert "1. (literal) The cook [[spilled the beans]] on the floor." in food
+    assert "2. (literal) A man [[spilled the beans]] in the kitchen." in food
+
+
+def test_a_question_without_answer_is_an_error_and_no_vote() -> None:
+    with pytest.raises(UserError, match="got no answer"):
+        verdicts_of({"error": "server error", "finish_reason": None})
+
+
+def judged(cells: Sequence[tuple[bool, bool, int]]) -> tuple[dict[str, bool], dict[str, bool]]:
+    """Flags and human findings with these numbers of (flagged, found invalid)."""
+    flagged, invalid = {}, {}
+    for flag, finding, number in cells:
+        for _ in range(number):
+            flagged[str(len(flagged))] = flag
+            invalid[str(len(invalid))] = finding
+    return flagged, invalid
+
+
+def test_agreement_counts_both_kinds_of_error() -> None:
+    flagged, invalid = judged(
+        [(False, False, 6), (True, False, 2), (False, True, 1), (True, True, 1)]
+    )
+    found = agreement(flagged, invalid)
+    assert found is not None
+    assert (found.valid_judged_invalid, found.invalid_judged_valid) == (2, 1)
+    assert found.accuracy == pytest.approx(0.7)
+    assert found.valid_f1 == pytest.approx(12 / 15)
+    assert found.invalid_f1 == pytest.approx(2 / 5)
+    assert found.macro_f1 == pytest.approx((12 / 15 + 2 / 5) / 2)
+    assert found.missed == pytest.approx(0.1)
+
+
+def test_agreement_needs_texts_that_both_judged() -> None:
+    assert agreement({"a": True}, {"b": True}) is None
+
+
+def test_the_printed_agreement_is_the_f1_of_valid_texts_and_no_macro_average() -> None:
+    """Section 3.2.4: accuracy 72.08 % and 42 missed texts of 1,300 leave one unknown.
+
+    Whatever the number of texts that people found invalid, the macro-averaged F1 stays far below
+    the printed 82.54; with 121 of them the F1 of the class "valid" is exactly that.
+    """
+    correct, missed, texts = 937, 42, 1300
+    reproduced = []
+    for invalid in range(missed, missed + correct + 1):
+        false_alarms = texts - correct - missed
+        caught = invalid - missed
+        right = correct - caught
+        valid_f1 = 2 * right / (2 * right + missed + false_alarms)
+        invalid_f1 = 2 * caught / (2 * caught + missed + false_alarms)
+        assert (valid_f1 + invalid_f1) / 2 < 0.76
+        if round(100 * valid_f1, 2) == 82.54:
+            reproduced.append(invalid)
+    assert reproduced == [121]
+    flagged, found_invalid = judged(
+        [(False, False, 858), (True, False, 321), (False, True, 42), (True, True, 79)]
+    )
+    found = agreement(flagged, found_invalid)
+    assert found is not None
+    assert round(100 * found.accuracy, 2) == 72.08
+    assert round(100 * found.valid_f1, 2) == 82.54
+    assert round(100 * found.missed, 2) == 3.23
+    assert round(100 * found.macro_f1, 2) == 56.43
