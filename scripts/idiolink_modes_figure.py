@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.report.figures import draw_query_modes, save_figure, use_style
-from pieline.report.idiolink import load_descriptions, load_metrics
+from pieline.report.idiolink import load_metrics
+from pieline.report.models import load_descriptions
 
 
 def main() -> None:

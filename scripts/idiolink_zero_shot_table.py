@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
-from pieline.report.idiolink import load_descriptions, load_metrics, write_zero_shot_table
+from pieline.report.idiolink import load_metrics, write_zero_shot_table
+from pieline.report.models import load_descriptions
 
 
 def main() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.registry import parse_spec
-from pieline.retrieval.encoders import unpack_gguf, weights_location
+from pieline.retrieval.encoders import unpack_gguf
+from pieline.weights import weights_location
 
 
 def main() -> None:

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from pieline.files import atomic_path
 from pieline.metrics.idiolink import IdiolinkMetrics
-from pieline.report.idiolink import METRICS, QUERY_MODES, SAMPLE_NOTE, ModelDescription, per_cent
+from pieline.report.idiolink import METRICS, QUERY_MODES, per_cent
+from pieline.report.models import SAMPLE_NOTE, ModelDescription
 
 MODE_LABELS = {
     "sentence": "sentence",

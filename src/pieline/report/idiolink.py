@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from pieline.errors import UserError
 from pieline.files import read_json
@@ -13,6 +13,7 @@ from pieline.metrics.idiolink import IdiolinkMetrics
 from pieline.published import Comparison, compare, read_published, rounded, write_comparisons
 from pieline.records import explain
 from pieline.report.latex import render_table
+from pieline.report.models import SAMPLE_NOTE, ModelDescription
 
 METRICS = {"r_precision": "R-Precision", "ndcg_at_10": "nDCG@10"}
 BM25_MODES = ("sentence", "span")
@@ -30,29 +31,11 @@ COMPOSITION_LABELS = {
     "lit_sim_sense": "without idiomatic",
     "lit_idiom": "literal + idiomatic",
 }
-SAMPLE_NOTE = (
-    "Computed on the sample data written for this repository: "
-    "not comparable with the paper and fit for no scientific conclusion."
-)
 BM25_TOLERANCE = 0.15
 """Points by which BM25 may differ: 143 span queries reach documents of score zero within the top
 100, and the paper's order among equal scores is not known."""
 
-_NOT_RELEASED = "sample data, not the released IdioLink"
-
-
-class ModelDescription(BaseModel):
-    """What a table says of a model."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    kind: str
-    label: str
-    parameters: str | None = None
-    published_parameters: str | None = None
-    published_as: str | None = None
-    trained_with_instructions: bool = False
+NOT_RELEASED = "sample data, not the released IdioLink"
 
 
 @dataclass(frozen=True)
@@ -62,18 +45,6 @@ class Cell:
     text: str
     best: bool = False
     mark: Literal["", "up", "down"] = ""
-
-
-def load_descriptions(text: str) -> list[ModelDescription]:
-    """Parse the models' descriptions from JSON.
-
-    Raises:
-        UserError: the text is no such list.
-    """
-    try:
-        return TypeAdapter(list[ModelDescription]).validate_json(text)
-    except ValidationError as error:
-        raise UserError(explain(error), where="--models", mend="pass a JSON list") from None
 
 
 def load_metrics(paths: Iterable[str | Path]) -> list[IdiolinkMetrics]:
@@ -143,7 +114,7 @@ def write_zero_shot_table(
                 elif (model.name, mode) not in found:
                     obstacles.append("not run: idiolink.query_modes does not name it")
                 elif not released:
-                    obstacles.append(_NOT_RELEASED)
+                    obstacles.append(NOT_RELEASED)
                 name = {"model": model.name, "query_mode": mode, "metric": metric}
                 value = row.get(f"{metric}_pct")
                 tolerance = zero_shot_tolerance(mode, value)
@@ -158,7 +129,7 @@ def write_zero_shot_table(
         template,
         tex,
         groups=[(title, members) for title, members in groups if members],
-        cells=_cells(numbers),
+        cells=marked_cells(numbers),
         columns=COLUMNS,
         note="" if released else SAMPLE_NOTE,
         not_run=[model.label for model in every_model if model.name not in ran],
@@ -188,7 +159,7 @@ def write_bm25_table(
     rows = []
     comparisons: list[tuple[Mapping[str, str], Comparison]] = []
     for item in metrics:
-        obstacles = [] if item.dataset_is_released else [_NOT_RELEASED]
+        obstacles = [] if item.dataset_is_released else [NOT_RELEASED]
         chosen = item.tuning.chosen if item.tuning else None
         numbers: dict[str, float | None] = {
             "k1": chosen.k1 if chosen else None,
@@ -238,7 +209,7 @@ def write_ablation_table(
                     value = per_cent(found.get((model.name, mode, composition)), metric)
                     texts.append(rounded(value, 2) or "--")
                     key = {"model": model.name, "query_mode": mode, "composition": composition}
-                    obstacles = [] if released else [_NOT_RELEASED]
+                    obstacles = [] if released else [NOT_RELEASED]
                     cell = compare(value, None, obstacles=obstacles)
                     comparisons.append((key | {"metric": metric}, cell))
             rows.append({"model": model.label, "mode": mode.replace("_", " + "), "texts": texts})
@@ -253,7 +224,7 @@ def write_ablation_table(
     )
 
 
-def _cells(
+def marked_cells(
     numbers: Mapping[str, Mapping[tuple[str, str], float | None]],
 ) -> dict[str, list[Cell]]:
     """Cells of Table 2 by model: the best of a column, and span marked against sentence."""

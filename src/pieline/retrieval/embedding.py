@@ -1,7 +1,9 @@
 """Embedding texts: the model's own sentence embedding and, by late chunking, that of a span."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Never
 
 import numpy as np
 import torch
@@ -51,9 +53,7 @@ class TokenizedTexts:
             return_offsets_mapping=True,
         )
         self._offsets = [torch.tensor(rows) for rows in encoded.pop("offset_mapping")]
-        self._inputs = {
-            name: [torch.tensor(row) for row in rows] for name, rows in encoded.items()
-        }
+        self._inputs = {name: [torch.tensor(row) for row in rows] for name, rows in encoded.items()}
 
     @property
     def by_length(self) -> list[int]:
@@ -202,7 +202,7 @@ def embed_index(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> Vectors:
-    """Embeddings of the documents of an index, whole sentences without instruction (section 4.1)."""
+    """Embeddings of an index's documents: whole sentences without instruction (section 4.1)."""
     return embed_documents(
         model,
         [document_text(document, entry) for document in documents],
@@ -217,6 +217,12 @@ def use_threads(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
+def use_deterministic_kernels() -> None:
+    """Have a GPU add in a fixed order; to be called before anything runs on it."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
 def span_mask(offsets: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tensor:
     """Which tokens overlap the span.
 
@@ -229,7 +235,9 @@ def span_mask(offsets: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.
         Booleans of shape (texts, tokens).
     """
     start, end = torch.tensor(spans).T.unsqueeze(-1)
-    return (offsets[..., 0] < end) & (offsets[..., 1] > start) & (offsets[..., 1] > offsets[..., 0])
+    overlaps = (offsets[..., 0] < end) & (offsets[..., 1] > start)
+    real: torch.Tensor = offsets[..., 1] > offsets[..., 0]
+    return overlaps & real
 
 
 def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor:
@@ -247,14 +255,16 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
     """
     end = torch.tensor(ends).unsqueeze(-1)
     real = offsets[..., 1] > offsets[..., 0]
-    proper = real & (offsets[..., 0] >= end)
+    # A token may begin with the space before its word: what reaches into the text is of the text.
+    proper = real & (offsets[..., 1] > end)
     if not proper.any(dim=1).all():
         raise UserError(
             "the instruction alone fills the model's input",
             mend="raise max_length in the model's entry",
         )
     first = proper.int().argmax(dim=1, keepdim=True)
-    return (torch.arange(offsets.shape[1]) < first) & (end > 0)
+    before: torch.Tensor = (torch.arange(offsets.shape[1]) < first) & (end > 0)
+    return before
 
 
 def pool_span(token_embeddings: torch.Tensor, in_span: torch.Tensor) -> torch.Tensor:
@@ -265,7 +275,8 @@ def pool_span(token_embeddings: torch.Tensor, in_span: torch.Tensor) -> torch.Te
 
 
 def _as_numpy(vectors: torch.Tensor) -> Vectors:
-    return vectors.float().cpu().numpy()
+    array: Vectors = vectors.float().cpu().numpy()
+    return array
 
 
 def _in_batches(
@@ -309,7 +320,7 @@ def _halving_batches(
     indices: Sequence[int],
     embed: Callable[[Sequence[int]], tuple[Vectors, ...]],
     size: int,
-    bar: "tqdm[int]",
+    bar: "tqdm[Never]",
 ) -> tuple[list[tuple[Vectors, ...]], int]:
     """Results of consecutive batches, and the batch size that memory allowed in the end.
 

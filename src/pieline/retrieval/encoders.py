@@ -1,8 +1,8 @@
 """Loading a text-embedding model as its entry of models.yaml says."""
 
-import importlib.util
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -10,39 +10,9 @@ from sentence_transformers.models import Normalize, Pooling, Transformer
 
 from pieline.errors import UserError
 from pieline.files import sha256
-from pieline.registry import CheckpointEntry, EmbedderEntry
+from pieline.registry import EmbedderEntry
 from pieline.retrieval.pooling import LatentAttentionPooling
-
-
-def package_path(package: str, path: str) -> Path:
-    """Where a file or folder of an installed package lies, without importing the package.
-
-    Raises:
-        UserError: the package is not installed or lacks the path.
-    """
-    found = importlib.util.find_spec(package)
-    folders = list(found.submodule_search_locations or []) if found else []
-    if not folders:
-        raise UserError(
-            f"Python package {package!r} is not installed",
-            where="models.yaml",
-            mend="install the locked requirements (make environment)",
-        )
-    location = Path(folders[0]) / path
-    if not location.exists():
-        raise UserError(
-            f"package {package!r} has no {path!r}", where="models.yaml", mend="correct path"
-        )
-    return location
-
-
-def weights_location(entry: CheckpointEntry) -> str:
-    """Local path of the weights, or their name on the hub."""
-    if entry.source == "package":
-        return str(package_path(str(entry.package), str(entry.path)))
-    if entry.source == "folder":
-        return str(entry.path)
-    return entry.checkpoint
+from pieline.weights import weights_location
 
 
 def unpack_gguf(gguf: Path, output: Path) -> None:
@@ -94,7 +64,6 @@ def load_encoder(
     model_kwargs = {"dtype": getattr(torch, dtype or entry.dtype), "use_safetensors": True}
     if entry.attention:
         model_kwargs["attn_implementation"] = entry.attention
-    config_kwargs = {"is_causal": False} if entry.bidirectional else {}
     revision = entry.revision if location == entry.checkpoint else None
     try:
         if entry.pooling == "checkpoint":
@@ -104,7 +73,6 @@ def load_encoder(
                 revision=revision,
                 trust_remote_code=entry.trust_remote_code,
                 model_kwargs=model_kwargs,
-                config_kwargs=config_kwargs,
             )
         else:
             shared = {"revision": revision, "trust_remote_code": entry.trust_remote_code}
@@ -112,7 +80,7 @@ def load_encoder(
                 location,
                 model_kwargs=model_kwargs | shared,
                 processor_kwargs=shared,
-                config_kwargs=config_kwargs | shared,
+                config_kwargs=shared,
             )
             if entry.pooling == "latent":
                 folder = _weights_folder(location, revision)
@@ -126,6 +94,9 @@ def load_encoder(
             where=f"{entry.checkpoint} ({entry.source})",
             mend="check network and revision, or download the checkpoint on a machine with network",
         ) from None
+    if entry.bidirectional:
+        # Passed to from_pretrained it would be dropped silently: no decoder's config declares it.
+        backbone_of(model).config.is_causal = False
     model.max_seq_length = entry.max_length
     tokenizer = model.tokenizer
     if not tokenizer.is_fast:
@@ -141,9 +112,15 @@ def load_encoder(
     return model.eval()
 
 
+def backbone_of(model: SentenceTransformer) -> Any:
+    """The transformers model under the pooling."""
+    first: Any = model[0]
+    return first.auto_model
+
+
 def loaded_revision(model: SentenceTransformer) -> str | None:
     """The commit of the hub that a model was loaded from; None for weights of a folder."""
-    revision: str | None = getattr(model[0].auto_model.config, "_commit_hash", None)
+    revision: str | None = getattr(backbone_of(model).config, "_commit_hash", None)
     return revision
 
 

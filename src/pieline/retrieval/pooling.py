@@ -105,7 +105,8 @@ class _CrossAttention(nn.Module):
 
     def _by_head(self, vectors: torch.Tensor) -> torch.Tensor:
         """(texts, tokens, heads x dimensions) to (texts, heads, tokens, dimensions)."""
-        return vectors.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        texts, tokens, inner = vectors.shape
+        return vectors.reshape(texts, tokens, self.heads, inner // self.heads).transpose(1, 2)
 
 
 class _FeedForwardBlock(nn.Module):

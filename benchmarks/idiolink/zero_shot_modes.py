@@ -1,0 +1,162 @@
+"""The four zero-shot modes of SBERT: a straightforward script against the library, same numbers.
+
+Both start from loaded data and end with R-Precision and nDCG@10 of the four query modes over one
+split; loading the model counts for both. The straightforward way is what one writes first: for each
+mode it embeds the documents and the queries with `encode`, and spans one text at a time.
+
+    python benchmarks/idiolink/zero_shot_modes.py DATA [--threads 2] [--documents N] [--queries N]
+
+DATA is a folder with indexes.json and queries.json of a split, say the released test split.
+"""
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+
+from pieline.corpora.idiolink import meaning_qrels, read_texts
+from pieline.errors import run_command
+from pieline.files import write_json
+from pieline.metrics.ranking import score_queries
+from pieline.records import Document, Query
+from pieline.registry import EmbedderEntry, load_registry
+from pieline.retrieval.embedding import embed_index, embed_query_modes, use_threads
+from pieline.retrieval.encoders import load_encoder
+from pieline.retrieval.query_texts import instructed_text
+from pieline.retrieval.runs import cosine_scores, rank
+from pieline.weights import weights_location
+
+ROOT = Path(__file__).parents[2]
+MODES = ("sentence", "span", "instruction_sentence", "instruction_span")
+Numbers = dict[str, tuple[float, float]]
+"""R-Precision and nDCG@10 (per cent) by query mode."""
+
+
+def straightforward(
+    documents: list[Document], queries: list[Query], entry: EmbedderEntry
+) -> Numbers:
+    """Mode by mode, spans one by one; metrics by their definitions."""
+    model = SentenceTransformer(weights_location(entry), device="cpu")
+    model.max_seq_length = entry.max_length
+    relevant = {name: set(found) for name, found in meaning_qrels(queries, documents).items()}
+    names = np.array([document.id for document in documents])
+    result = {}
+    for mode in MODES:
+        vectors = model.encode([document.sentence for document in documents])
+        texts = [query.sentence for query in queries]
+        if mode.startswith("instruction"):
+            style = entry.instruction_format
+            texts = [instructed_text(query, instruction_format=style).text for query in queries]
+        if mode.endswith("span"):
+            embedded = np.stack(
+                [
+                    span_vector(model, text, query.span, last=mode.startswith("instruction"))
+                    for text, query in zip(texts, queries, strict=True)
+                ]
+            )
+        else:
+            embedded = model.encode(texts)
+        scores = model.similarity(embedded, vectors).numpy()
+        r_precision, ndcg = [], []
+        for query, row in zip(queries, scores, strict=True):
+            ranked = names[np.lexsort((names, row))[::-1]]
+            wanted = relevant[query.id]
+            r_precision.append(sum(name in wanted for name in ranked[: len(wanted)]) / len(wanted))
+            gains = [
+                (name in wanted) / math.log2(place + 2) for place, name in enumerate(ranked[:10])
+            ]
+            ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(wanted))))
+            ndcg.append(sum(gains) / ideal)
+        result[mode] = (100 * float(np.mean(r_precision)), 100 * float(np.mean(ndcg)))
+    return result
+
+
+def span_vector(
+    model: SentenceTransformer, text: str, span: str, *, last: bool
+) -> NDArray[np.float32]:
+    """Mean of the token vectors of one text's span."""
+    start = text.rfind(span) if last else text.find(span)
+    encoded = model.tokenizer(
+        text, truncation=True, max_length=model.max_seq_length, return_offsets_mapping=True
+    )
+    offsets = encoded.pop("offset_mapping")
+    inputs = {name: torch.tensor([values]) for name, values in encoded.items()}
+    with torch.no_grad():
+        hidden = model[0].auto_model(**inputs).last_hidden_state[0]
+    chosen = [
+        place
+        for place, (first, end) in enumerate(offsets)
+        if first < start + len(span) and end > start and end > first
+    ]
+    vector: NDArray[np.float32] = hidden[chosen].mean(dim=0).numpy()
+    return vector
+
+
+def library(documents: list[Document], queries: list[Query], entry: EmbedderEntry) -> Numbers:
+    """As the workflow does it."""
+    model = load_encoder(entry, device="cpu")
+    vectors = embed_index(model, documents, entry, progress=False)
+    qrels = meaning_qrels(queries, documents)
+    names = [document.id for document in documents]
+    result = {}
+    for mode, embedded in embed_query_modes(model, queries, entry).items():
+        scores = cosine_scores(embedded, vectors)
+        run = rank([query.id for query in queries], scores, names, top_k=100)
+        found = score_queries(run, qrels).values()
+        result[mode] = (
+            100 * float(np.mean([row["r_precision"] for row in found])),
+            100 * float(np.mean([row["ndcg_at_10"] for row in found])),
+        )
+    return result
+
+
+def main() -> None:
+    """Run both ways in turns and print times and numbers."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--documents", type=int, help="only the first so many")
+    parser.add_argument("--queries", type=int, help="only the first so many")
+    parser.add_argument("--rounds", type=int, default=1, help="the fastest round of each counts")
+    parser.add_argument("--output", type=Path, help="JSON to write")
+    arguments = parser.parse_args()
+
+    use_threads(arguments.threads)
+    entry = load_registry(ROOT / "models.yaml")["sbert"]
+    assert isinstance(entry, EmbedderEntry)
+    documents = read_texts(arguments.data / "indexes.json", Document)[: arguments.documents]
+    queries = read_texts(arguments.data / "queries.json", Query)[: arguments.queries]
+    seconds: dict[str, list[float]] = {}
+    numbers: dict[str, Numbers] = {}
+    for _ in range(arguments.rounds):
+        for way in (straightforward, library):
+            begin, used = time.perf_counter(), time.process_time()
+            numbers[way.__name__] = way(documents, queries, entry)
+            seconds.setdefault(way.__name__, []).append(time.perf_counter() - begin)
+            seconds.setdefault(f"{way.__name__}_cpu", []).append(time.process_time() - used)
+    for mode in MODES:
+        ours, theirs = numbers["library"][mode], numbers["straightforward"][mode]
+        assert np.allclose(ours, theirs, atol=0.005), (mode, ours, theirs)
+    best = {name: round(min(times), 1) for name, times in seconds.items()}
+    found = {
+        "documents": len(documents),
+        "queries": len(queries),
+        "threads": arguments.threads,
+        "seconds": best,
+        "times_faster": round(best["straightforward"] / best["library"], 2),
+        "times_less_cpu": round(best["straightforward_cpu"] / best["library_cpu"], 2),
+        "numbers": numbers["library"],
+    }
+    print(json.dumps(found, indent=2))
+    if arguments.output:
+        write_json(arguments.output, found)
+
+
+if __name__ == "__main__":
+    run_command(main)

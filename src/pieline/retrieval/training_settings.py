@@ -1,0 +1,50 @@
+"""Hyperparameters of contrastive fine-tuning (IdioLink, Table 3); imports nothing heavy."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+Loss = Literal["paper", "released"]
+TrainMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
+
+
+class Hyperparameters(BaseModel):
+    """What all trainings of a study share; defaults are those of Table 3."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    learning_rate: PositiveFloat = Field(
+        default=2e-5,
+        description="Of AdamW after warm-up; falls linearly to zero at the last epoch's end.",
+    )
+    weight_decay: float = Field(default=0.01, ge=0, description="Of AdamW.")
+    batch_size: PositiveInt = Field(default=32, description="Tuples a step.")
+    max_epochs: PositiveInt = 10
+    warmup_steps: NonNegativeInt = Field(
+        default=100, description="Over which the learning rate rises linearly from zero."
+    )
+    patience: PositiveInt = Field(
+        default=3, description="Epochs without improvement after which training stops."
+    )
+    min_delta: float = Field(
+        default=0.001,
+        ge=0,
+        description="Validation nDCG@10 (fraction) by which an epoch must beat the best one.",
+    )
+    max_norm: PositiveFloat = Field(
+        default=1.0, description="The gradient is clipped to this norm."
+    )
+
+
+class TrainingSettings(Hyperparameters):
+    """One training; what is not here is its model and its data.
+
+    Attributes:
+        loss: `paper`: equation 2; `released`: what the released code computes.
+        train_mode: how queries are written and embedded.
+        seed: of the order of the tuples and of dropout.
+    """
+
+    loss: Loss
+    train_mode: TrainMode
+    seed: int

@@ -1,0 +1,423 @@
+"""Training tuples, losses, and a training that ends the same however often it was killed."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from support import MIRROR, ROOT, needs_mirror
+from tiny_models import SENTENCES, save_tiny, tiny_entry
+
+from pieline.corpora.idiolink import RELEVANT_USAGES, meaning_qrels, read_texts
+from pieline.datasets import IdiolinkDataset
+from pieline.errors import UserError
+from pieline.metrics.ranking import ndcg_at_10
+from pieline.records import Document, Query, load_jsonl, save_jsonl
+from pieline.registry import EmbedderEntry, load_registry
+from pieline.retrieval.contrastive import (
+    TrainingData,
+    TrainingLog,
+    fine_tune,
+    paper_loss,
+    released_loss,
+    save_weights,
+)
+from pieline.retrieval.embedding import TokenizedTexts, embed_queries
+from pieline.retrieval.encoders import load_encoder, weights_digests
+from pieline.retrieval.query_texts import QueryText
+from pieline.retrieval.training_settings import TrainingSettings
+from pieline.retrieval.tuples import TrainingTuple, read_released_tuples, sample_tuples
+from pieline.settings import load_config
+
+SAMPLE = ROOT / "data/sample/idiolink"
+
+
+def split(folder: Path, name: str) -> IdiolinkDataset:
+    documents = read_texts(folder / name / "indexes.json", Document)
+    queries = read_texts(folder / name / "queries.json", Query)
+    return IdiolinkDataset(name, "full", False, documents, queries)
+
+
+@pytest.fixture(scope="module")
+def train() -> IdiolinkDataset:
+    return split(SAMPLE, "train")
+
+
+@pytest.fixture(scope="module")
+def validation() -> IdiolinkDataset:
+    return split(SAMPLE, "val")
+
+
+class TestTuples:
+    def check(self, dataset: IdiolinkDataset, tuples: list[TrainingTuple]) -> None:
+        documents = {document.id: document for document in dataset.documents}
+        assert [row.query for row in tuples] == [query.id for query in dataset.queries]
+        for row, query in zip(tuples, dataset.queries, strict=True):
+            relevant = RELEVANT_USAGES[query.usage]
+            positive = documents[row.positive]
+            assert (positive.pie, positive.usage in relevant) == (query.pie, True)
+            hard = [documents[name] for name in row.hard]
+            soft = [documents[name] for name in row.soft]
+            assert (len(hard), len(soft)) == (2, 3)
+            assert {document.pie for document in hard} == {query.pie}
+            assert not {document.usage for document in hard} & relevant
+            assert query.pie not in {document.pie for document in soft}
+
+    def test_each_is_what_the_paper_says(self, train: IdiolinkDataset) -> None:
+        tuples = sample_tuples(train.queries, train.documents, seed=42)
+        self.check(train, tuples)
+        # Drawn without replacement; a few of the released tuples hold a soft negative twice.
+        assert {len({*row.hard, *row.soft}) for row in tuples} == {5}
+
+    def test_the_seed_decides_and_nothing_else(self, train: IdiolinkDataset) -> None:
+        drawn = sample_tuples(train.queries, train.documents, seed=42)
+        assert drawn == sample_tuples(train.queries, train.documents, seed=42)
+        assert drawn != sample_tuples(train.queries, train.documents, seed=43)
+        assert drawn[3:5] == sample_tuples(train.queries[3:5], train.documents, seed=42)
+
+    def test_every_kind_of_document_is_drawn(self, train: IdiolinkDataset) -> None:
+        documents = {document.id: document for document in train.documents}
+        usages = {
+            documents[
+                sample_tuples(train.queries[:1], train.documents, seed=seed)[0].positive
+            ].usage
+            for seed in range(40)
+        }
+        assert usages == RELEVANT_USAGES[train.queries[0].usage]
+
+    def test_too_few_documents(self, train: IdiolinkDataset) -> None:
+        query = train.queries[0]
+        own = [document for document in train.documents if document.pie == query.pie]
+        with pytest.raises(UserError, match=rf"^{query.id}: only 0 documents of other PIEs, 3"):
+            sample_tuples([query], own, seed=1)
+
+    def released(self, train: IdiolinkDataset) -> list[dict[str, object]]:
+        """The sampled tuples as the release writes them: texts, hard negatives first."""
+        text = {row.id: row.sentence for row in [*train.queries, *train.documents]}
+        return [
+            {
+                "query": text[row.query],
+                "positive": text[row.positive],
+                "negatives": [text[name] for name in (*row.hard, *row.soft)],
+                "query_idiom": "not read",
+            }
+            for row in sample_tuples(train.queries, train.documents, seed=5)
+        ]
+
+    def write(self, path: Path, rows: list[dict[str, object]]) -> Path:
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        return path
+
+    def test_released_format(self, train: IdiolinkDataset, tmp_path: Path) -> None:
+        path = self.write(tmp_path / "t.jsonl", self.released(train))
+        tuples = read_released_tuples(path, train.queries, train.documents)
+        assert tuples == sample_tuples(train.queries, train.documents, seed=5)
+        save_jsonl(tmp_path / "tuples.jsonl", tuples)
+        assert load_jsonl(tmp_path / "tuples.jsonl", TrainingTuple) == tuples
+
+    @pytest.mark.parametrize(
+        ("change", "problem"),
+        [
+            (lambda row: row.update(query="Unknown."), "text 'Unknown.' is not in the split"),
+            (lambda row: row["negatives"].reverse(), "not one positive, two hard and three soft"),
+            (lambda row: row["negatives"].pop(), "not one positive, two hard and three soft"),
+            (lambda row: row.pop("positive"), "positive: Field required"),
+        ],
+    )
+    def test_released_file_with_a_wrong_line(
+        self,
+        train: IdiolinkDataset,
+        tmp_path: Path,
+        change: Callable[[dict[str, object]], object],
+        problem: str,
+    ) -> None:
+        rows = self.released(train)
+        change(rows[2])
+        path = self.write(tmp_path / "t.jsonl", rows)
+        with pytest.raises(UserError, match=rf"t\.jsonl:3: {problem}"):
+            read_released_tuples(path, train.queries, train.documents)
+
+    @needs_mirror
+    @pytest.mark.parametrize(("name", "count"), [("train", 440), ("val", 200)])
+    def test_the_released_file(self, name: str, count: int) -> None:
+        dataset = split(MIRROR / "idiolink", name)
+        path = MIRROR / f"idiolink/{name}/triplets_{name}_full.jsonl"
+        tuples = read_released_tuples(path, dataset.queries, dataset.documents)
+        assert len(tuples) == count
+        self.check(dataset, tuples)
+
+
+class TestLosses:
+    def vectors(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        generator = torch.Generator().manual_seed(1)
+        shapes = ((3, 8), (3, 8), (3, 5, 8))
+        first, second, third = (
+            torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes
+        )
+        return first, second, third
+
+    @staticmethod
+    def cosine(one: torch.Tensor, other: torch.Tensor) -> float:
+        return float(one @ other / (one.norm() * other.norm()))
+
+    def test_paper_is_equation_2(self) -> None:
+        queries, positives, negatives = self.vectors()
+        expected = 0.0
+        for i in range(3):
+            numerator = math.exp(self.cosine(queries[i], positives[i]))
+            denominator = sum(math.exp(self.cosine(queries[i], row)) for row in negatives[i])
+            expected -= math.log(numerator / denominator) / 3
+        assert float(paper_loss(queries, positives, negatives)) == pytest.approx(expected)
+
+    def test_released_is_info_nce_over_the_batch(self) -> None:
+        queries, positives, negatives = self.vectors()
+        expected = 0.0
+        for i in range(3):
+            scores = [self.cosine(queries[i], row) for row in positives]
+            scores += [self.cosine(queries[i], row) for row in negatives[i]]
+            powers = [math.exp(score / 0.05) for score in scores]
+            expected -= math.log(powers[i] / sum(powers)) / 3
+        assert float(released_loss(queries, positives, negatives)) == pytest.approx(expected)
+
+
+def test_span_vectors_have_the_gradients_of_single_texts(tmp_path: Path) -> None:
+    entry = tiny_entry(save_tiny("bert", tmp_path / "bert"), pooling="mean")
+    model = load_encoder(entry, device="cpu").eval()
+    texts = [QueryText(SENTENCES[0], (5, 18)), QueryText(SENTENCES[2], (24, 29))]
+    weights = torch.linspace(-1, 1, 32)
+
+    def gradients(batches: list[list[QueryText]]) -> list[torch.Tensor]:
+        model.zero_grad()
+        for batch in batches:
+            encoded = TokenizedTexts(model, batch).encode(range(len(batch)), spans=True)
+            assert encoded.span is not None
+            (encoded.span * weights).sum().backward()
+        return [row.grad.clone() for row in model.parameters() if row.grad is not None]
+
+    together, apart = gradients([texts]), gradients([texts[:1], texts[1:]])
+    assert len(together) > 20
+    for one, other in zip(together, apart, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+    assert max(float(row.abs().max()) for row in together) > 0.01
+
+
+def settings(**fields: object) -> TrainingSettings:
+    shared = {"loss": "released", "train_mode": "sentence", "seed": 42, "batch_size": 4}
+    shared |= {"max_epochs": 3, "warmup_steps": 2, "learning_rate": 1e-3}
+    return TrainingSettings.model_validate(shared | fields)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> EmbedderEntry:
+    return tiny_entry(save_tiny("bert", tmp_path / "bert"), pooling="mean", max_length=256)
+
+
+class Trainer:
+    """Trainings of a tiny model on the sample data."""
+
+    def __init__(self, entry: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset):
+        self.entry = entry
+        tuples = sample_tuples(train.queries, train.documents, seed=42)
+        self.data = TrainingData(tuples, train, validation)
+        self.qrels = meaning_qrels(validation.queries, validation.documents)
+
+    def __call__(
+        self,
+        checkpoint: Path | None = None,
+        *,
+        score: Callable[[dict[str, dict[str, float]]], float] | None = None,
+        **fields: object,
+    ) -> tuple[TrainingLog, dict[str, torch.Tensor]]:
+        model = load_encoder(self.entry, device="cpu")
+        log = fine_tune(
+            model,
+            self.entry,
+            self.data,
+            settings(**fields),
+            ndcg_at_10=score or (lambda run: ndcg_at_10(run, self.qrels)),
+            checkpoint=checkpoint,
+            progress=False,
+        )
+        return log, dict(model.state_dict())
+
+
+@pytest.fixture
+def trainer(tiny: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset) -> Trainer:
+    return Trainer(tiny, train, validation)
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+
+
+class TestTraining:
+    @pytest.mark.parametrize(
+        "mode", ["sentence", "span", "instruction_sentence", "instruction_span"]
+    )
+    @pytest.mark.parametrize("loss", ["paper", "released"])
+    def test_each_configuration_learns(self, trainer: Trainer, mode: str, loss: str) -> None:
+        log, _ = trainer(train_mode=mode, loss=loss, max_epochs=6, learning_rate=3e-3)
+        losses = [epoch.loss for epoch in log.epochs]
+        assert len(losses) > 3
+        assert losses[-1] < losses[0]
+
+    def test_modes_and_losses_differ(self, trainer: Trainer) -> None:
+        found = [trainer(train_mode=mode, loss=loss, max_epochs=1)[1] for mode, loss in (
+            ("sentence", "paper"), ("span", "paper"), ("instruction_sentence", "paper"),
+            ("instruction_span", "paper"), ("sentence", "released"),
+        )]  # fmt: skip
+        for place, one in enumerate(found):
+            assert not any(same(one, other) for other in found[:place])
+
+    def test_same_seed_same_weights(self, trainer: Trainer) -> None:
+        one, other = trainer(max_epochs=2), trainer(max_epochs=2)
+        assert one[0] == other[0]
+        assert same(one[1], other[1])
+        assert not same(one[1], trainer(max_epochs=2, seed=43)[1])
+
+    def test_early_stopping_keeps_the_best_epoch(self, trainer: Trainer) -> None:
+        scores = iter([0.5, 0.6, 0.6009, 0.55, 0.6005, 0.9])
+        log, weights = trainer(score=lambda run: next(scores), max_epochs=10, patience=3)
+        # 0.6009 does not beat 0.6 by the min-delta of 0.001, so epoch 2 stays the best.
+        assert [epoch.validation_ndcg_at_10 for epoch in log.epochs] == [
+            0.5,
+            0.6,
+            0.6009,
+            0.55,
+            0.6005,
+        ]
+        assert log.best_epoch == 2
+        scores = iter([0.5, 0.6, 0.1, 0.1, 0.1])
+        same_until_2 = trainer(score=lambda run: next(scores), max_epochs=10, patience=3)
+        assert same(weights, same_until_2[1])
+        scores = iter([0.6, 0.5, 0.1, 0.1])
+        assert not same(
+            weights, trainer(score=lambda run: next(scores), max_epochs=10, patience=3)[1]
+        )
+
+    def test_going_on_from_a_checkpoint_changes_nothing(
+        self, trainer: Trainer, tmp_path: Path
+    ) -> None:
+        whole = trainer(max_epochs=4)
+        seen = []
+
+        def stops(run: dict[str, dict[str, float]]) -> float:
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+            seen.append(run)
+            return ndcg_at_10(run, trainer.qrels)
+
+        checkpoint = tmp_path / "checkpoint.pt"
+        with pytest.raises(KeyboardInterrupt):
+            trainer(checkpoint, score=stops, max_epochs=4)
+        scored = []
+
+        def counts(run: dict[str, dict[str, float]]) -> float:
+            scored.append(run)
+            return ndcg_at_10(run, trainer.qrels)
+
+        resumed = trainer(checkpoint, score=counts, max_epochs=4)
+        assert len(scored) == 2
+        assert resumed[0] == whole[0]
+        assert same(resumed[1], whole[1])
+
+    def test_checkpoint_of_another_training_is_not_taken(
+        self, trainer: Trainer, tmp_path: Path
+    ) -> None:
+        checkpoint = tmp_path / "checkpoint.pt"
+        trainer(checkpoint, max_epochs=2)
+        assert same(trainer(checkpoint, max_epochs=2, seed=7)[1], trainer(max_epochs=2, seed=7)[1])
+
+    def test_a_loss_that_is_no_number(self, trainer: Trainer) -> None:
+        with pytest.raises(UserError, match=r"the loss is nan.*lower the learning rate"):
+            trainer(learning_rate=1e30, max_norm=1e30, warmup_steps=0)
+
+    def test_saved_weights_give_the_same_vectors(self, tiny: EmbedderEntry, tmp_path: Path) -> None:
+        model = load_encoder(tiny, device="cpu")
+        save_weights(model, tmp_path / "weights")
+        again = load_encoder(tiny, weights=tmp_path / "weights", device="cpu")
+        queries = [QueryText(SENTENCES[0], (5, 18))]
+        one = embed_queries(model, queries, batch_size=1, progress=False)
+        other = embed_queries(again, queries, batch_size=1, progress=False)
+        assert np.array_equal(one.span, other.span)
+        assert np.array_equal(one.sentence, other.sentence)
+        for path in (tmp_path / "weights").rglob("*.json"):
+            assert str(tmp_path) not in path.read_text()
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_program_writes_the_same_bytes(
+    tiny: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset, tmp_path: Path
+) -> None:
+    train.save(tmp_path / "train")
+    validation.save(tmp_path / "val")
+    save_jsonl(tmp_path / "tuples.jsonl", sample_tuples(train.queries, train.documents, seed=42))
+
+    def command(name: str) -> list[str]:
+        folder = tmp_path / name
+        return [
+            *(sys.executable, str(ROOT / "scripts/fine_tune.py"), "--threads", "1"),
+            *("--spec", tiny.execution_spec(), "--tuples", str(tmp_path / "tuples.jsonl")),
+            *("--settings", settings(max_epochs=12, patience=12).model_dump_json()),
+            *("--train", str(tmp_path / "train"), "--validation", str(tmp_path / "val")),
+            *("--checkpoint", str(folder / "checkpoint.pt"), "--output", str(folder / "weights")),
+            *("--log", str(folder / "training.json")),
+        ]
+
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    subprocess.run(command("whole"), env=environment, check=True, capture_output=True)
+    checkpoint = tmp_path / "killed/checkpoint.pt"
+    checkpoint.parent.mkdir()
+    with subprocess.Popen(
+        command("killed"), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        while not checkpoint.exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    assert checkpoint.exists()
+    assert not (tmp_path / "killed/weights").exists()
+    before = torch.load(checkpoint, weights_only=True)["epochs"]
+    assert 0 < len(before) < 12
+    subprocess.run(command("killed"), env=environment, check=True, capture_output=True)
+    assert not checkpoint.exists()
+    log = (tmp_path / "whole/training.json").read_bytes()
+    assert (tmp_path / "killed/training.json").read_bytes() == log
+    digests = weights_digests(tiny, tmp_path / "whole/weights")
+    assert "model.safetensors" in digests
+    assert weights_digests(tiny, tmp_path / "killed/weights") == digests
+
+
+class TestSettings:
+    def config(self, **finetuning: object) -> dict[str, object]:
+        return {"idiolink": {"finetuning": finetuning}}
+
+    def test_defaults_are_table_3(self) -> None:
+        found = load_config({}, load_registry(ROOT / "models.yaml")).idiolink.finetuning
+        assert (found.learning_rate, found.batch_size, found.max_epochs) == (2e-5, 32, 10)
+        assert (found.warmup_steps, found.patience, found.min_delta) == (100, 3, 0.001)
+        assert found.losses == ["paper"]
+        assert len(found.seeds) == 3
+
+    @pytest.mark.parametrize(
+        ("finetuning", "problem"),
+        [
+            (
+                {"models": ["sbrt"]},
+                r"finetuning\.models: unknown model 'sbrt'; did you mean 'sbert'",
+            ),
+            ({"models": ["bm25"]}, r"finetuning\.models: model 'bm25' is of kind 'bm25'"),
+            ({"models": ["sbert"], "tuples": "released"}, "the sample data has no released tuples"),
+            ({"los": ["paper"]}, r"unknown key 'idiolink\.finetuning\.los'; did you mean 'loss"),
+        ],
+    )
+    def test_mistakes(self, finetuning: dict[str, object], problem: str) -> None:
+        with pytest.raises(UserError, match=problem):
+            load_config(self.config(**finetuning), load_registry(ROOT / "models.yaml"))

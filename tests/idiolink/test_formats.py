@@ -1,0 +1,150 @@
+"""Each instruction format: the exact text and the exact tokens of span and instruction."""
+
+import pytest
+import torch
+from support import ROOT
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from pieline.errors import UserError
+from pieline.records import Document, Query
+from pieline.registry import EmbedderEntry, load_registry
+from pieline.retrieval.embedding import instruction_mask, span_mask
+from pieline.retrieval.query_texts import INSTRUCTION_FORMATS, document_text, query_text
+
+SENTENCE = "To break the ice, they did break the ice today."
+INSTRUCTION = (
+    "Based on the literal/idiomatic usage of the span 'break the ice' in the query, retrieve "
+    "documents that contain a span conveying the same conceptual meaning."
+)
+TEXTS = {
+    "instruction_newline_query": f"{INSTRUCTION}\nQuery: {SENTENCE}",
+    "instruct_query": f"Instruct: {INSTRUCTION}\nQuery: {SENTENCE}",
+    "instruct_query_unspaced": f"Instruct: {INSTRUCTION}\nQuery:{SENTENCE}",
+    "instruction_space_query": f"{INSTRUCTION} {SENTENCE}",
+    "instruction_sep_query": f"{INSTRUCTION} [SEP] {SENTENCE}",
+    "instruction_query_pair": f"{INSTRUCTION}{SENTENCE}",
+    "nomic_search_query": f"search_query: {INSTRUCTION}\nQuery: {SENTENCE}",
+    "gemma_instruct_query": f"<instruct>{INSTRUCTION}\n<query>{SENTENCE}",
+    "gritlm_user_embed": f"<|user|>\n{INSTRUCTION}\n<|embed|>\n{SENTENCE}",
+}
+# Format, text before a plain query, text before a document.
+ENTRIES = {
+    "sbert": ("instruction_newline_query", "", ""),
+    "contriever": ("instruction_newline_query", "", ""),
+    "e5-base-v2": ("instruction_newline_query", "query: ", "passage: "),
+    "drama-1b": ("instruction_newline_query", "Query: ", ""),
+    "stella-1.5b-v5": ("instruct_query", "", ""),
+    "tart-contriever": ("instruction_sep_query", "", ""),
+    "bge-base-en-v1.5": ("instruction_space_query", "", ""),
+    "instructor-base": ("instruction_query_pair", "", ""),
+    "nomic-v2-moe": ("nomic_search_query", "search_query: ", "search_document: "),
+    "bge-m3": ("instruction_newline_query", "", ""),
+    "multilingual-e5-large-instruct": ("instruct_query", "", ""),
+    "qwen3-embedding-0.6b": ("instruct_query_unspaced", "", ""),
+    "instructor-xl": ("instruction_query_pair", "", ""),
+    "lychee-embed": ("instruct_query_unspaced", "", ""),
+    "gte-qwen2-1.5b": ("instruct_query", "", ""),
+    "qwen3-embedding-4b": ("instruct_query_unspaced", "", ""),
+    "linq-embed-mistral": ("instruct_query", "", ""),
+    "sfr-embedding-mistral": ("instruct_query", "", ""),
+    "e5-mistral": ("instruct_query", "", ""),
+    "gritlm-7b": ("gritlm_user_embed", "<|embed|>\n", "<|embed|>\n"),
+    "gte-qwen2-7b": ("instruct_query", "", ""),
+    "qwen3-embedding-8b": ("instruct_query_unspaced", "", ""),
+    "llama-embed-nemotron-8b": ("instruct_query", "", ""),
+    "bge-multilingual-gemma2": ("gemma_instruct_query", "", ""),
+}
+LEFT_OUT_OF_POOLING = {
+    "instruction_query_pair": INSTRUCTION,
+    "gritlm_user_embed": f"<|user|>\n{INSTRUCTION}\n<|embed|>\n",
+}
+REMOTE_CODE = {"nomic-v2-moe", "llama-embed-nemotron-8b"}
+
+
+@pytest.fixture(scope="module")
+def embedders() -> dict[str, EmbedderEntry]:
+    registry = load_registry(ROOT / "models.yaml")
+    return {name: entry for name, entry in registry.items() if isinstance(entry, EmbedderEntry)}
+
+
+def query() -> Query:
+    return Query(
+        id="q", sentence=SENTENCE, pie="break the ice", span="break the ice", subject="Food",
+        is_gold=False, usage="idiomatic",
+    )  # fmt: skip
+
+
+def words(text: str) -> list[tuple[str, tuple[int, int]]]:
+    """Tokens of a tokenizer that splits at spaces and punctuation, with special ones around."""
+    tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    offsets = tokenizer.encode(text).offsets
+    inner = [(text[start:end], (start, end)) for start, end in offsets]
+    return [("[CLS]", (0, 0)), *inner, ("[SEP]", (0, 0))]
+
+
+def test_every_embedder_of_the_paper_has_its_format(embedders: dict[str, EmbedderEntry]) -> None:
+    published = {name for name, entry in embedders.items() if entry.published_as}
+    assert published == set(ENTRIES)
+    assert len(published) == 24
+    assert set(TEXTS) == set(INSTRUCTION_FORMATS)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_exact_texts(embedders: dict[str, EmbedderEntry], name: str) -> None:
+    format_name, query_prefix, passage_prefix = ENTRIES[name]
+    entry = embedders[name]
+    assert query_text(query(), entry, instructed=True).text == TEXTS[format_name]
+    assert query_text(query(), entry, instructed=False).text == query_prefix + SENTENCE
+    document = Document(**query().model_dump())
+    assert document_text(document, entry).text == passage_prefix + SENTENCE
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_exact_token_positions(embedders: dict[str, EmbedderEntry], name: str) -> None:
+    entry = embedders[name]
+    for instructed in (False, True):
+        text = query_text(query(), entry, instructed=instructed)
+        tokens = words(text.text)
+        offsets = torch.tensor([[place for _, place in tokens]])
+        chosen = span_mask(offsets, [text.span])[0].tolist()
+        assert [token for (token, _), here in zip(tokens, chosen, strict=True) if here] == [
+            "break", "the", "ice",
+        ]  # fmt: skip
+        # Plain: the first of the two occurrences. Behind an instruction: the last one.
+        last = text.text.rindex("break the ice")
+        assert text.span[0] == (last if instructed else text.text.index("break the ice"))
+
+        uncounted = instruction_mask(offsets, [text.instruction_end])[0].tolist()
+        left_out = [token for (token, _), here in zip(tokens, uncounted, strict=True) if here]
+        head = LEFT_OUT_OF_POOLING.get(entry.instruction_format, "") if instructed else ""
+        if name == "gritlm-7b" and not instructed:
+            head = "<|embed|>\n"
+        assert left_out == ([token for token, _ in words(head)][:-1] if head else [])
+
+
+def test_prefix_of_documents_is_left_out_where_the_entry_says_so(
+    embedders: dict[str, EmbedderEntry],
+) -> None:
+    document = Document(**query().model_dump())
+    ends = {
+        name: document_text(document, entry).instruction_end for name, entry in embedders.items()
+    }
+    assert ends.pop("gritlm-7b") == len("<|embed|>\n")
+    assert set(ends.values()) == {0}
+
+
+def test_an_instruction_that_fills_the_input_is_an_error() -> None:
+    offsets = torch.tensor([[[0, 0], [0, 4], [5, 9]]])
+    with pytest.raises(UserError, match="instruction alone fills the model's input"):
+        instruction_mask(offsets, [20])
+
+
+def test_remote_code_runs_only_where_the_library_has_no_own(
+    embedders: dict[str, EmbedderEntry],
+) -> None:
+    assert {name for name, entry in embedders.items() if entry.trust_remote_code} == REMOTE_CODE
+    bidirectional = {name for name, entry in embedders.items() if entry.bidirectional}
+    assert bidirectional == {
+        "drama-1b", "stella-1.5b-v5", "gte-qwen2-1.5b", "gte-qwen2-7b", "gritlm-7b",
+    }  # fmt: skip

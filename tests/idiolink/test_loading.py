@@ -1,0 +1,370 @@
+"""Models of every architecture family: loading, pooling, precision, memory, resuming."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
+from tiny_models import DECODERS, SENTENCES, save_tiny, tiny_entry
+from torch.nn import functional
+from transformers import AutoModel, AutoTokenizer, T5EncoderModel
+
+from pieline.errors import UserError
+from pieline.records import Document
+from pieline.retrieval import embedding
+from pieline.retrieval.embedding import Encoded, TokenizedTexts, embed_documents, embed_queries
+from pieline.retrieval.encoders import load_encoder, weights_digests
+from pieline.retrieval.pooling import PREFIX, LatentAttentionPooling
+from pieline.retrieval.query_texts import QueryText
+from pieline.retrieval.vectors import Shards, save_manifest, save_vectors
+
+# How a family's embedders pool, and the tokens that the span "broke the ice" has in each tokenizer.
+POOLINGS = {
+    "bert": ("mean", ["broke", "the", "ice"]),
+    "mpnet": ("mean", ["broke", "the", "ice"]),
+    "xlm-roberta": ("cls", ["▁broke", "▁the", "▁ice"]),
+    "t5": ("mean", ["▁broke", "▁the", "▁ice"]),
+    "qwen2": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
+    "qwen3": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
+    "mistral": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
+    "llama": ("mean", ["Ġbroke", "Ġthe", "Ġice"]),
+    "gemma2": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
+}
+SPAN = (5, 18)
+
+
+def hidden_states(
+    folder: Path, text: str, *, both_ways: bool = False
+) -> tuple[list[str], torch.Tensor]:
+    """Tokens and last-layer vectors, computed without our code and without padding."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    encoded = tokenizer(text, return_tensors="pt")
+    encoded.pop("token_type_ids", None)
+    is_t5 = json.loads((folder / "config.json").read_text())["model_type"] == "t5"
+    model = (T5EncoderModel if is_t5 else AutoModel).from_pretrained(folder).eval()
+    if both_ways:
+        model.config.is_causal = False
+    with torch.inference_mode():
+        hidden = model(**encoded).last_hidden_state[0]
+    return tokenizer.convert_ids_to_tokens(encoded["input_ids"][0]), hidden
+
+
+def pooled(hidden: torch.Tensor, how: str) -> torch.Tensor:
+    vector = {"mean": hidden.mean(dim=0), "cls": hidden[0], "lasttoken": hidden[-1]}[how]
+    return functional.normalize(vector, dim=0)
+
+
+@pytest.mark.parametrize("family", POOLINGS)
+def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> None:
+    pooling, span_tokens = POOLINGS[family]
+    folder = save_tiny(family, tmp_path / family)
+    model = load_encoder(tiny_entry(folder, pooling=pooling), device="cpu")
+    # Batched with a shorter and a longer text, so that each is padded or pads.
+    vectors = embed_queries(
+        model,
+        [
+            QueryText(SENTENCES[1], (0, 2)),
+            QueryText(SENTENCES[0], SPAN),
+            QueryText(SENTENCES[2], (0, 3)),
+        ],
+        batch_size=3,
+        progress=False,
+    )  # fmt: skip
+    tokens, hidden = hidden_states(folder, SENTENCES[0])
+    start = tokens.index(span_tokens[0])
+    assert tokens[start : start + 3] == span_tokens
+    np.testing.assert_allclose(vectors.sentence[1], pooled(hidden, pooling), atol=2e-5)
+    np.testing.assert_allclose(vectors.span[1], hidden[start : start + 3].mean(dim=0), atol=2e-4)
+    if pooling == "lasttoken":
+        assert model.tokenizer.padding_side == "left"
+
+
+@pytest.mark.parametrize("family", [name for name in DECODERS if name != "gemma2"])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_bidirectional_attention(family: str, bidirectional: bool, tmp_path: Path) -> None:
+    folder = save_tiny(family, tmp_path / family)
+    entry = tiny_entry(folder, pooling="mean", bidirectional=bidirectional)
+    model = load_encoder(entry, device="cpu")
+    pair = [QueryText("They broke the ice.", (0, 4)), QueryText("They broke the water.", (0, 4))]
+    first, second = embed_queries(model, pair, batch_size=2, progress=False).span
+    # The span is the first word: only with bidirectional attention does it see the last one.
+    assert np.allclose(first, second, atol=1e-6) is not bidirectional
+    _, hidden = hidden_states(folder, pair[0].text, both_ways=bidirectional)
+    vector = embed_documents(model, [pair[0].text], batch_size=1, progress=False)[0]
+    np.testing.assert_allclose(vector, pooled(hidden, "mean"), atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("family", "stored", "pooling"),
+    [
+        ("bert", "cls_token", "cls"),
+        ("qwen3", "lasttoken", "lasttoken"),
+        ("t5", "mean_tokens", "mean"),
+    ],
+)
+def test_pooling_of_the_checkpoint(family: str, stored: str, pooling: str, tmp_path: Path) -> None:
+    folder = save_tiny(family, tmp_path / family, st_pooling=stored)
+    model = load_encoder(tiny_entry(folder, pooling="checkpoint"), device="cpu")
+    vectors = embed_documents(model, SENTENCES, batch_size=3, progress=False)
+    for vector, text in zip(vectors, SENTENCES, strict=True):
+        np.testing.assert_allclose(
+            vector, pooled(hidden_states(folder, text)[1], pooling), atol=2e-5
+        )
+
+
+@pytest.mark.parametrize(
+    ("family", "word", "first"),
+    [
+        ("t5", "They", "T"),
+        ("mistral", "They", "They"),
+        # A token that begins with the space before its word is of the text, not the instruction.
+        ("t5", "the", "▁the"),
+        ("mistral", "the", "Ġthe"),
+    ],
+)
+def test_instruction_is_read_but_not_pooled(
+    family: str, word: str, first: str, tmp_path: Path
+) -> None:
+    folder = save_tiny(family, tmp_path / family)
+    model = load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
+    head = "Instruct: query it. "
+    text = f"{head}{word} broke ice."
+    queries = [QueryText(text, (24, 29), len(head)), QueryText(SENTENCES[2], SPAN)]
+    vectors = embed_queries(model, queries, batch_size=2, progress=False)
+    tokens, hidden = hidden_states(folder, text)
+    proper = hidden[tokens.index(first) :]
+    np.testing.assert_allclose(vectors.sentence[0], pooled(proper, "mean"), atol=2e-5)
+    other = hidden_states(folder, SENTENCES[2])[1]
+    np.testing.assert_allclose(vectors.sentence[1], pooled(other, "mean"), atol=2e-5)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision(dtype: str, tmp_path: Path) -> None:
+    folder = save_tiny("bert", tmp_path / "bert")
+    exact = load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
+    half = load_encoder(tiny_entry(folder, pooling="mean", dtype=dtype), device="cpu")
+    assert next(half.parameters()).dtype == getattr(torch, dtype)
+    one = embed_documents(exact, SENTENCES, batch_size=2, progress=False)
+    other = embed_documents(half, SENTENCES, batch_size=2, progress=False)
+    assert other.dtype == np.float32
+    assert not np.array_equal(one, other)
+    assert (one * other).sum(axis=1).min() > 0.995
+
+
+class TestLatentPooling:
+    def weights(self, dimensions: int = 32, inner: int = 16) -> dict[str, torch.Tensor]:
+        generator = torch.Generator().manual_seed(3)
+        shapes = {
+            "latents": (5, dimensions),
+            "cross_attend_blocks.0.fn.to_q.weight": (inner, dimensions),
+            "cross_attend_blocks.0.fn.to_kv.weight": (2 * inner, dimensions),
+            "cross_attend_blocks.0.fn.to_out.weight": (dimensions, inner),
+            "cross_attend_blocks.1.fn.net.0.weight": (8 * dimensions, dimensions),
+            "cross_attend_blocks.1.fn.net.0.bias": (8 * dimensions,),
+            "cross_attend_blocks.1.fn.net.2.weight": (dimensions, 4 * dimensions),
+            "cross_attend_blocks.1.fn.net.2.bias": (dimensions,),
+        }
+        for block, norm in ((0, "norm"), (0, "norm_context"), (1, "norm")):
+            for kind in ("weight", "bias"):
+                shapes[f"cross_attend_blocks.{block}.{norm}.{kind}"] = (dimensions,)
+        return {
+            name: 0.3 * torch.randn(*shape, generator=generator) for name, shape in shapes.items()
+        }
+
+    def by_hand(self, weights: dict[str, torch.Tensor], tokens: torch.Tensor) -> torch.Tensor:
+        """One text's vector: attention head by head and token by token."""
+
+        def norm(vectors: torch.Tensor, name: str) -> torch.Tensor:
+            centred = vectors - vectors.mean(dim=-1, keepdim=True)
+            scaled = centred / (centred.pow(2).mean(dim=-1, keepdim=True) + 1e-5).sqrt()
+            name = f"cross_attend_blocks.{name}"
+            return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+        first, second = "cross_attend_blocks.0.fn", "cross_attend_blocks.1.fn.net"
+        queries = norm(tokens, "0.norm") @ weights[f"{first}.to_q.weight"].T
+        both = norm(weights["latents"], "0.norm_context") @ weights[f"{first}.to_kv.weight"].T
+        keys, values = both[:, :16], both[:, 16:]
+        attended = torch.zeros_like(queries)
+        for head in range(8):
+            part = slice(2 * head, 2 * head + 2)
+            for token in range(len(tokens)):
+                scores = keys[:, part] @ queries[token, part] / 2**0.5
+                attended[token, part] = scores.softmax(dim=0) @ values[:, part]
+        tokens = tokens + attended @ weights[f"{first}.to_out.weight"].T
+        wide = (
+            norm(tokens, "1.norm") @ weights[f"{second}.0.weight"].T + weights[f"{second}.0.bias"]
+        )
+        gated = wide[:, :128] * functional.gelu(wide[:, 128:])
+        tokens = tokens + gated @ weights[f"{second}.2.weight"].T + weights[f"{second}.2.bias"]
+        return tokens.mean(dim=0)
+
+    def test_model_with_it(self, tmp_path: Path) -> None:
+        folder = save_tiny("mistral", tmp_path / "mistral")
+        weights = self.weights()
+        save_file(
+            {PREFIX + name: tensor for name, tensor in weights.items()}, folder / "pool.safetensors"
+        )
+        model = load_encoder(tiny_entry(folder, pooling="latent"), device="cpu")
+        vectors = embed_documents(model, SENTENCES, batch_size=3, progress=False)
+        for vector, text in zip(vectors, SENTENCES, strict=True):
+            expected = self.by_hand(weights, hidden_states(folder, text)[1])
+            np.testing.assert_allclose(vector, functional.normalize(expected, dim=0), atol=2e-5)
+
+    def test_it_survives_saving(self, tmp_path: Path) -> None:
+        layer = LatentAttentionPooling.from_weights(self.weights())
+        layer.save(str(tmp_path))
+        again = LatentAttentionPooling.from_folder(tmp_path).state_dict()
+        assert all(torch.equal(again[name], tensor) for name, tensor in layer.state_dict().items())
+
+    def test_weights_without_it(self, tmp_path: Path) -> None:
+        folder = save_tiny("mistral", tmp_path / "mistral")
+        with pytest.raises(UserError, match=r"no weights named latent_attention_model"):
+            load_encoder(tiny_entry(folder, pooling="latent"), device="cpu")
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> SentenceTransformer:
+    return load_encoder(
+        tiny_entry(save_tiny("bert", tmp_path / "bert"), pooling="mean"), device="cpu"
+    )
+
+
+def texts(count: int) -> list[str]:
+    return [f"{SENTENCES[index % 3]} {'it melted ' * (index % 7)}" for index in range(count)]
+
+
+def limited(monkeypatch: pytest.MonkeyPatch, *, largest: int, words: str) -> list[int]:
+    """Let forward passes over more texts than `largest` fail; the sizes of all that were tried."""
+    tried = []
+    encode = TokenizedTexts.encode
+
+    def fails(self: TokenizedTexts, indices: Sequence[int], *, spans: bool) -> Encoded:
+        tried.append(len(indices))
+        if len(indices) > largest:
+            raise RuntimeError(words)
+        return encode(self, indices, spans=spans)
+
+    monkeypatch.setattr(TokenizedTexts, "encode", fails)
+    return tried
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB",
+        "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes",
+    ],
+)
+def test_batches_are_halved_where_memory_runs_out(
+    bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    expected = embed_documents(bert, texts(11), batch_size=8, progress=False)
+    tried = limited(monkeypatch, largest=3, words=words)
+    vectors = embed_documents(bert, texts(11), batch_size=8, progress=False)
+    np.testing.assert_allclose(vectors, expected, atol=2e-6)
+    assert tried == [8, 4, 2, 2, 2, 2, 2, 1]
+
+
+def test_memory_for_not_even_one_text(
+    bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(monkeypatch, largest=0, words="out of memory")
+    with pytest.raises(UserError, match="memory does not hold a single text"):
+        embed_documents(bert, texts(3), batch_size=2, progress=False)
+
+
+def test_other_errors_are_not_swallowed(
+    bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = limited(monkeypatch, largest=0, words="index out of range")
+    with pytest.raises(RuntimeError, match="index out of range"):
+        embed_documents(bert, texts(3), batch_size=2, progress=False)
+    assert tried == [2]
+
+
+class TestResuming:
+    def test_finished_parts_are_not_embedded_again(
+        self, bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(embedding, "_SHARD_ROWS", 4)
+        expected = embed_documents(bert, texts(14), batch_size=2, progress=False)
+        encode = TokenizedTexts.encode
+        done = []
+
+        def stops(self: TokenizedTexts, indices: Sequence[int], *, spans: bool) -> Encoded:
+            if len(done) == 5:
+                raise KeyboardInterrupt
+            done.append(len(indices))
+            return encode(self, indices, spans=spans)
+
+        shards = Shards(tmp_path / "shards", "key")
+        with monkeypatch.context() as patch:
+            patch.setattr(TokenizedTexts, "encode", stops)
+            with pytest.raises(KeyboardInterrupt):
+                embed_documents(bert, texts(14), batch_size=2, progress=False, shards=shards)
+        tried = limited(monkeypatch, largest=9, words="")
+        vectors = embed_documents(bert, texts(14), batch_size=2, progress=False, shards=shards)
+        assert np.array_equal(vectors, expected)
+        # Two shards of four texts were finished, the fifth batch was in a third one.
+        assert sum(tried) == 14 - 8
+
+        again = embed_documents(bert, texts(14), batch_size=2, progress=False, shards=shards)
+        assert np.array_equal(again, expected)
+        assert sum(tried) == 14 - 8
+        other = Shards(tmp_path / "shards", "another key")
+        embed_documents(bert, texts(14), batch_size=2, progress=False, shards=other)
+        assert sum(tried) == 14 - 8 + 14
+        shards.remove()
+        assert not (tmp_path / "shards").exists()
+
+    def test_key_depends_on_model_weights_and_texts(self, tmp_path: Path) -> None:
+        folder = save_tiny("bert", tmp_path / "bert")
+        entry = tiny_entry(folder, pooling="mean")
+        arrays = (np.ones((2, 3), dtype=np.float32),)
+        same = {"weights": {"model": "a"}, "texts": "b"}
+        Shards.beside(tmp_path / "seed-0.npy", entry, **same).save(0, arrays)
+        found = Shards.beside(tmp_path / "seed-0.npy", entry, **same).load(0)
+        assert found is not None
+        assert np.array_equal(found[0], arrays[0])
+        for changed in ({"weights": {"model": "c"}}, {"texts": "c"}):
+            assert Shards.beside(tmp_path / "seed-0.npy", entry, **(same | changed)).load(0) is None
+        half = entry.model_copy(update={"dtype": "bfloat16"})
+        assert Shards.beside(tmp_path / "seed-0.npy", half, **same).load(0) is None
+
+
+def test_manifest_tells_what_the_vectors_are_of(tmp_path: Path) -> None:
+    folder = save_tiny("bert", tmp_path / "bert")
+    entry = tiny_entry(folder, pooling="mean", dtype="bfloat16")
+    digests = weights_digests(entry)
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(digests)
+    save_vectors(tmp_path / "seed-0.npy", np.zeros((4, 3), dtype=np.float32))
+    save_manifest(tmp_path / "seed-0.npy", entry, revision=None, weights=digests, texts="0" * 64)
+    text = (tmp_path / "seed-0.json").read_text()
+    assert str(tmp_path) not in text
+    manifest = json.loads(text)
+    assert (manifest["rows"], manifest["dimensions"], manifest["dtype"]) == (4, 3, "bfloat16")
+    assert manifest["weights"] == digests
+
+    (folder / "model.safetensors").write_bytes(b"other")
+    changed = {name for name, digest in weights_digests(entry).items() if digest != digests[name]}
+    assert changed == {"model.safetensors"}
+
+
+def test_missing_weights_are_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^tiny \(folder\): cannot load the weights"):
+        load_encoder(tiny_entry(tmp_path / "nowhere", pooling="mean"), device="cpu")
+
+
+def test_document_is_embedded_whole(bert: SentenceTransformer) -> None:
+    document = Document(
+        id="d", sentence=SENTENCES[0], pie="break the ice", span="broke the ice", subject="Food",
+        is_gold=False, usage="idiomatic",
+    )  # fmt: skip
+    entry = tiny_entry(Path("nowhere"), passage_prefix="query: ")
+    vectors = embedding.embed_index(bert, [document], entry, progress=False)
+    expected = embed_documents(bert, [f"query: {SENTENCES[0]}"], batch_size=1, progress=False)
+    assert np.array_equal(vectors, expected)

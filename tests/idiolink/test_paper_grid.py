@@ -1,0 +1,41 @@
+"""`snakemake --profile profiles/paper -n` plans the whole study."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support import run_snakemake
+
+from pieline.published import read_published
+
+MODES = 4
+SEEDS = 3
+EMBEDDERS = 24
+COMPOSITIONS = 3
+# Models of Table 5, times training configurations.
+TRAININGS = 5 * 4
+# Without and with instructions each: two query modes after training on sentences, one on spans.
+EVALUATIONS = 5 * 2 * (2 + 1)
+
+
+@pytest.mark.slow
+def test_the_whole_grid(project: Path) -> None:
+    result = run_snakemake(project, "--profile", "profiles/paper", "-n", "-q", "rules")
+    assert result.returncode == 0, result.stderr[-3000:]
+    text = result.stdout + result.stderr
+    jobs = {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", text, re.MULTILINE)}
+    assert jobs["fine_tune"] == TRAININGS * SEEDS
+    assert jobs["embed_documents"] == EMBEDDERS + TRAININGS * SEEDS
+    assert jobs["embed_queries"] == EMBEDDERS + TRAININGS * SEEDS
+    zero_shot = EMBEDDERS * MODES * COMPOSITIONS
+    assert jobs["rank_by_embedding"] == zero_shot + EVALUATIONS * SEEDS
+    bm25 = 2 * COMPOSITIONS
+    assert jobs["idiolink_metrics"] == zero_shot + bm25 + EVALUATIONS * SEEDS
+    # Only what was trained on sentences has two modes to compare.
+    assert jobs["idiolink_significance"] == EMBEDDERS + 1 + TRAININGS // 2 * SEEDS
+    assert jobs["sampled_tuples"] == SEEDS
+    for table in ("zero_shot", "bm25", "ablation", "finetuned", "finetuning_figure", "gains"):
+        assert jobs[f"idiolink_{table}"] == 1
+    assert jobs["idiolink_by_pie"] == 1
+    keys = ["train_mode", "model", "query_mode"]
+    assert len(read_published(project / "published/idiolink_table5.csv", keys)) == EVALUATIONS
