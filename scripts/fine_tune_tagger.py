@@ -1,0 +1,42 @@
+"""Fine-tune an encoder to tag idioms; a killed run goes on from its last epoch."""
+
+import argparse
+from pathlib import Path
+
+from pieline.corpora.id10m import read_id10m
+from pieline.errors import run_command
+from pieline.files import write_json
+from pieline.registry import parse_encoder_spec
+from pieline.tagging.settings import parse_settings
+from pieline.tagging.tagger import load_tagger
+from pieline.tagging.training import fine_tune, make_deterministic
+
+
+def main() -> None:
+    """Parse the command line and train."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, help="the model's entry, as JSON")
+    parser.add_argument("--settings", required=True, help="hyperparameters, as JSON")
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--train", type=Path, required=True, help="ID10M file")
+    parser.add_argument("--dev", type=Path, required=True, help="ID10M file")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--checkpoint", type=Path, required=True, help="removed at the end")
+    parser.add_argument("--output", type=Path, required=True, help="folder of the weights")
+    parser.add_argument("--log", type=Path, required=True, help="what happened, as JSON")
+    it = parser.parse_args()
+
+    make_deterministic(it.threads)
+    tagger = load_tagger(parse_encoder_spec(it.spec), seed=it.seed)
+    train, dev = read_id10m(it.train, split="train"), read_id10m(it.dev, split="dev")
+    settings = parse_settings(it.settings)
+    log = fine_tune(
+        tagger, train, dev, settings, seed=it.seed, identity=it.spec, checkpoint=it.checkpoint
+    )
+    tagger.save(it.output)
+    write_json(it.log, log.model_dump())
+    it.checkpoint.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,44 @@
+"""Look into a causal model: attention from the PIE in variants that mislead and that do not."""
+
+import argparse
+from pathlib import Path
+
+import torch
+
+from pieline.attention import attention_metrics, load_causal_model
+from pieline.errors import run_command
+from pieline.files import digests, write_json
+from pieline.jam_sentences import load_sentences
+from pieline.metrics.jam import load_jam_metrics
+from pieline.registry import parse_weights_spec
+
+
+def main() -> None:
+    """Parse the command line and analyse."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, help="weights of the model's entry, as JSON")
+    parser.add_argument("--weights", type=Path, nargs="?", help="folder to load instead")
+    parser.add_argument("--model", required=True, help="its name")
+    parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--metrics", type=Path, nargs="+", required=True, help="who was misled")
+    parser.add_argument("--pairs", type=int, required=True, help="at most")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--resamples", type=int, required=True, help="draws of the bootstrap")
+    parser.add_argument("--output", type=Path, required=True)
+    it = parser.parse_args()
+
+    torch.set_num_threads(it.threads)
+    metrics = attention_metrics(
+        load_jam_metrics(it.metrics),
+        load_sentences(it.sentences),
+        load_causal_model(parse_weights_spec(it.spec), weights=it.weights),
+        model=it.model,
+        pairs=it.pairs,
+        resamples=it.resamples,
+        computed_from=digests([it.sentences, *it.metrics]),
+    )
+    write_json(it.output, metrics.model_dump())
+
+
+if __name__ == "__main__":
+    run_command(main)

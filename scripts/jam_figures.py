@@ -1,0 +1,46 @@
+"""Draw ID10M-JAM's Figures 2, 3 and 6, and write what the text says of them."""
+
+import argparse
+from pathlib import Path
+
+from pieline.errors import run_command
+from pieline.metrics.jam import load_jam_metrics
+from pieline.report.figures import save_figure, use_style
+from pieline.report.jam_figures import (
+    draw_accuracy_vs_drift,
+    draw_confused_models,
+    draw_confusion,
+    write_figure_numbers,
+)
+from pieline.report.models import load_descriptions
+
+
+def main() -> None:
+    """Parse the command line and draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--metrics", type=Path, nargs="+", required=True)
+    parser.add_argument("--models", required=True, help="descriptions, as JSON")
+    parser.add_argument("--text-numbers", type=Path, required=True)
+    parser.add_argument("--style", type=Path, required=True)
+    parser.add_argument("--accuracy", type=Path, nargs=2, required=True, help="PDF and PNG")
+    parser.add_argument("--confused", type=Path, nargs=2, required=True, help="PDF and PNG")
+    parser.add_argument("--mixed", type=Path, nargs=2, required=True, help="PDF and PNG")
+    parser.add_argument("--template", type=Path, required=True, help="of the text's numbers")
+    parser.add_argument("--tex", type=Path, required=True)
+    parser.add_argument("--csv", type=Path, required=True)
+    it = parser.parse_args()
+    use_style(it.style)
+    metrics, models = load_jam_metrics(it.metrics), load_descriptions(it.models)
+    for (pdf, png), figure in (
+        (it.accuracy, draw_accuracy_vs_drift(metrics, models)),
+        (it.confused, draw_confused_models(metrics)),
+        (it.mixed, draw_confusion(metrics, models)),
+    ):
+        save_figure(figure, pdf=pdf, png=png)
+    write_figure_numbers(
+        metrics, text_numbers=it.text_numbers, template=it.template, tex=it.tex, csv=it.csv
+    )
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,31 @@
+"""Tag the idioms of every sentence with a fine-tuned encoder."""
+
+import argparse
+from pathlib import Path
+
+from pieline.errors import run_command
+from pieline.jam_sentences import load_sentences
+from pieline.records import save_jsonl
+from pieline.registry import parse_encoder_spec
+from pieline.tagging.predicting import predict
+from pieline.tagging.tagger import load_tagger
+from pieline.tagging.training import make_deterministic
+
+
+def main() -> None:
+    """Parse the command line and tag."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, help="the model's entry, as JSON")
+    parser.add_argument("--weights", type=Path, required=True, help="folder of the weights")
+    parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    it = parser.parse_args()
+
+    make_deterministic(it.threads)
+    tagger = load_tagger(parse_encoder_spec(it.spec), weights=it.weights)
+    save_jsonl(it.output, predict(tagger, load_sentences(it.sentences)))
+
+
+if __name__ == "__main__":
+    run_command(main)

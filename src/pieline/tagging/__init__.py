@@ -1,0 +1,1 @@
+"""Encoders that tag idioms token by token (ID10M-JAM, section 4.3 and appendix D)."""

@@ -1,0 +1,185 @@
+"""Attention: a two-token toy computed by hand, words and sub-tokens, cues, pairs."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from jam_experiments.tiny import WORDS
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from pieline.attention import (
+    CausalModel,
+    analyse,
+    attention_to_words,
+    cue_places,
+    cue_shares,
+    load_causal_model,
+    mean_share,
+    pie_places,
+    select_pairs,
+)
+from pieline.jam_records import JamSentence, by_original
+from pieline.metrics.drift import Judgement
+from pieline.registry import CheckpointEntry
+
+
+def tiny_tokenizer() -> PreTrainedTokenizerFast:
+    vocabulary = {word: number for number, word in enumerate(["[UNK]", ".", *WORDS])}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
+
+
+def tiny_llama(*, layers: int, heads: int, hidden: int) -> LlamaForCausalLM:
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(WORDS) + 2,
+        hidden_size=hidden,
+        intermediate_size=8,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        max_position_embeddings=64,
+        attn_implementation="eager",
+    )
+    return LlamaForCausalLM(config).eval()
+
+
+def test_two_tokens_by_hand() -> None:
+    """One layer, one head of two dimensions, queries and keys equal to the normalised inputs."""
+    model = tiny_llama(layers=1, heads=1, hidden=2)
+    first, second = np.array([3.0, 4.0]), np.array([1.0, -2.0])
+    tokenizer = tiny_tokenizer()
+    with torch.no_grad():
+        table = model.model.embed_tokens.weight
+        table[tokenizer.convert_tokens_to_ids("the")] = torch.tensor(first, dtype=torch.float32)
+        table[tokenizer.convert_tokens_to_ids("ice")] = torch.tensor(second, dtype=torch.float32)
+        for name in ("q_proj", "k_proj"):
+            getattr(model.model.layers[0].self_attn, name).weight.copy_(torch.eye(2))
+    found = attention_to_words(CausalModel(model, tokenizer), ["the ", "ice"], {1})
+
+    def normalised(vector: np.ndarray) -> np.ndarray:  # RMSNorm
+        return vector / math.sqrt(float(np.mean(vector**2)) + 1e-6)
+
+    # The rotary embedding turns a two-dimensional head by one radian a position.
+    turn = np.array([[math.cos(1), -math.sin(1)], [math.sin(1), math.cos(1)]])
+    query = turn @ normalised(second)
+    scores = np.array([query @ normalised(first), query @ turn @ normalised(second)]) / math.sqrt(2)
+    weights = np.exp(scores) / np.exp(scores).sum()
+    assert found.shape == (1, 1, 2)
+    assert found[0, 0] == pytest.approx(weights, abs=1e-5)
+    assert 0.01 < weights[0] < 0.99
+
+
+def test_queries_are_averaged_and_keys_summed() -> None:
+    model = tiny_llama(layers=2, heads=2, hidden=8)
+    tokenizer = tiny_tokenizer()
+    # "red." is one word of two sub-tokens.
+    tokens = ["they ", "broke ", "red. ", "ice"]
+    encoding = tokenizer("".join(tokens), return_tensors="pt")
+    assert encoding["input_ids"].shape == (1, 5)
+    with torch.inference_mode():
+        raw = model(encoding["input_ids"], output_attentions=True).attentions
+    layers = torch.stack([layer[0] for layer in raw]).double().numpy()
+    found = attention_to_words(CausalModel(model, tokenizer), tokens, {2, 3})
+    rows = layers[:, :, 2:, :].mean(axis=2)
+    expected = np.stack([rows[..., 0], rows[..., 1], rows[..., 2] + rows[..., 3], rows[..., 4]], -1)
+    assert found == pytest.approx(expected)
+    assert found.sum(axis=-1) == pytest.approx(np.ones((2, 2)))
+
+
+def test_no_attending_word_is_an_error() -> None:
+    causal = CausalModel(tiny_llama(layers=1, heads=1, hidden=2), tiny_tokenizer())
+    with pytest.raises(ValueError, match="attending"):
+        attention_to_words(causal, ["the ", "ice"], set())
+
+
+def test_share_leaves_out_the_first_word_and_the_pie() -> None:
+    # Words: sink, cue, other, PIE, other (after it), as seen from the PIE.
+    attention = np.array([[[0.5, 0.1, 0.2, 0.2, 0.0]]])
+    assert cue_shares(attention, cues={0, 1}, pie={3})[0, 0] == pytest.approx(0.1 / 0.3)
+    nothing = np.array([[[0.5, 0.0, 0.0, 0.5, 0.0]]])
+    assert cue_shares(nothing, cues={1}, pie={3})[0, 0] == 0
+
+
+def made(number: int, context: str, *, figurative: bool = True) -> JamSentence:
+    own = ["they ", "broke ", "the ", "ice", "."]
+    tokens = [f"{word} " for word in context.split()] + own
+    inside = "B-IDIOM", "I-IDIOM", "I-IDIOM"
+    tags = ["O"] * (len(tokens) - 4) + [*(inside if figurative else ["O"] * 3), "O"]
+    return JamSentence.model_validate(
+        {
+            "language": "english",
+            "sentence": "".join(tokens),
+            "tokens": tuple(tokens),
+            "tags": tuple(tags),
+            "pies": ("broke the ice",),
+            "is_figurative": figurative,
+            "id": f"o-v{number}" if number else "o",
+            "original_id": "o",
+            "variant_number": number,
+        }
+    )
+
+
+def test_cues_are_content_words_of_the_added_context() -> None:
+    variant = made(1, "at noon the red bucket .")
+    assert cue_places(made(0, ""), variant) == [1, 3, 4]
+    assert pie_places(variant) == [7, 8, 9]
+    assert pie_places(made(1, "at noon", figurative=False)) == [3, 4, 5]
+
+
+def judged(name: str, correct: bool, *right: bool) -> Judgement:
+    return Judgement(name, True, correct, right)
+
+
+def test_pairs_have_a_misleading_and_a_resolved_variant() -> None:
+    one = [
+        judged("a", True, False, True, True),
+        judged("b", True, False, False, False),  # none resolved
+        judged("c", True, True, True, True),  # none misleads
+        judged("d", False, False, True, True),  # nobody was right about it
+        judged("e", True, True, False, True),
+    ]
+    other = [
+        judged("a", True, False, False, True),
+        judged("b", True, False, False, False),
+        judged("c", True, True, True, True),
+        judged("d", False, True, True, True),
+        judged("e", False, False, False, False),  # wrong already: its variants mislead nobody
+    ]
+    assert select_pairs([one, other], number=10) == [("a", 0, 2), ("e", 1, 0)]
+    assert select_pairs([one, other], number=1) == [("a", 0, 2)]
+
+
+def test_analysis_from_files(tmp_path: Path) -> None:
+    tiny_llama(layers=2, heads=2, hidden=8).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    entry = CheckpointEntry(
+        label="x", licence="x", checkpoint="x", source="folder", path=str(tmp_path)
+    )
+    causal = load_causal_model(entry)
+    group = [made(0, ""), made(1, "at noon the red bucket ."), made(2, "we again ."), made(3, "at")]
+    (pair,) = analyse(causal, by_original(group), [("o", 0, 1)])
+    found = pair.misleading
+    assert (found.id, pair.resolved.id) == ("o-v1", "o-v2")
+    assert found.words == ["at", "noon", "the", "red", "bucket", ".", "they", "broke", "the", "ice"]
+    assert (found.pie_words, found.cue_words) == ([7, 8, 9], [1, 3, 4])
+    assert np.array(found.by_layer).shape == (2, 10)
+    assert np.array(found.cue_share).shape == (2, 2)
+    assert found.share == pytest.approx(np.mean(found.cue_share), abs=1e-4)
+    # "at" alone holds no cue word: such a pair is left out.
+    assert analyse(causal, by_original(group), [("o", 0, 2)]) == []
+
+
+def test_mean_share_over_pairs() -> None:
+    found = mean_share([0.2, 0.4, 0.6], resamples=500)
+    assert found.mean == pytest.approx(0.4)
+    assert found.interval is not None
+    assert 0.2 <= found.interval.low < 0.4 < found.interval.high <= 0.6
+    assert mean_share([], resamples=10).mean is None

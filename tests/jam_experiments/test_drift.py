@@ -1,0 +1,238 @@
+"""Negative drift: the papers' printed numbers from hand-made decisions."""
+
+import csv
+import random
+
+import pytest
+from support import ROOT
+
+from pieline.metrics.drift import (
+    Judgement,
+    accuracy,
+    confusion_as_printed,
+    confusion_of_correct,
+    confusion_of_variants,
+    drift,
+    drift_interval,
+    mcnemar,
+    ratio_interval,
+    spread,
+)
+from pieline.metrics.identification import is_correct, tags_of_idioms
+from pieline.metrics.tagging import tagging_scores
+from pieline.spans import Tag
+
+
+def decisions(
+    *, right: int, flips: list[int], wrong: list[int], figurative: bool = True
+) -> list[Judgement]:
+    """Originals with three variants: `right` ones, of which the first have these numbers of wrong
+    variants, and wrong ones with these numbers of wrong variants."""
+    numbers = flips + [0] * (right - len(flips))
+    rows = [(True, number) for number in numbers] + [(False, number) for number in wrong]
+    return [
+        Judgement(f"o{index}", figurative, correct, (False,) * number + (True,) * (3 - number))
+        for index, (correct, number) in enumerate(rows)
+    ]
+
+
+# English, GPT-4o, zero-shot (Tables 3 and 6): S 483.00, ND 6.42, AC 14, NC 151, MX 13.
+GPT_4O = decisions(right=161, flips=[3] * 9 + [1] * 4, wrong=[3] * 5 + [2] * 9 + [0] * 3)
+
+
+def test_gpt_4o_english_has_the_printed_numbers() -> None:
+    total = drift(GPT_4O)
+    assert (total.originals, total.variants) == (178, 534)
+    assert (total.success, total.flipped) == (483, 31)
+    assert total.negative_drift is not None
+    assert f"{total.success:.2f} {100 * total.negative_drift:.2f}" == "483.00 6.42"
+    assert f"{100 * (accuracy(GPT_4O) or 0):.2f}" == "90.45"
+
+
+def test_confusion_classes_sum_to_all_originals() -> None:
+    printed = confusion_as_printed(GPT_4O)
+    assert (printed.all_confused, printed.none_confused, printed.mixed) == (14, 151, 13)
+    assert printed.total == 178
+    of_correct = confusion_of_correct(GPT_4O)
+    assert (of_correct.all_confused, of_correct.none_confused, of_correct.mixed) == (9, 148, 4)
+    assert of_correct.total == 161
+    of_variants = confusion_of_variants(GPT_4O)
+    assert (of_variants.all_confused, of_variants.none_confused, of_variants.mixed) == (31, 452, 0)
+
+
+def test_literal_and_idiomatic_parts_add_up() -> None:
+    # GPT-4o, English (Table 5): S_L 45 with ND_L 57.8 and S_I 438 with ND_I 1.1.
+    literal = decisions(right=15, flips=[3] * 8 + [2], wrong=[3] * 5, figurative=False)
+    idiomatic = decisions(right=146, flips=[3, 2], wrong=[3] * 12)
+    parts = drift(literal), drift(idiomatic)
+    assert [part.success for part in parts] == [45, 438]
+    assert [f"{100 * (part.negative_drift or 0):.1f}" for part in parts] == ["57.8", "1.1"]
+    both = drift([*literal, *idiomatic])
+    assert (both.success, both.flipped) == (483, sum(part.flipped for part in parts))
+    assert f"{100 * (both.negative_drift or 0):.2f}" == "6.42"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([462, 474, 477], "471.00±7.94"),
+        ([451, 453, 452], "452.00±1.00"),
+        ([252, 258, 261], "257.00±4.58"),
+        ([489, 489, 498], "492.00±5.20"),
+    ],
+)
+def test_spread_over_seeds(values: list[float], text: str) -> None:
+    found = spread(values)
+    assert f"{found.mean:.2f}±{found.deviation:.2f}" == text
+
+
+def test_one_seed_has_no_deviation() -> None:
+    assert spread([483]).deviation is None
+
+
+def test_drift_is_unknown_where_nothing_was_right() -> None:
+    # Qwen2.5-72B, German, literal: Table 5 prints 0.00 for the drift of no successes.
+    none_right = decisions(right=0, flips=[], wrong=[3] * 8, figurative=False)
+    assert drift(none_right).negative_drift is None
+    assert drift_interval(none_right, resamples=100, seed=0) is None
+
+
+def test_table_6_counts_wrong_variants_of_every_original() -> None:
+    """What confusion_as_printed rests on, recomputed from the printed numbers."""
+    with (ROOT / "published/jam_table3.csv").open() as stream:
+        table3 = {
+            (row["setting"], row["model"], row["language"]): row for row in csv.DictReader(stream)
+        }
+    with (ROOT / "published/jam_table6.csv").open() as stream:
+        rows = [row for row in csv.DictReader(stream) if row["setting"] != "fine_tuned"]
+    impossible = 0
+    for row in rows:
+        other = table3[row["setting"], row["model"], row["language"]]
+        success = float(other["success"])
+        flips = success * float(other["negative_drift_pct"]) / 100
+        originals = {"english": 178, "german": 137}[row["language"]]
+        every, none, some = (
+            float(row[name]) for name in ("all_confused", "none_confused", "mixed")
+        )
+        assert every + none + some == pytest.approx(originals, abs=0.02)
+        fewest, most = 3 * every + some, 3 * every + 2 * some
+        impossible += fewest > flips + 1
+        # Some wrong variants come from right originals (the flips), the others from wrong ones.
+        assert fewest - flips <= 3 * (originals - success / 3) + 1
+        assert most >= flips - 1
+    assert (len(rows), impossible) == (32, 30)
+
+
+def test_interval_holds_the_value_and_repeats() -> None:
+    first = drift_interval(GPT_4O, resamples=2000, seed=0)
+    assert first == drift_interval(GPT_4O, resamples=2000, seed=0)
+    assert first != drift_interval(GPT_4O, resamples=2000, seed=1)
+    assert first is not None
+    assert first.low < 31 / 483 < first.high
+
+
+def test_interval_draws_originals_with_their_variants() -> None:
+    # Nine originals carry all flips: drawn one by one the interval would be far narrower.
+    whole = drift_interval(GPT_4O, resamples=4000, seed=0)
+    variants = [flip for case in GPT_4O if case.correct for flip in case.flipped]
+    single = ratio_interval(variants, [1] * len(variants), resamples=4000, seed=0)
+    assert whole is not None
+    assert single is not None
+    assert whole.high - whole.low > 1.3 * (single.high - single.low)
+
+
+def test_interval_of_a_share_is_near_the_normal_one() -> None:
+    found = ratio_interval([1] * 40 + [0] * 60, [1] * 100, resamples=20000, seed=3)
+    assert found is not None
+    assert found.low == pytest.approx(0.4 - 1.96 * 0.049, abs=0.015)
+    assert found.high == pytest.approx(0.4 + 1.96 * 0.049, abs=0.015)
+
+
+def test_mcnemar_is_the_exact_binomial() -> None:
+    # 1 + 9 discordant: p = 2 * (1 + 10) / 2**10.
+    first = [True] * 9 + [False] * 1 + [True] * 20
+    second = [False] * 9 + [True] * 1 + [True] * 20
+    found = mcnemar(first, second)
+    assert (found.variants, found.only_first, found.only_second) == (30, 9, 1)
+    assert found.p_value == pytest.approx(22 / 1024)
+    assert mcnemar(second, first).p_value == pytest.approx(found.p_value)
+    assert mcnemar(first, first).p_value == 1
+    with pytest.raises(ValueError, match="shorter"):
+        mcnemar(first, second[1:])
+
+
+@pytest.mark.parametrize(
+    ("idioms", "figurative", "paper", "released"),
+    [
+        (["go dutch"], True, True, True),
+        (["Go  Dutch!"], True, True, False),
+        (["going dutch"], True, True, False),
+        ([], True, False, False),
+        (["a"], True, False, False),
+        (["go"], True, False, True),
+        ([""], True, False, True),
+        (None, True, False, False),
+        ([], False, True, True),
+        (["go dutch"], False, False, False),
+        (["over the moon"], False, True, False),
+        (["over the moon", "go dutch"], False, False, False),
+        (None, False, False, True),
+    ],
+)
+def test_right_or_wrong(
+    idioms: list[str] | None, figurative: bool, paper: bool, released: bool
+) -> None:
+    found = {
+        scoring: is_correct(
+            idioms,
+            ["go dutch"],
+            is_figurative=figurative,
+            language="english",
+            scoring=scoring,
+        )
+        for scoring in ("paper", "released")
+    }
+    assert found == {"paper": paper, "released": released}
+
+
+TOKENS = ["It", "'s ", "his ", "achilles ", "' ", "heel", ", ", "a ", "real ", "heel", "."]
+
+
+@pytest.mark.parametrize(
+    ("idioms", "marked"),
+    [
+        (["Achilles' heel"], [3, 4, 5]),
+        (["it's his"], [0, 1, 2]),
+        (["heel"], [5]),
+        (["hee"], []),
+        (["real heel.", "heel"], [8, 9, 5]),
+        (["his achilles", "achilles ' heel"], [2, 3]),
+        (["", "?!"], []),
+        (["his real heel"], []),
+    ],
+)
+def test_named_idioms_are_found_in_whole_tokens(idioms: list[str], marked: list[int]) -> None:
+    tags = tags_of_idioms(TOKENS, idioms)
+    assert [number for number, tag in enumerate(tags) if tag != "O"] == sorted(marked)
+
+
+def test_tagging_scores_by_hand() -> None:
+    gold: list[list[Tag]] = [["O", "B-IDIOM", "I-IDIOM", "O"], ["O", "O"], ["B-IDIOM", "I-IDIOM"]]
+    found: list[list[Tag]] = [["O", "B-IDIOM", "I-IDIOM", "O"], ["B-IDIOM", "O"], ["B-IDIOM", "O"]]
+    scores = tagging_scores(gold, found)
+    # Spans: 1 of 3 predicted is exact, 1 of 2 gold ones found.
+    assert scores.span_f1 == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
+    # Tokens: 3 of 4 predicted, 3 of 4 gold.
+    assert (scores.token_precision, scores.token_recall) == (0.75, 0.75)
+    assert scores.token_f1 == pytest.approx(0.75)
+    b, i, o = 2 * 2 / (3 + 2), 2 * 1 / (1 + 2), 2 * 3 / (4 + 4)
+    assert scores.macro_f1 == pytest.approx((b + i + o) / 3)
+    with pytest.raises(ValueError, match="same sentences"):
+        tagging_scores(gold, found[1:])
+
+
+def test_counting_does_not_depend_on_the_order_of_originals() -> None:
+    shuffled = list(GPT_4O)
+    random.Random(1).shuffle(shuffled)
+    assert drift(shuffled) == drift(GPT_4O)
+    assert confusion_as_printed(shuffled) == confusion_as_printed(GPT_4O)

@@ -1,0 +1,231 @@
+"""Prompting: the exact prompt of the paper, examples, self-consistency, unreadable answers."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from jam_experiments.tiny import sentences
+from support import ROOT
+
+from pieline.errors import UserError
+from pieline.idiom_predictions import IdiomSample
+from pieline.jam_records import JamSentence
+from pieline.llm.answers import Answer
+from pieline.llm.prompts import PromptFolder
+from pieline.llm.questions import Question
+from pieline.llm.spec import LLMSpec
+from pieline.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.prompting import Prompting, combine, identify, questions_about, read_sample
+
+PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
+TRAIN = sentences(60, seed=1)
+
+
+def model(*, reasoning: bool = False, accepts: Sequence[str] = ()) -> LLMSpec:
+    return LLMSpec.model_validate(
+        {
+            "label": "M",
+            "source": "api",
+            "litellm_id": "openai/m",
+            "provider": "p",
+            "api_key_env": "P_KEY",
+            "accepts": list(accepts or ["temperature", "seed", "max_tokens", "response_format"]),
+            "reasoning": reasoning,
+        }
+    )
+
+
+def sentence(language: str = "english") -> JamSentence:
+    return JamSentence.model_validate(
+        {
+            "language": language,
+            "sentence": "They asked to go dutch.",
+            "tokens": ("They ", "asked ", "to ", "go ", "dutch", "."),
+            "tags": ("O", "O", "O", "B-IDIOM", "I-IDIOM", "O"),
+            "pies": ("go dutch",),
+            "is_figurative": True,
+            "id": "test-0001",
+            "original_id": "test-0001",
+            "variant_number": 0,
+        }
+    )
+
+
+def prompting(setting: PromptSetting, seed: int = 42, **few_shot: object) -> Prompting:
+    return Prompting(
+        setting=setting,
+        seed=seed,
+        zero_shot=ZeroShot(),
+        few_shot=FewShot.model_validate(few_shot),
+        prompts=PROMPTS,
+        examples_from=TRAIN,
+    )
+
+
+FIGURE_4 = (
+    "You are a professional linguist specializing in figurative language and your task is to "
+    "analyse sentences that may contain an idiom, also known as an idiomatic expression. This is a "
+    "definition of idiom: 'A phrase, expression, or group of words that has a meaning different "
+    "from the individual meanings of the words themselves, and employed to convey ideas in a "
+    "non-literal or metaphorical manner'. Mark idioms only when their usage in the context is "
+    "idiomatic/figurative and let literal meanings remain unmarked. You are given one sentence in "
+    "German, you are an expert of this language.\n\nIf detected, write the idioms exactly as they "
+    "are in the sentence, without any changes. Only answer in JSON."
+)
+
+
+def test_zero_shot_is_figure_4_and_nothing_else() -> None:
+    (question,) = questions_about([sentence("german")], model(), prompting("zero_shot"))[
+        "test-0001"
+    ]
+    assert [tuple(turn) for turn in question.messages] == [
+        ("system", FIGURE_4),
+        ("user", "Sentence: They asked to go dutch."),
+    ]
+    assert question.parameters == {"temperature": 0.3, "seed": 42}
+
+
+def test_few_shot_shows_ten_examples_and_samples_five_times() -> None:
+    questions = questions_about([sentence()], model(), prompting("few_shot_sc_cotbest"))[
+        "test-0001"
+    ]
+    assert len(questions) == len({question.key for question in questions}) == 5
+    assert {question.parameters["temperature"] for question in questions} == {0.8}
+    # One seed for all would make the five answers one.
+    assert len({question.parameters["seed"] for question in questions}) == 5
+    system, *turns, last = questions[0].messages
+    assert system.content.startswith(FIGURE_4.replace("German", "English"))
+    assert last.content == "Sentence: They asked to go dutch."
+    assert [turn.role for turn in turns] == ["user", "assistant"] * 10
+    shown = [turn.content.removeprefix("Sentence: ") for turn in turns[::2]]
+    by_text = {item.text: item for item in TRAIN}
+    answers = [turn.content for turn in turns[1::2]]
+    assert sum(bool(by_text[text].spans) for text in shown) == 5
+    for text, answer in zip(shown, answers, strict=True):
+        idioms = by_text[text].idioms
+        assert answer.endswith(f"idioms: [{idioms[0]}]" if idioms else "idioms: []")
+        assert ("candidates: none" in answer) == (not idioms)
+
+
+def test_examples_follow_the_seed() -> None:
+    def shown(seed: int) -> list[str]:
+        asked = prompting("few_shot_sc_cotbest", seed=seed)
+        question = questions_about([sentence()], model(), asked)["test-0001"][0]
+        return [turn.content for turn in question.messages[1:-1:2]]
+
+    assert shown(42) == shown(42)
+    assert shown(42) != shown(43)
+
+
+def test_too_few_examples_are_one_line() -> None:
+    with pytest.raises(UserError, match="sentences with an idiom, 500 wanted"):
+        questions_about(
+            [sentence()], model(), prompting("few_shot_sc_cotbest", idiomatic_examples=500)
+        )
+
+
+def test_reasoning_models_are_asked_zero_shot_without_temperature() -> None:
+    thinker = model(reasoning=True)
+    (question,) = questions_about([sentence()], thinker, prompting("zero_shot"))["test-0001"]
+    assert "temperature" not in question.parameters
+    with pytest.raises(UserError, match="not asked in the setting"):
+        questions_about([sentence()], thinker, prompting("few_shot_sc_cotbest"))
+
+
+def test_schema_setting_needs_a_provider_that_enforces_it() -> None:
+    asked = prompting("zero_shot_schema")
+    (question,) = questions_about([sentence()], model(), asked)["test-0001"]
+    assert question.parameters["response_format"]["type"] == "json_schema"
+    with pytest.raises(UserError, match="not asked in the setting"):
+        questions_about([sentence()], model(accepts=["temperature"]), asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "outcome", "idioms"),
+    [
+        ("idioms: [go dutch]", "stop", "ok", ("go dutch",)),
+        ('{"idioms": ["go dutch", "pissed off"]}', "stop", "ok", ("go dutch", "pissed off")),
+        ('```json\n{"idioms": []}\n```', "stop", "ok", ()),
+        ("idioms: []", "stop", "ok", ()),
+        ("idioms: none", "stop", "repaired", ()),
+        ('{"idiom": ["go dutch"]}', "stop", "ok", ("go dutch",)),
+        ("candidates:\n- go dutch: figurative\nidioms: [go dutch]", "stop", "ok", ("go dutch",)),
+        ("There is no idiom here.", "stop", "unparseable", None),
+        ("idioms: [go dut", "length", "truncated", None),
+        (None, "content_filter", "refused", None),
+    ],
+)
+def test_reading_one_answer(
+    text: str | None, finish: str, outcome: str, idioms: tuple[str, ...] | None
+) -> None:
+    found = read_sample(Answer(key="k", text=text, finish_reason=finish))
+    assert (found.outcome, found.idioms) == (outcome, idioms)
+
+
+def sample(*idioms: str, outcome: str = "ok") -> IdiomSample:
+    named = idioms if outcome in ("ok", "repaired") else None
+    return IdiomSample.model_validate({"key": "k", "outcome": outcome, "idioms": named})
+
+
+def test_an_idiom_needs_three_of_five() -> None:
+    samples = [
+        sample("go dutch", "asked"),
+        sample("Go  Dutch."),
+        sample("go dutch", "go dutch"),
+        sample("asked", "asked", "asked"),
+        sample(),
+    ]
+    found = combine("s", samples, few_shot=FewShot())
+    assert (found.idioms, found.outcome) == (("go dutch",), "ok")
+    # A word named three times in one answer has one vote of it.
+    assert combine("s", samples, few_shot=FewShot(min_votes=2)).idioms == ("go dutch", "asked")
+
+
+def test_too_few_readable_answers_are_unknown_and_not_empty() -> None:
+    samples = [sample("a b"), sample("a b"), *[sample(outcome="truncated")] * 2]
+    samples.append(sample(outcome="unparseable"))
+    found = combine("s", samples, few_shot=FewShot())
+    assert (found.outcome, found.idioms) == ("truncated", None)
+    released = combine("s", samples, few_shot=FewShot(voting="released"))
+    assert (released.outcome, released.idioms) == ("ok", ("a b",))
+
+
+def test_released_voting_takes_half_of_the_readable() -> None:
+    samples = [sample("x y"), sample("x y"), sample(), sample(), sample(outcome="refused")]
+    assert combine("s", samples, few_shot=FewShot(voting="released")).idioms == ("x y",)
+    assert combine("s", samples, few_shot=FewShot()).idioms == ()
+
+
+def test_one_answer_counts_by_itself() -> None:
+    assert combine("s", [sample("x y")], few_shot=FewShot()).idioms == ("x y",)
+
+
+def test_identify_asks_every_question_once_and_keeps_the_order() -> None:
+    seen: list[Question] = []
+
+    def ask(questions: Sequence[Question]) -> Mapping[str, Answer]:
+        seen.extend(questions)
+        texts = ["idioms: [go dutch]"] * 3 + ["idioms: []"] * 2
+        return {
+            question.key: Answer(key=question.key, text=texts[question.sample])
+            for question in questions
+        }
+
+    first = sentence()
+    second = first.model_copy(update={"id": "test-0002", "sentence": "Another one."})
+    found = identify([first, second], model(), prompting("few_shot_sc_cotbest"), ask)
+    assert [item.id for item in found] == ["test-0001", "test-0002"]
+    assert [item.idioms for item in found] == [("go dutch",)] * 2
+    assert len(seen) == 10
+    assert [item.key for item in found[0].samples] == [question.key for question in seen[:5]]
+
+
+def test_impossible_votes_are_refused() -> None:
+    with pytest.raises(ValueError, match="min_votes"):
+        FewShot(samples=2, min_votes=3)
+
+
+def test_the_prompt_file_names_its_source() -> None:
+    text = Path(ROOT / "prompts/jam/zero_shot.jinja").read_text(encoding="utf-8")
+    assert re.search("Figure 4, quoted word by word", text)

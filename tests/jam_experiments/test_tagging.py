@@ -1,0 +1,238 @@
+"""Encoders: what they read, that they learn, and that a killed training ends as an unbroken one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from jam_experiments.tiny import save_tiny_bert, sentences
+from support import ROOT
+
+from pieline.corpora.id10m import write_id10m
+from pieline.errors import UserError
+from pieline.registry import EncoderEntry
+from pieline.spans import spans_of
+from pieline.tagging.settings import TaggingSettings
+from pieline.tagging.subwords import IGNORED, batches_by_length, collate, decode, encode
+from pieline.tagging.tagger import Tagger, load_tagger
+from pieline.tagging.training import TaggingLog, fine_tune
+
+TRAIN, DEV, TEST = sentences(60, seed=1), sentences(20, seed=2), sentences(40, seed=3)
+SETTINGS = TaggingSettings(epochs=4, batch_size=4, learning_rate=5e-3)
+
+
+@pytest.fixture(scope="module")
+def entry(tmp_path_factory: pytest.TempPathFactory) -> EncoderEntry:
+    return save_tiny_bert(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def train(
+    entry: EncoderEntry, checkpoint: Path, *, seed: int = 5, settings: TaggingSettings = SETTINGS
+) -> tuple[Tagger, TaggingLog]:
+    tagger = load_tagger(entry, seed=seed)
+    log = fine_tune(tagger, TRAIN, DEV, settings, seed=seed, identity="t", checkpoint=checkpoint)
+    return tagger, log
+
+
+def weights(tagger: Tagger) -> bytes:
+    tensors = tagger.model.state_dict()
+    return b"".join(tensors[name].numpy().tobytes() for name in sorted(tensors))
+
+
+def test_a_word_is_its_first_sub_token(entry: EncoderEntry) -> None:
+    tokenizer = load_tagger(entry).tokenizer
+    (found,) = encode(tokenizer, [["we ", "walked ", "unknownword ", "again", "."]], max_length=16)
+    assert tokenizer.convert_ids_to_tokens(list(found.input_ids)) == [
+        "[CLS]", "we", "walk", "##ed", "[UNK]", "again", ".", "[SEP]",
+    ]  # fmt: skip
+    assert found.firsts == {0: 1, 1: 2, 2: 4, 3: 5, 4: 6}
+    batch = collate([found], [["O", "B-IDIOM", "I-IDIOM", "O", "O"]], pad_id=0, device="cpu")
+    assert batch["labels"].tolist() == [[IGNORED, 0, 1, IGNORED, 2, 0, 0, IGNORED]]
+    # Only what the first sub-token says counts; an I without B begins an idiom.
+    assert decode(found, [1, 0, 2, 1, 2, 0, 0, 1]) == ["O", "B-IDIOM", "I-IDIOM", "O", "O"]
+
+
+def test_words_beyond_the_longest_input_are_outside(entry: EncoderEntry) -> None:
+    tokenizer = load_tagger(entry).tokenizer
+    (found,) = encode(tokenizer, [["we "] * 10], max_length=6)
+    assert (len(found), found.words, sorted(found.firsts)) == (6, 10, [0, 1, 2, 3])
+    assert decode(found, [1] * 6) == ["B-IDIOM"] * 4 + ["O"] * 6
+
+
+def test_batches_hold_every_sentence_once_and_similar_lengths() -> None:
+    lengths = [number % 37 + 3 for number in range(1000)]
+    batches = batches_by_length(lengths, 16, torch.Generator().manual_seed(1))
+    assert sorted(number for batch in batches for number in batch) == list(range(1000))
+    assert max(map(len, batches)) == 16
+    padded = sum(len(batch) * max(lengths[number] for number in batch) for batch in batches)
+    assert padded < 1.06 * sum(lengths)
+    assert batches == batches_by_length(lengths, 16, torch.Generator().manual_seed(1))
+    assert batches != batches_by_length(lengths, 16, torch.Generator().manual_seed(2))
+
+
+def test_tags_do_not_depend_on_padding(entry: EncoderEntry) -> None:
+    tagger = load_tagger(entry)
+    texts = [item.tokens for item in TEST]
+    assert tagger.tag(texts) == [tagger.tag([text])[0] for text in texts]
+
+
+def test_it_learns_and_keeps_the_best_epoch(entry: EncoderEntry, tmp_path: Path) -> None:
+    tagger, log = train(entry, tmp_path / "checkpoint.pt")
+    scores = [epoch.dev_span_f1 for epoch in log.epochs]
+    assert log.best_epoch == scores.index(max(scores)) + 1
+    assert max(scores) > 0.9
+    assert log.epochs[-1].loss < 0.5 * log.epochs[0].loss
+    found = tagger.tag([item.tokens for item in TEST])
+    right = sum(spans_of(tags) == item.spans for tags, item in zip(found, TEST, strict=True))
+    assert right > 0.9 * len(TEST)
+
+
+def test_the_best_epoch_need_not_be_the_last(entry: EncoderEntry, tmp_path: Path) -> None:
+    # So large a rate destroys what the first steps learned.
+    rough = TaggingSettings(epochs=4, batch_size=8, learning_rate=0.05)
+    tagger, log = train(entry, tmp_path / "checkpoint.pt", settings=rough)
+    best = max(epoch.dev_span_f1 for epoch in log.epochs)
+    assert log.epochs[log.best_epoch - 1].dev_span_f1 == best
+    from pieline.metrics.tagging import span_f1
+
+    again = span_f1([item.tags for item in DEV], tagger.tag([item.tokens for item in DEV]))
+    assert again == best
+
+
+def test_same_seed_same_weights(entry: EncoderEntry, tmp_path: Path) -> None:
+    first, _ = train(entry, tmp_path / "first.pt")
+    second, _ = train(entry, tmp_path / "second.pt")
+    third, _ = train(entry, tmp_path / "third.pt", seed=7)
+    assert weights(first) == weights(second) != weights(third)
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_interrupted_after_an_epoch_ends_as_uninterrupted(
+    entry: EncoderEntry, tmp_path: Path, last: int
+) -> None:
+    whole, log = train(entry, tmp_path / "whole.pt")
+    checkpoint = tmp_path / "broken.pt"
+
+    def stop(epoch: int) -> None:
+        if epoch == last:
+            raise Killed
+
+    broken = load_tagger(entry, seed=5)
+    with pytest.raises(Killed):
+        fine_tune(
+            broken, TRAIN, DEV, SETTINGS,
+            seed=5, identity="t", checkpoint=checkpoint, after_epoch=stop,
+        )  # fmt: skip
+    seen: list[int] = []
+    resumed = load_tagger(entry, seed=99)  # its head comes from the checkpoint
+    resumed_log = fine_tune(
+        resumed, TRAIN, DEV, SETTINGS,
+        seed=5, identity="t", checkpoint=checkpoint, after_epoch=seen.append,
+    )  # fmt: skip
+    assert seen == list(range(last + 1, SETTINGS.epochs + 1))
+    assert weights(resumed) == weights(whole)
+    assert resumed_log == log
+
+
+@pytest.mark.parametrize("what", ["other seed", "other settings", "other model", "damaged"])
+def test_a_checkpoint_of_another_training_is_not_used(
+    entry: EncoderEntry, tmp_path: Path, what: str
+) -> None:
+    checkpoint = tmp_path / "checkpoint.pt"
+    other = SETTINGS.model_copy(update={"epochs": 3}) if what == "other settings" else SETTINGS
+    fine_tune(
+        load_tagger(entry, seed=5), TRAIN, DEV, other,
+        seed=6 if what == "other seed" else 5,
+        identity="u" if what == "other model" else "t",
+        checkpoint=checkpoint,
+    )  # fmt: skip
+    if what == "damaged":
+        checkpoint.write_bytes(checkpoint.read_bytes()[:5000])
+    seen: list[int] = []
+    fine_tune(
+        load_tagger(entry, seed=5), TRAIN, DEV, SETTINGS,
+        seed=5, identity="t", checkpoint=checkpoint, after_epoch=seen.append,
+    )  # fmt: skip
+    assert seen == [1, 2, 3, 4]
+
+
+def run_script(entry: EncoderEntry, folder: Path, *, kill_at: int = 0) -> int:
+    """Train by the command line; with `kill_at` the process kills itself after that epoch."""
+    for name, split in (("train", TRAIN), ("dev", DEV)):
+        (folder / f"{name}.tsv").write_text(write_id10m(split))
+    arguments = [
+        "--spec", entry.execution_spec(), "--settings", SETTINGS.model_dump_json(), "--seed", "5",
+        "--train", str(folder / "train.tsv"), "--dev", str(folder / "dev.tsv"),
+        "--threads", "1", "--checkpoint", str(folder / "checkpoint.pt"),
+        "--output", str(folder / "weights"), "--log", str(folder / "training.json"),
+    ]  # fmt: skip
+    program = f"""
+import os, signal, sys
+sys.path[:0] = [{str(ROOT / "scripts")!r}, {str(ROOT / "src")!r}]
+import pieline.tagging.training as training
+keep, count = training.span_f1, iter(range(1, 99))
+def score(gold, found):
+    if next(count) == {kill_at}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return keep(gold, found)
+training.span_f1 = score
+import fine_tune_tagger
+sys.argv[1:] = {arguments!r}
+fine_tune_tagger.main()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert result.returncode in (0, -signal.SIGKILL), result.stderr
+    return result.returncode
+
+
+def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    whole.mkdir()
+    broken.mkdir()
+    assert run_script(entry, whole) == 0
+    # Killed within epoch 3, when its training is done and its checkpoint is not written.
+    assert run_script(entry, broken, kill_at=3) == -signal.SIGKILL
+    assert not (broken / "weights").exists()
+    assert (broken / "checkpoint.pt").exists()
+    assert run_script(entry, broken) == 0
+    for name in ("weights/model.safetensors", "training.json"):
+        assert (whole / name).read_bytes() == (broken / name).read_bytes(), name
+    assert not (broken / "checkpoint.pt").exists()
+    assert len(json.loads((whole / "training.json").read_text())["epochs"]) == 4
+
+
+def test_saved_weights_tag_alike(entry: EncoderEntry, tmp_path: Path) -> None:
+    tagger, _ = train(entry, tmp_path / "checkpoint.pt")
+    tagger.save(tmp_path / "weights")
+    again = load_tagger(entry, weights=tmp_path / "weights", seed=1234)
+    texts = [item.tokens for item in TEST]
+    assert again.tag(texts) == tagger.tag(texts)
+
+
+def test_missing_weights_are_one_line(tmp_path: Path) -> None:
+    entry = EncoderEntry(
+        kind="encoder", label="x", licence="x", checkpoint="x", source="folder",
+        path=str(tmp_path / "nowhere"), languages=["english"], max_length=16,
+    )  # fmt: skip
+    with pytest.raises(UserError, match="cannot load the weights"):
+        load_tagger(entry)

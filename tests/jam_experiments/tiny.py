@@ -1,0 +1,62 @@
+"""A tiny BERT with a vocabulary of its own, and sentences in it."""
+
+import random
+from pathlib import Path
+
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from pieline.corpora.id10m import TaggedSentence
+from pieline.registry import EncoderEntry
+from pieline.spans import Tag
+
+WORDS = [
+    *("we", "they", "broke", "kicked", "spilled", "the", "ice", "bucket", "beans"),
+    *("at", "noon", "quickly", "again", "old", "red"),
+]
+PIES = [("broke", "the", "ice"), ("kicked", "the", "bucket"), ("spilled", "the", "beans")]
+
+
+def save_tiny_bert(folder: Path) -> EncoderEntry:
+    """A random two-layer BERT as a folder that transformers loads, and its entry."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "##s", "##ed", "walk", ".", *WORDS]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=32,
+    )
+    BertModel(config).save_pretrained(folder)
+    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+    return EncoderEntry(
+        kind="encoder",
+        label="Tiny",
+        licence="CC0-1.0",
+        checkpoint="tiny",
+        source="folder",
+        path=str(folder),
+        languages=["english"],
+        max_length=16,
+    )
+
+
+def sentences(number: int, *, seed: int) -> list[TaggedSentence]:
+    """Random sentences; two of three hold an idiom."""
+    draw = random.Random(seed)
+    made = []
+    for index in range(number):
+        before = draw.choices(["we", "they", "old", "red"], k=draw.randint(1, 3))
+        after = draw.choices(["at", "noon", "quickly", "again"], k=draw.randint(0, 4))
+        idiom = draw.choice([*PIES, *PIES, ("the", "old", "bucket"), ("red", "beans", "at")])
+        words = [*before, *idiom, *after]
+        tags: list[Tag] = ["O"] * len(words)
+        if idiom in PIES:
+            tags[len(before) : len(before) + 3] = ["B-IDIOM", "I-IDIOM", "I-IDIOM"]
+        tokens = (*(f"{word} " for word in words[:-1]), words[-1], ".")
+        made.append(TaggedSentence(f"s-{index}", tokens, (*tags, "O")))
+    return made
