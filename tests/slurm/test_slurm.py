@@ -1,0 +1,125 @@
+"""The workflow on a real SLURM: what it is sent, what comes out, and what a time limit does."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import TABLES, TRAINING, ClusterRun
+from slurm_cluster import missing_programs, slurm_cluster
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("slurm"),
+    pytest.mark.skipif(
+        bool(missing_programs()),
+        reason=f"no {', '.join(missing_programs())}: install slurm-wlm and munge",
+    ),
+]
+
+
+def files(folder: Path, *names: str) -> dict[str, bytes]:
+    """Contents by path of everything below some folders."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for name in names
+        for path in sorted((folder / name).rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    system = Path("/etc/slurm")
+    before = sorted(system.rglob("*")) if system.exists() else []
+    with slurm_cluster(tmp_path / "cluster") as cluster:
+        sleep = cluster.run("sbatch", "--output=/dev/null", "--wrap=sleep 600", cwd=tmp_path)
+        assert sleep.returncode == 0, sleep.stderr
+        assert cluster.output("srun", "--partition=gpu", "--gpus=1", "hostname")
+        job = cluster.jobs()[1]
+        assert (job["NodeList"], job["TresPerJob"]) == ("node2", "gres:gpu:1")
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+        except OSError:
+            continue
+        assert int(process.name) == os.getpid() or str(tmp_path).encode() not in command
+    assert (sorted(system.rglob("*")) if system.exists() else []) == before
+
+
+def test_tables_are_those_of_a_local_run(study: ClusterRun, local_run: Path) -> None:
+    rooms = ("paper_tables", "results/predictions", "results/metrics")
+    expected = files(local_run, *rooms)
+    assert set(TABLES) <= set(expected)
+    made = files(study.folder, *rooms)
+    assert sorted(made) == sorted(expected)
+    assert [name for name in expected if made[name] != expected[name]] == []
+
+
+def test_small_jobs_share_submissions(study: ClusterRun) -> None:
+    jobs = study.jobs()
+    assert {job["JobState"] for found in jobs.values() for job in found} == {"COMPLETED"}
+    assert {len(found) for found in jobs.values()} == {1}
+    groups = [name.split("_")[0] for name in jobs if not name.startswith("embed_")]
+    assert sorted(groups) == ["data", "scores", "tables"]
+    assert {"embed_documents", "embed_queries"} <= set(jobs)
+
+
+def test_small_models_take_no_gpu(study: ClusterRun) -> None:
+    embedding = study.jobs()["embed_documents"][0]
+    assert embedding["Partition"] == "cpu"
+    assert "TresPerJob" not in embedding
+
+
+def test_slurm_logs_lie_in_logs(study: ClusterRun) -> None:
+    job = study.jobs()["embed_documents"][0]
+    assert Path(job["StdOut"]).is_relative_to(
+        study.folder / "logs" / "slurm" / "rule_embed_documents"
+    )
+
+
+def test_what_the_time_limit_kills_comes_back_with_more(
+    study: ClusterRun, training_on_a_slow_node: ClusterRun
+) -> None:
+    del study  # ran meanwhile
+    training_on_a_slow_node.wait()
+    jobs = training_on_a_slow_node.jobs()["fine_tune"]
+    # On a busy machine the second try can end like the first; the third has four minutes.
+    assert [job["JobState"] for job in jobs] == ["TIMEOUT"] * (len(jobs) - 1) + ["COMPLETED"]
+    limits = ["00:01:00", "00:02:00", "00:04:00"]
+    assert [job["TimeLimit"] for job in jobs] == limits[: len(jobs)]
+    assert len(jobs) > 1
+    memory = [int(re.search(r"mem=(\d+)M", job["TRES"])[1]) for job in jobs]  # type: ignore[index]
+    assert memory == [memory[0] * 2**attempt for attempt in range(len(jobs))]
+    assert {(job["Partition"], job["TresPerJob"]) for job in jobs} == {("gpu", "gres:gpu:1")}
+    record = (training_on_a_slow_node.cluster.folder / "completed.txt").read_text()
+    assert re.search(rf"JobId={jobs[0]['JobId']} .*JobState=TIMEOUT", record)
+
+
+def test_training_goes_on_from_its_checkpoint(
+    training_on_a_slow_node: ClusterRun, local_run: Path
+) -> None:
+    training_on_a_slow_node.wait()
+    folder = training_on_a_slow_node.folder
+    log = (folder / "logs/training/idiolink/sbert/sentence/paper/seed-42.log").read_text()
+    left = {int(total) for total in re.findall(r"\d/(\d+) \[.*epoch", log)}
+    assert left <= {1, 2}, log  # of three epochs
+    assert left, log
+    expected = files(local_run, TRAINING)
+    assert f"{TRAINING}/weights/model.safetensors" in expected
+    made = files(folder, TRAINING)
+    assert sorted(made) == sorted(expected)
+    assert [name for name in expected if made[name] != expected[name]] == []
+
+
+def test_the_cluster_runs_a_command(tmp_path: Path) -> None:
+    program = Path(__file__).with_name("slurm_cluster.py")
+    result = subprocess.run(
+        ["python3", str(program), "sinfo", "--noheader", "--format=%P %D %G"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split("\n")[:2] == ["cpu* 1 (null)", "gpu 1 gpu:fake:2"]

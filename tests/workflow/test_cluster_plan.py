@@ -1,0 +1,103 @@
+"""What the cluster profile plans, what counts it, and how large jobs are."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ROOT, run_snakemake
+
+from pieline.errors import UserError
+from pieline.registry import load_registry
+from pieline.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb, parameter_count
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+
+
+def run_script(name: str, *arguments: str, text: str = "") -> str:
+    """What a program of scripts/ prints."""
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout
+
+
+def table(text: str) -> dict[str, list[str]]:
+    """Rows of a printed table by their first column."""
+    rows = [(line[:28].strip(), line[28:].split()) for line in text.splitlines()]
+    return {name: cells for name, cells in rows if name}
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The dry run of the default configuration for a cluster."""
+    folder = tmp_path_factory.mktemp("plan")
+    arguments = ("--profile", str(ROOT / "profiles/slurm"), "--directory", str(folder), "-n", "all")
+    result = run_snakemake(ROOT, *arguments)
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout
+
+
+def test_default_run_is_few_submissions(plan: str) -> None:
+    rows = table(run_script("count_submissions", text=plan))
+    jobs, submissions = (int(cell.replace(",", "")) for cell in rows["all"])
+    assert f"total{jobs:>10}".split() in [line.split() for line in plan.splitlines()]
+    with_gpu = {"embed_documents", "embed_queries", "fine_tune", "fine_tune_tagger"}
+    with_gpu |= {"jam_attention", "tag_idioms", "tag_neutral"}
+    alone = {name.removeprefix("rule ") for name in rows if name.startswith("rule ")}
+    assert alone <= with_gpu
+    assert submissions < jobs / 5
+    assert all(rows[name][1] == "1" for name in rows if name.startswith("group "))
+    assert rows["beside snakemake"][1] == "0"
+
+
+def test_large_group_is_several_submissions() -> None:
+    text = (
+        "[Mon Jan  1 00:00:00 2029] Group job scores (jobs in lexicogr. order):\n"
+        "    rule idiolink_metrics:\n        output: a\n    rule rank_by_embedding:\n"
+        "Group job scores (jobs in lexicogr. order):\n    rule idiolink_metrics:\n"
+        "rule embed_documents:\n    output: b\nrule raw_file:\n    output: c\n"
+    )
+    rows = table(run_script("count_submissions", text=text))
+    assert rows["group scores"] == ["3", "2"]
+    assert rows["rule embed_documents"] == ["1", "1"]
+    assert rows["beside snakemake"] == ["1", "0"]
+    assert rows["all"] == ["5", "3"]
+
+
+def test_hours_of_jobs_that_ran(tmp_path: Path) -> None:
+    for seed, duration in (("1", 3600), ("2", 1800)):
+        path = tmp_path / "idiolink" / "training" / "sbert" / f"seed-{seed}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"s\th:m:s\n{duration}\t-\n", encoding="utf-8")
+    lines = run_script("job_hours", str(tmp_path), "--depth", "2").splitlines()
+    assert lines[1].split() == ["idiolink/training", "2", "1.50", "1.00"]
+
+
+def test_numbers_of_parameters() -> None:
+    assert parameter_count("22.7M") == 22_700_000
+    assert parameter_count("1.5B") == 1_500_000_000
+    with pytest.raises(UserError, match="'big' is no number of parameters"):
+        parameter_count("big")
+
+
+def test_memory_fits_the_weights() -> None:
+    small, large = REGISTRY["sbert"], REGISTRY["e5-mistral"]
+    assert small.kind == large.kind == "embedder"
+    assert not asks_for_gpu(small)
+    assert asks_for_gpu(large)
+    # 7.1 billion weights of two bytes, and room to compute.
+    assert 15_000 <= gpu_memory_mb(large) <= 24_000
+    assert gpu_memory_mb(large, training=True) > 7_000 * 16
+    assert host_memory_mb(small) == 8000
+    assert host_memory_mb(large) > gpu_memory_mb(large)
+
+
+def test_every_embedder_has_a_size() -> None:
+    sizes = [gpu_memory_mb(entry) for entry in REGISTRY.values() if entry.kind == "embedder"]
+    assert len(sizes) >= 24
+    assert min(sizes) >= 2000

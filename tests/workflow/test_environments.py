@@ -1,0 +1,150 @@
+"""The environments that cannot be made everywhere agree with the lock that can."""
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.utils import canonicalize_name
+from support import ROOT
+
+ENVS = ROOT / "envs"
+KINDS = ["core", "llm", "gpu", "report"]
+
+
+def lock(name: str) -> set[str]:
+    """The pins of a lock file."""
+    lines = (ENVS / name).read_text(encoding="utf-8").splitlines()
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def environment(kind: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((ENVS / f"{kind}.yaml").read_text(encoding="utf-8")))
+
+
+def pins(kind: str) -> list[str]:
+    """What pip installs into a conda environment."""
+    [found] = [part["pip"] for part in environment(kind)["dependencies"] if isinstance(part, dict)]
+    return list(found)
+
+
+def installed_after(kind: str) -> list[str]:
+    """What is installed after a conda environment was made."""
+    script = ENVS / f"{kind}.post-deploy.sh"
+    text = script.read_text(encoding="utf-8") if script.exists() else ""
+    return re.findall(r"^python -m pip install --no-deps (\S+)$", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_versions_are_those_of_the_lock(kind: str) -> None:
+    assert environment(kind)["dependencies"][:1] == ["python=3.11"]
+    assert len(pins(kind)) > 20
+    assert set(pins(kind)) - lock("requirements.lock") == set()
+    assert set(installed_after(kind)) - lock("requirements-no-deps.lock") == set()
+
+
+def test_files_are_what_their_program_writes() -> None:
+    """So each holds all that its packages require in turn."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import conda_environments
+    finally:
+        sys.path.pop(0)
+    assert sorted(conda_environments.DIRECT) == sorted(KINDS)
+    for kind in KINDS:
+        text = (ENVS / f"{kind}.yaml").read_text(encoding="utf-8")
+        assert text == conda_environments.environment(kind), "run scripts/conda_environments.py"
+
+
+def rules() -> Iterator[tuple[str, str, str]]:
+    """Name, script and environment of each rule, whatever the configuration."""
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        text = path.read_text(encoding="utf-8")
+        for part in re.split(r"^ *(?:rule|checkpoint) (?=\w+:)", text, flags=re.MULTILINE)[1:]:
+            script = re.search(r'script=script\("(\w+)"\)', part)
+            kind = re.search(r'"\.\./envs/(\w+)\.yaml"', part)
+            assert script, part
+            assert kind, part
+            yield part.split(":")[0], script[1], kind[1]
+
+
+def imports(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def reached(script: Path) -> set[str]:
+    """Top-level modules of other projects that a program imports, also through the library."""
+    waiting, seen, others = [script], {script}, set()
+    while waiting:
+        for name in imports(waiting.pop()):
+            parts = name.split(".")
+            if parts[0] != "pieline":
+                others |= {parts[0]} - sys.stdlib_module_names
+                continue
+            for depth in range(1, len(parts) + 1):
+                place = ROOT.joinpath("src", *parts[:depth])
+                for module in (place / "__init__.py", place.with_suffix(".py")):
+                    if module.is_file() and module not in seen:
+                        seen.add(module)
+                        waiting.append(module)
+    return others
+
+
+def test_each_rule_finds_in_its_environment_what_it_imports() -> None:
+    providers = metadata.packages_distributions()
+    lacking = []
+    for rule, script, kind in rules():
+        present = {canonicalize_name(pin.split("==")[0]) for pin in pins(kind)}
+        for module in sorted(reached(ROOT / "scripts" / f"{script}.py")):
+            packages = {canonicalize_name(name) for name in providers.get(module, [module])}
+            if not packages & present:
+                lacking.append(f"{rule}: {module} is not in envs/{kind}.yaml")
+    assert lacking == []
+
+
+def commands(path: Path) -> list[list[str]]:
+    """The pip calls of a container recipe, as words."""
+    text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+    return [shlex.split(call) for call in re.findall(r"python -m pip install ([^&\n]+)", text)]
+
+
+@pytest.mark.parametrize("name", ["Containerfile", "pieline.def"])
+def test_container_installs_the_lock_as_make_does(name: str) -> None:
+    calls = commands(ENVS / name)
+    assert calls[0] == ["torch==2.13.0"]
+    assert calls[0][0] in lock("requirements.lock")
+    assert calls[1:] == [
+        ["--requirement", "/opt/pieline/envs/requirements.lock"],
+        ["--no-deps", "--requirement", "/opt/pieline/envs/requirements-no-deps.lock"],
+        ["--no-deps", "/opt/pieline"],
+    ]
+
+
+@pytest.mark.parametrize("name", ["Containerfile", "pieline.def"])
+def test_container_copies_files_that_exist(name: str) -> None:
+    text = (ENVS / name).read_text(encoding="utf-8")
+    sources = re.findall(r"^COPY (.+) \S+$|^    (\S+) /opt/pieline/\S+$", text, flags=re.MULTILINE)
+    paths = [path for both in sources for path in "".join(both).split()]
+    assert "src" in paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_what_is_installed_afterwards_is_installed_by_bash() -> None:
+    scripts = sorted(ENVS.glob("*.post-deploy.sh"))
+    assert [script.name.split(".")[0] for script in scripts] == ["gpu", "llm"]
+    for script in scripts:
+        assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
+        assert installed_after(script.name.split(".")[0])

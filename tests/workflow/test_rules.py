@@ -1,0 +1,162 @@
+"""Every rule says what a cluster must know of it, and the SLURM profile places every rule."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from snakemake.api import SnakemakeApi
+from snakemake.rules import Rule
+from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
+from support import ROOT
+
+LONG_MINUTES = 60
+"""A rule that asks for at least so much keeps a benchmark of each job."""
+
+GENERATED = {"jam": {"variants": {"source": "generated", "model": "gpt-4o-mini"}}}
+CONFIGURATIONS: dict[str, ConfigSettings] = {
+    "default": ConfigSettings(),
+    "generated variants": ConfigSettings(config=GENERATED),
+    **{
+        path.name: ConfigSettings(configfiles=[path])
+        for path in sorted((ROOT / "config").glob("*.yaml"))
+    },
+}
+
+
+class RuleSet:
+    """The rules of the workflow under one configuration that run a command."""
+
+    def __init__(self, settings: ConfigSettings) -> None:
+        with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+            workflow = api.workflow(
+                resource_settings=ResourceSettings(cores=1),
+                config_settings=settings,
+                snakefile=ROOT / "Snakefile",
+            )._workflow
+            self.rules: list[Rule] = [rule for rule in workflow.rules if rule.shellcmd]
+            self.local = set(workflow._localrules)
+        self.submitted = [rule for rule in self.rules if rule.name not in self.local]
+
+
+@pytest.fixture(scope="module", params=CONFIGURATIONS)
+def rule_set(request: pytest.FixtureRequest) -> Iterator[RuleSet]:
+    with pytest.MonkeyPatch.context() as patch:
+        # Reading the Snakefile sets both for its jobs.
+        patch.setenv("PATH", ".")
+        patch.setenv("PYTHONPATH", ".")
+        patch.delenv("PIELINE_MIRROR", raising=False)
+        patch.chdir(ROOT)
+        yield RuleSet(CONFIGURATIONS[request.param])
+
+
+@pytest.fixture(scope="module")
+def profile() -> dict[str, Any]:
+    text = (ROOT / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def names(rules: list[Rule], wrong: Callable[[Rule], object]) -> list[str]:
+    return sorted(rule.name for rule in rules if wrong(rule))
+
+
+def script_of(rule: Rule) -> Path:
+    """The program that the rule runs: all rules name it as their input `script`."""
+    return Path(dict(rule.input._allitems())["script"])
+
+
+def growth(rule: Rule, resource: str) -> Callable[..., int] | None:
+    """The function that `growing` made of a resource, if that is how the rule asks for it."""
+    function = rule.resources[resource]._evaluator
+    function = inspect.unwrap(function) if function else None
+    return function if function and function.__qualname__.startswith("growing.") else None
+
+
+def minutes(rule: Rule) -> float:
+    """What the first try of a job asks for; endless where that depends on the job."""
+    function = growth(rule, "runtime")
+    amount = inspect.getclosurevars(function).nonlocals["amount"] if function else None
+    return amount if isinstance(amount, int) else float("inf")
+
+
+def test_there_are_rules(rule_set: RuleSet) -> None:
+    assert len(rule_set.rules) >= 15
+    assert {rule.name for rule in rule_set.rules} >= {"embed_documents", "raw_file"}
+
+
+@pytest.mark.parametrize("resource", ["mem_mb", "runtime"])
+def test_has_memory_and_time(rule_set: RuleSet, resource: str) -> None:
+    assert names(rule_set.rules, lambda rule: resource not in rule.resources) == []
+
+
+@pytest.mark.parametrize("resource", ["mem_mb", "runtime"])
+def test_a_retry_gets_twice_of_it(rule_set: RuleSet, resource: str) -> None:
+    asking = [rule for rule in rule_set.submitted if resource in rule.resources]
+    assert names(asking, lambda rule: growth(rule, resource) is None) == [], "write growing(…)"
+    for rule in asking:
+        function = growth(rule, resource)
+        assert function
+        if isinstance(inspect.getclosurevars(function).nonlocals["amount"], int):
+            assert function(None, 3) == 4 * function(None, 1), rule.name
+
+
+def test_has_log_and_environment(rule_set: RuleSet) -> None:
+    assert names(rule_set.rules, lambda rule: not rule.log) == []
+    assert names(rule_set.rules, lambda rule: not rule.conda_env) == []
+
+
+def test_logs_what_its_program_says(rule_set: RuleSet) -> None:
+    assert names(rule_set.rules, lambda rule: "tee {log} >&2" not in rule.shellcmd) == []
+
+
+def test_names_its_threads_to_a_program_that_takes_them(rule_set: RuleSet) -> None:
+    def forgets(rule: Rule) -> bool:
+        takes = '"--threads"' in script_of(rule).read_text(encoding="utf-8")
+        return takes and not re.search(r"--threads (1|\{(params\.)?threads\})", rule.shellcmd)
+
+    assert names(rule_set.rules, forgets) == []
+
+
+def test_keeps_a_benchmark_where_it_runs_long(rule_set: RuleSet) -> None:
+    long = [rule for rule in rule_set.submitted if minutes(rule) >= LONG_MINUTES]
+    assert long
+    assert names(long, lambda rule: rule.benchmark is None) == []
+
+
+def test_the_cluster_has_a_place_for_each_rule(rule_set: RuleSet, profile: dict[str, Any]) -> None:
+    """In a group if its jobs are many and small; alone only with a GPU or for long."""
+    placeless = names(
+        rule_set.submitted,
+        lambda rule: (
+            rule.name not in profile["groups"]
+            and "gpu" not in rule.resources
+            and minutes(rule) < LONG_MINUTES
+        ),
+    )
+    assert placeless == [], "name their group in profiles/slurm/config.yaml"
+
+
+def test_no_gpu_waits_in_a_group(rule_set: RuleSet, profile: dict[str, Any]) -> None:
+    with_gpu = [rule for rule in rule_set.rules if "gpu" in rule.resources]
+    assert with_gpu
+    assert names(with_gpu, lambda rule: rule.name in profile["groups"]) == []
+
+
+def test_language_models_are_asked_in_one_submission(
+    rule_set: RuleSet, profile: dict[str, Any]
+) -> None:
+    """The lock that keeps a provider's limits holds between processes of one node."""
+    groups, sizes = profile["groups"], profile["group-components"]
+    asking = [rule for rule in rule_set.submitted if "LLM_SETTINGS" in rule.shellcmd]
+    assert names(asking, lambda rule: sizes.get(groups.get(rule.name), 1) < 10_000) == []
+
+
+def test_the_profile_names_only_rules_that_exist(profile: dict[str, Any]) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").rglob("*.smk"))]
+    known = set(re.findall(r"^\s*(?:rule|checkpoint) (\w+):", "\n".join(texts), flags=re.MULTILINE))
+    assert set(profile["groups"]) - known == set()
+    assert set(profile["set-resources"]) - known == set()
+    assert set(profile["groups"].values()) == set(profile["group-components"])
