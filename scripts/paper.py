@@ -1,0 +1,43 @@
+"""Write one LaTeX document with all tables and figures, or compile it."""
+
+import argparse
+import json
+from pathlib import Path
+
+from pieline.errors import run_command
+from pieline.report.artifacts import load_artifacts
+from pieline.report.paper import compile_pdf, write_paper_source
+
+
+def main() -> None:
+    """Parse the command line and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    tasks = parser.add_subparsers(dest="task", required=True)
+    source = tasks.add_parser("source", help="write the LaTeX")
+    source.add_argument("--artifacts", type=Path, required=True, help="templates/artifacts.yaml")
+    source.add_argument("--template", type=Path, required=True)
+    source.add_argument("--tables", type=Path, nargs="*", default=[], help="our CSVs")
+    source.add_argument("--figures", type=Path, nargs="*", default=[], help="our PDFs")
+    source.add_argument("--models", required=True, help="JSON: the models of the run")
+    source.add_argument("--data", required=True, help="sample or released")
+    compiling = tasks.add_parser("compile", help="make the PDF")
+    compiling.add_argument("--source", type=Path, required=True)
+    for task in (source, compiling):
+        task.add_argument("--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    if arguments.task == "compile":
+        compile_pdf(arguments.source, arguments.output)
+        return
+    write_paper_source(
+        arguments.output,
+        template=arguments.template,
+        known=load_artifacts(arguments.artifacts),
+        tables=arguments.tables,
+        figures=arguments.figures,
+        models=json.loads(arguments.models),
+        data=arguments.data,
+    )
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,58 @@
+"""Write the provenance record of a run, and the same as an RO-Crate."""
+
+import argparse
+import json
+from pathlib import Path
+
+from pieline import __version__
+from pieline.errors import run_command
+from pieline.files import write_json
+from pieline.provenance import (
+    Code,
+    Model,
+    described_raw_files,
+    load_licences,
+    make_provenance,
+    ro_crate,
+)
+from pieline.raw import load_upstream
+
+
+def main() -> None:
+    """Parse the command line and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", required=True, help="JSON: code, config, models, workflow")
+    parser.add_argument("--raw", type=Path, nargs="*", default=[], help="raw files")
+    parser.add_argument(
+        "--recordings",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="missing ones are left out",
+    )
+    parser.add_argument("--outputs", type=Path, nargs="*", default=[])
+    parser.add_argument("--upstream", type=Path, required=True)
+    parser.add_argument("--licences", type=Path, required=True)
+    parser.add_argument("--lock", type=Path, required=True)
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--crate", type=Path, required=True)
+    arguments = parser.parse_args()
+    run = json.loads(arguments.run)
+    data = run["config"]["data"]
+    upstream, licences = load_upstream(arguments.upstream), load_licences(arguments.licences)
+    provenance = make_provenance(
+        code=Code.model_validate(run["code"]),
+        data=data,
+        config=run["config"],
+        lock=arguments.lock,
+        raw_files=described_raw_files(arguments.raw, data, upstream, licences),
+        models=[Model.model_validate(model) for model in run["models"]],
+        recordings=[path for path in arguments.recordings if path.is_file()],
+        outputs=arguments.outputs,
+    )
+    write_json(arguments.json, provenance.model_dump(mode="json"))
+    write_json(arguments.crate, ro_crate(provenance, version=__version__, workflow=run["workflow"]))
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,1 @@
+"""The papers' claims, each judged on the printed numbers and on ours."""

@@ -1,0 +1,18 @@
+"""What tests of the ledger share."""
+
+from typing import NamedTuple
+
+from support import ROOT
+
+from pieline.claims.ledger import Claim
+from pieline.claims.tables import PrintedNumbers, PrintedTable
+
+PUBLISHED = ROOT / "published"
+
+
+class Ledger(NamedTuple):
+    """What published/ holds."""
+
+    catalogue: dict[str, PrintedTable]
+    printed: PrintedNumbers
+    claims: list[Claim]

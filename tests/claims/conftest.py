@@ -1,0 +1,14 @@
+"""The ledger's inputs, read once."""
+
+import pytest
+from claims_cases import PUBLISHED, Ledger
+
+from pieline.claims.ledger import load_claims
+from pieline.claims.tables import load_catalogue, load_printed
+
+
+@pytest.fixture(scope="session")
+def ledger() -> Ledger:
+    catalogue = load_catalogue(PUBLISHED / "tables.yaml")
+    printed = load_printed(PUBLISHED, catalogue)
+    return Ledger(catalogue, printed, load_claims(PUBLISHED / "claims.yaml"))

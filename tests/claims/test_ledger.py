@@ -1,0 +1,305 @@
+"""The ledger on the printed numbers, and that no predicate of it is empty."""
+
+import copy
+import csv
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from claims_cases import PUBLISHED, Ledger
+from support import ROOT
+
+from pieline.claims.formulas import FormulaError
+from pieline.claims.ledger import (
+    TEXT_NUMBERS,
+    Claim,
+    TextNumber,
+    judge_claims,
+    judge_on_ours,
+    judge_on_printed,
+    load_claims,
+    write_ledger,
+)
+from pieline.claims.tables import OurCell, OurNumbers, PrintedNumbers, Selection, load_ours, select
+from pieline.errors import UserError
+from pieline.published import compare, write_comparisons
+
+CONTRADICTIONS = {
+    # Known when this ledger was begun.
+    "idiolink-instruction-gain-r-precision",
+    "idiolink-instruction-gain-ndcg",
+    "jam-successes-add-up",
+    "jam-drift-follows-from-usages",
+    "jam-confusion-counts-only-successes",
+    "jam-deepseek-drift-in-the-text",
+    # Found by it: a number of the text or of a table that other printed numbers do not give.
+    "jam-confusion-agrees-with-drift",
+    "jam-english-median-accuracy",
+    "jam-english-median-drift",
+    "jam-german-median-accuracy-sophisticated",
+    "jam-english-median-accuracy-sophisticated",
+    "idiots-precision-follows-from-counts",
+    "idiots-trap-ratio-follows-from-counts",
+    "idiolink-macro-f1-is-possible",
+    "idiolink-flagged-share",
+    "idiolink-drama-ndcg-in-the-text",
+    "idiolink-instructor-xl-r-precision-in-the-text",
+    # Found by it: a statement that goes further than the tables do.
+    "jam-german-is-harder-nearly-everywhere",
+    "jam-sophisticated-prompt-lowers-drift-on-average",
+    "idiolink-one-model-without-instruction-gain",
+    "idiolink-instructions-in-training-always-hurt",
+    "idiolink-spans-always-beat-bm25",
+}
+
+
+def test_the_printed_numbers_contradict_exactly_these_claims(ledger: Ledger) -> None:
+    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, {})
+    verdicts = {claim.id: claim.printed.verdict for claim in judged}
+    assert set(verdicts.values()) == {"holds", "fails"}
+    assert {name for name, verdict in verdicts.items() if verdict == "fails"} == CONTRADICTIONS
+
+
+def test_each_contradiction_is_explained(ledger: Ledger) -> None:
+    remarks = {claim.id: claim.remark for claim in ledger.claims}
+    assert [name for name in CONTRADICTIONS if not remarks[name]] == []
+
+
+def test_the_ledger_covers_the_three_papers(ledger: Ledger) -> None:
+    papers = [claim.paper for claim in ledger.claims]
+    assert len(papers) >= 40
+    assert all(papers.count(paper) >= 10 for paper in ("jam", "idiots", "idiolink"))
+    kinds = {claim.predicate.kind for claim in ledger.claims}
+    wanted = {"comparison", "sign", "ordering", "average", "correlation", "within", "count"}
+    assert kinds == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("idiolink-instruction-gain-r-precision", "10.5271 against 11.21"),
+        ("idiolink-instruction-gain-ndcg", "14.1879 against 14.83"),
+        ("idiolink-span-gain-r-precision", "12.1312 against 12.13"),
+        ("idiolink-span-gain-ndcg", "13.4917 against 13.49"),
+        ("idiolink-combined-gain-r-precision", "21.99 against 21.99"),
+        ("idiolink-combined-gain-ndcg", "22.7146 against 22.71"),
+        ("jam-deepseek-drift-in-the-text", "3.9 against 3.85"),
+        ("jam-successes-add-up", "not so in 1 of 36 rows: fine_tuned / mBERT / english"),
+        ("jam-confusion-counts-only-successes", "not so in 32 of 32 rows"),
+    ],
+)
+def test_what_the_known_cases_come_to(ledger: Ledger, name: str, found: str) -> None:
+    claim = next(claim for claim in ledger.claims if claim.id == name)
+    assert found in judge_on_printed(claim, ledger.catalogue, ledger.printed).found
+
+
+# No predicate is empty: some change of the printed numbers turns each verdict round. -------------
+
+
+CellName = tuple[str, tuple[str, ...], str]
+
+
+def copied(printed: PrintedNumbers, cells: Iterable[CellName]) -> PrintedNumbers:
+    """The printed numbers, with copies of the tables in which cells are to be changed."""
+    return printed | {table: copy.deepcopy(printed[table]) for table in {cell[0] for cell in cells}}
+
+
+def cells_of(claim: Claim, ledger: Ledger) -> list[CellName]:
+    """Table, row and column of every number that a claim uses."""
+    cells = []
+    for number in claim.numbers.values():
+        if isinstance(number, TextNumber):
+            cells.append((TEXT_NUMBERS, (number.text,), "value"))
+            continue
+        for row, _ in select(number, ledger.catalogue, ledger.printed).values():
+            cells.append((number.table, row, number.column))
+    return sorted(set(cells))
+
+
+def mutations(claim: Claim, ledger: Ledger) -> Iterator[PrintedNumbers]:
+    """The printed numbers with one cell, all cells of a column, or all cells at random changed."""
+    cells = cells_of(claim, ledger)
+    columns = sorted({(table, column) for table, _, column in cells})
+    groups = [[cell] for cell in cells]
+    groups += [[cell for cell in cells if (cell[0], cell[2]) == column] for column in columns]
+    for group in groups:
+        for change in (
+            lambda value: 0.0,
+            lambda value: -value,
+            lambda value: value + 1,
+            lambda value: value - 1,
+            lambda value: 10 * value + 10,
+            lambda value: value / 10,
+        ):
+            printed = copied(ledger.printed, group)
+            for table, row, column in group:
+                printed[table][row][column] = change(printed[table][row][column])
+            yield printed
+    dice = random.Random(7)
+    for _ in range(20):
+        printed = copied(ledger.printed, cells)
+        for table, row, column in cells:
+            printed[table][row][column] = dice.uniform(0.1, 100)
+        yield printed
+
+
+def verdict_after(claim: Claim, ledger: Ledger, printed: PrintedNumbers) -> str:
+    try:
+        return judge_on_printed(claim, ledger.catalogue, printed).verdict
+    except UserError as error:
+        assert isinstance(error.__context__, FormulaError), "only a division by zero is no verdict"
+        return "none"
+
+
+def claim_ids() -> list[str]:
+    return [claim.id for claim in load_claims(PUBLISHED / "claims.yaml")]
+
+
+@pytest.mark.parametrize("name", claim_ids())
+def test_every_predicate_can_fail(ledger: Ledger, name: str) -> None:
+    claim = next(claim for claim in ledger.claims if claim.id == name)
+    if verdict_after(claim, ledger, ledger.printed) == "fails":
+        return
+    assert any(
+        verdict_after(claim, ledger, printed) == "fails" for printed in mutations(claim, ledger)
+    ), f"{name} holds whatever the printed numbers are"
+
+
+# On our numbers ----------------------------------------------------------------------------------
+
+
+def as_ours(printed: PrintedNumbers, *, comparable: bool = True) -> OurNumbers:
+    """A run that reproduced every printed cell."""
+    reason = "" if comparable else "sample data"
+    return {
+        table: {
+            (row, column): OurCell(number, comparable, reason)
+            for row, numbers in rows.items()
+            for column, number in numbers.items()
+        }
+        for table, rows in printed.items()
+    }
+
+
+def test_a_run_that_reproduces_everything_gets_the_same_verdicts(ledger: Ledger) -> None:
+    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, as_ours(ledger.printed))
+    text_only = {
+        claim.id
+        for claim in ledger.claims
+        if all(
+            isinstance(number, TextNumber) and not number.measured
+            for number in claim.numbers.values()
+        )
+    }
+    assert {claim.id for claim in judged if claim.ours.verdict == "not run"} == text_only
+    assert all(
+        claim.ours.verdict == claim.printed.verdict for claim in judged if claim.id not in text_only
+    )
+
+
+def test_our_numbers_are_judged_and_not_the_printed_ones(ledger: Ledger) -> None:
+    claim = next(claim for claim in ledger.claims if claim.id == "idiolink-bm25-span-lowers-ndcg")
+    ours = as_ours(ledger.printed)
+    ours["idiolink_bm25"][("span",), "ndcg_at_10_pct"] = OurCell(99.0, True, "")
+    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
+    assert (finding.verdict, finding.found) == ("fails", "99 against 59.07")
+
+
+def test_sample_data_is_not_comparable_but_told(ledger: Ledger) -> None:
+    claim = next(claim for claim in ledger.claims if claim.id == "idiolink-bm25-span-lowers-ndcg")
+    ours = as_ours(ledger.printed, comparable=False)
+    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
+    assert finding.verdict == "not comparable"
+    assert finding.found == "holds: 49.87 against 59.07"
+    assert finding.reason == "sample data"
+
+
+def test_a_missing_model_is_named_and_is_no_failure(ledger: Ledger) -> None:
+    claim = next(claim for claim in ledger.claims if claim.id == "idiolink-span-gain-ndcg")
+    ours = as_ours(ledger.printed)
+    row = ("GritLM/GritLM-7B", "span")
+    ours["idiolink_table2"][row, "ndcg_at_10_pct"] = OurCell(None, False, "not run: no GPU")
+    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
+    assert finding.verdict == "not run"
+    assert finding.reason == (
+        "1 of 48 numbers missing: not run: no GPU (1: GritLM/GritLM-7B / span)"
+    )
+
+
+def test_a_table_that_the_run_did_not_make(ledger: Ledger) -> None:
+    claim = next(claim for claim in ledger.claims if claim.id == "idiots-consistency-order")
+    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, {})
+    assert finding.verdict == "not run"
+    assert "this run made no idiots_consistency.csv" in finding.reason
+
+
+def test_our_cells_are_found_in_the_csv_of_a_run(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "idiolink_zero_shot.csv"
+    key = {"model": "sbert", "query_mode": "span", "metric": "ndcg_at_10"}
+    write_comparisons(path, [(key, compare(58.86, 58.86, obstacles=[]))], decimals=2)
+    names = {"sbert": "sentence-transformers/all-MiniLM-L6-v2"}
+    ours = load_ours([path], ledger.catalogue, ledger.printed, names)
+    row = ("sentence-transformers/all-MiniLM-L6-v2", "span")
+    assert ours == {"idiolink_table2": {(row, "ndcg_at_10_pct"): OurCell(58.86, True, "")}}
+
+
+def test_a_run_of_another_setting_is_not_taken_for_the_papers(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    path = tmp_path / "idiots_detection.csv"
+    key = {"model": "vicuna-7b", "setting": "zero_shot_schema", "seed": "0", "metric": "recall"}
+    write_comparisons(path, [(key, compare(1.0, 0.9, obstacles=[]))], decimals=3)
+    ours = load_ours([path], ledger.catalogue, ledger.printed, {"vicuna-7b": "Vicuna-7b"})
+    assert ours == {"idiots_table1": {}}
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def test_ledger_files(ledger: Ledger, tmp_path: Path) -> None:
+    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, {})
+    files = {name: tmp_path / f"claims.{name}" for name in ("json", "csv", "tex")}
+    write_ledger(judged, **files, template=ROOT / "templates/claims.tex.jinja")
+    with files["csv"].open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["id"] for row in rows] == [claim.id for claim in ledger.claims]
+    assert {row["on_printed"] for row in rows} == {"holds", "fails"}
+    tex = files["tex"].read_text(encoding="utf-8")
+    assert tex.count(r"\textbf{fails}") == len(CONTRADICTIONS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("kind: sign", "kind: sing"), "claim x: predicate"),
+        (("of: a - b", "of: a - c"), "claim x: unused number 'b'"),
+        (("of: a - b", "of: a -"), "claim x: not a formula"),
+        (("paper: jam", "paper: jim"), "claim x: paper"),
+        (("- id: x", "- id: X y"), "claim X y: id"),
+    ],
+)
+def test_a_mistake_in_a_claim_is_one_line(
+    tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
+    text = (
+        "- id: x\n  paper: jam\n  section: '5'\n  says: Something.\n"
+        "  numbers:\n    a: {text: p}\n    b: {text: q}\n"
+        "  predicate: {kind: sign, of: a - b, sign: positive}\n"
+    )
+    path = tmp_path / "claims.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert len(load_claims(path)) == 1
+    path.write_text(text.replace(*change), encoding="utf-8")
+    with pytest.raises(UserError) as raised:
+        load_claims(path)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_selection_that_selects_nothing_is_an_error(ledger: Ledger) -> None:
+    selection = Selection(
+        table="jam_table3", column="success", where={"model": "GPT-5", "language": "english"}
+    )
+    with pytest.raises(UserError, match="no number in column 'success'"):
+        select(selection, ledger.catalogue, ledger.printed)

@@ -1,0 +1,291 @@
+"""A run small enough to know by heart, with all three studies, made by the library itself."""
+
+import contextlib
+from pathlib import Path
+
+from support import ROOT
+
+from pieline.claims.ledger import judge_claims, load_claims, write_ledger
+from pieline.claims.tables import load_catalogue, load_ours, load_printed
+from pieline.datasets import IdiolinkDataset
+from pieline.datasets_idiots import IdiotsDataset
+from pieline.files import digests, write_json
+from pieline.idiom_predictions import IdiomPrediction
+from pieline.jam_records import JamSentence
+from pieline.metrics.detection import detection_metrics
+from pieline.metrics.idiolink import IdiolinkMetrics, idiolink_metrics
+from pieline.metrics.jam import jam_metrics, match_predictions
+from pieline.published import compare, write_comparisons
+from pieline.records import (
+    DetectionPrediction,
+    Document,
+    IdiotsSentence,
+    Query,
+    QueryUsage,
+    Usage,
+    save_jsonl,
+)
+from pieline.report.artifacts import load_artifacts
+from pieline.report.models import ModelDescription
+from pieline.report.page.build import write_page
+from pieline.report.page.evidence import Limits
+from pieline.retrieval.runs import read_run, write_run
+from pieline.spans import tags_of
+from pieline.verdicts import Run
+
+MODELS = [
+    ModelDescription(
+        name="sbert",
+        kind="embedder",
+        label="SBERT",
+        published_as="sentence-transformers/all-MiniLM-L6-v2",
+    ),
+    ModelDescription(name="bm25", kind="bm25", label="BM25"),
+    ModelDescription(name="vicuna-7b", kind="llm", label="Vicuna 7B", published_as="Vicuna-7b"),
+    ModelDescription(name="gpt-4o", kind="llm", label="GPT-4o", published_as="GPT-4o"),
+]
+SAMPLE = ["sample data"]
+# A single pixel.
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+    "0000000d49444154789c636460f85f0f0002870180eb47ba920000000049454e44ae426082"
+)
+
+
+def make_run(folder: Path) -> Path:
+    """Make datasets, predictions, metrics, tables and the page in a folder; return the page."""
+    with contextlib.chdir(folder):
+        metrics = [*make_idiolink(), make_idiots(), make_jam()]
+        return make_page(metrics)
+
+
+def make_page(metrics: list[str]) -> Path:
+    """The page, from the tables and metric files in the current folder."""
+    tables = [*sorted(Path("paper_tables").glob("i*.csv")), Path("paper_tables/jam_drift.csv")]
+    figure = Path("paper_tables/figures/idiolink_modes.png")
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    figure.write_bytes(PNG)
+    catalogue = load_catalogue(ROOT / "published/tables.yaml")
+    printed = load_printed(ROOT / "published", catalogue)
+    names = {model.name: model.published_as for model in MODELS if model.published_as}
+    judged = judge_claims(
+        load_claims(ROOT / "published/claims.yaml"),
+        catalogue,
+        printed,
+        load_ours(tables, catalogue, printed, names),
+    )
+    ledger = Path("paper_tables/claims.json")
+    write_ledger(
+        judged,
+        json=ledger,
+        csv=ledger.with_suffix(".csv"),
+        tex=ledger.with_suffix(".tex"),
+        template=ROOT / "templates/claims.tex.jinja",
+    )
+    page = Path("paper_tables/index.html")
+    write_page(
+        page,
+        template=ROOT / "templates/page.html.jinja",
+        known=load_artifacts(ROOT / "templates/artifacts.yaml"),
+        tables=tables,
+        figures=[figure],
+        ledger=ledger,
+        metrics=metrics,
+        models=MODELS,
+        limits=Limits(items=5, depth=3),
+    )
+    return page.resolve()
+
+
+def text(name: str, usage: Usage, sentence: str, span: str) -> Document:
+    """A document."""
+    return Document(
+        id=name,
+        sentence=sentence,
+        pie="break the ice",
+        span=span,
+        subject="Sport",
+        is_gold=True,
+        usage=usage,
+    )
+
+
+def query(name: str, usage: QueryUsage, sentence: str, span: str) -> Query:
+    """A query."""
+    return Query(
+        id=name,
+        sentence=sentence,
+        pie="break the ice",
+        span=span,
+        subject="Sport",
+        is_gold=True,
+        usage=usage,
+    )
+
+
+def make_idiolink() -> list[str]:
+    """A data set of four documents and two queries, ranked by two models."""
+    documents = [
+        text("d1", "idiomatic", "A joke broke the ice <b>at</b> last.", "broke the ice"),
+        text("d2", "literal", "The ship broke the ice.", "broke the ice"),
+        text("d3", "sense", "Music eased the tension.", "eased the tension"),
+        text("d4", "literal", "He broke the ice with a pick.", "broke the ice"),
+    ]
+    queries = [
+        query("q1", "idiomatic", "The coach broke the ice.", "broke the ice"),
+        query("q2", "literal", "Skaters broke the ice.", "broke the ice"),
+    ]
+    place = Path("results/datasets/idiolink/test")
+    dataset = IdiolinkDataset("test", "full", False, documents, queries)
+    dataset.save(place)
+    files = []
+    rows = []
+    for model, best in (("sbert", ["d1", "d2", "d3"]), ("bm25", ["d2", "d4", "d1"])):
+        run = Path(f"results/predictions/idiolink/test/{model}/span/seed-0.run.gz")
+        scores = {name: 1 - 0.25 * number for number, name in enumerate(best)}
+        write_run(run, {"q1": scores, "q2": scores}, tag=model)
+        metrics = idiolink_metrics(
+            read_run(run),
+            dataset,
+            model=model,
+            query_mode="span",
+            seed=0,
+            depth=3,
+            tuning=None,
+            computed_from=digests([run, *dataset.files(place)]),
+        )
+        path = f"results/metrics/idiolink/test/{model}/span/seed-0.json"
+        write_json(path, metrics.model_dump())
+        files.append(path)
+        rows.append((model, metrics))
+    for model, metrics in rows:
+        name = {"sbert": "idiolink_zero_shot", "bm25": "idiolink_bm25"}[model]
+        write_idiolink_table(name, model, metrics)
+    return files
+
+
+def write_idiolink_table(name: str, model: str, metrics: IdiolinkMetrics) -> None:
+    """A table with one row that was run and one that was not."""
+    ours = 100 * (metrics.overall.r_precision or 0)
+    key = {"model": model, "query_mode": "span", "metric": "r_precision"}
+    write_comparisons(
+        f"paper_tables/{name}.csv",
+        [
+            (key, compare(ours, 40.88, obstacles=SAMPLE)),
+            (
+                key | {"query_mode": "sentence"},
+                compare(None, 18.34, obstacles=["not run: no time"]),
+            ),
+        ],
+        decimals=2,
+    )
+
+
+def make_idiots() -> str:
+    """Two sentences and what a model said of them."""
+    sentences = [
+        IdiotsSentence(
+            id="s1",
+            pie_id="i1",
+            pie="spill the beans",
+            sentence="Do not spill the beans.",
+            translation="",
+            is_idiomatic=True,
+        ),
+        IdiotsSentence(
+            id="s2",
+            pie_id="i1",
+            pie="spill the beans",
+            sentence="The tin fell and spilled its beans.",
+            translation="",
+            is_idiomatic=False,
+        ),
+    ]
+    dataset = IdiotsDataset("sample", sentences)
+    place = Path("results/datasets/idiots")
+    dataset.save(place)
+    answers = [
+        DetectionPrediction(
+            id="s1",
+            outcome="ok",
+            has_idiom=True,
+            idiom="spill the beans",
+            meaning="tell a secret",
+            answer_key="a" * 64,
+        ),
+        DetectionPrediction(
+            id="s2", outcome="unparseable", reason="no object", answer_key="b" * 64
+        ),
+    ]
+    predictions = "results/predictions/idiots/vicuna-7b/zero_shot/seed-0.jsonl"
+    save_jsonl(predictions, answers)
+    metrics = detection_metrics(
+        sentences,
+        answers,
+        Run("vicuna-7b", "zero_shot", 0),
+        origin="sample",
+        resamples=10,
+        computed_from=digests([predictions, *dataset.files(place)]),
+    )
+    path = "results/metrics/idiots/vicuna-7b/zero_shot/seed-0.json"
+    write_json(path, metrics.model_dump())
+    key = {"model": "vicuna-7b", "setting": "zero_shot", "seed": "0", "metric": "accuracy"}
+    rows = [(key, compare(metrics.accuracy.value, 0.676, obstacles=SAMPLE))]
+    write_comparisons("paper_tables/idiots_detection.csv", rows, decimals=3)
+    return path
+
+
+def jam_sentence(
+    number: int, context: list[str], *, original: str, figurative: bool
+) -> JamSentence:
+    """An original, or a variant with a context before it."""
+    tokens = [*context, "They ", "broke ", "the ", "ice", "."]
+    spans = [(len(context) + 1, len(context) + 4)] if figurative else []
+    return JamSentence(
+        id=f"{original}-v{number}" if number else original,
+        original_id=original,
+        variant_number=number,
+        language="english",
+        sentence="".join(tokens),
+        tokens=tuple(tokens),
+        tags=tuple(tags_of(spans, len(tokens))),
+        pies=("broke the ice",),
+        is_figurative=figurative,
+    )
+
+
+def make_jam() -> str:
+    """Two originals with a variant each; the figurative one's variant confuses the model."""
+    frozen, party = ["The ", "lake ", "froze. "], ["At ", "the ", "party: "]
+    sentences = [
+        jam_sentence(0, [], original="test-0001", figurative=True),
+        jam_sentence(1, frozen, original="test-0001", figurative=True),
+        jam_sentence(0, [], original="test-0002", figurative=False),
+        jam_sentence(1, party, original="test-0002", figurative=False),
+    ]
+    dataset = "results/datasets/jam/english.jsonl"
+    save_jsonl(dataset, sentences)
+    idioms = [("broke the ice",), (), (), ()]
+    predictions = "results/predictions/jam/english/gpt-4o/zero_shot/seed-42.jsonl"
+    answers = [
+        IdiomPrediction(id=sentence.id, outcome="ok", idioms=named)
+        for sentence, named in zip(sentences, idioms, strict=True)
+    ]
+    save_jsonl(predictions, answers)
+    metrics = jam_metrics(
+        sentences,
+        match_predictions(sentences, answers, where=predictions),
+        model="gpt-4o",
+        setting="zero_shot",
+        seed=42,
+        scoring="paper",
+        released=False,
+        resamples=10,
+        computed_from=digests([predictions, dataset]),
+    )
+    path = "results/metrics/jam/english/gpt-4o/zero_shot/seed-42.json"
+    write_json(path, metrics.model_dump(mode="json"))
+    key = {"setting": "zero_shot", "model": "gpt-4o", "language": "english", "metric": "success"}
+    rows = [(key, compare(2.0, 483.0, obstacles=SAMPLE))]
+    write_comparisons("paper_tables/jam_drift.csv", rows, decimals=2)
+    return path

@@ -1,0 +1,85 @@
+"""What the default run ends with: ledger, comparison, page, document, provenance."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from browser import browser, needs_browser
+
+from pieline.files import sha256
+
+pytestmark = pytest.mark.slow
+
+
+def test_every_table_is_compared(default_run: Path) -> None:
+    with (default_run / "paper_tables/comparison.csv").open(encoding="utf-8") as stream:
+        compared = {row["table"] for row in csv.DictReader(stream)}
+    latex = {path.stem for path in (default_run / "paper_tables").glob("*.tex")}
+    assert latex - {"claims", "comparison", "paper"} == compared
+
+
+def test_the_sample_proves_nothing(default_run: Path) -> None:
+    """No claim is judged, and no cell counted, on numbers of the sample."""
+    ledger = json.loads((default_run / "paper_tables/claims.json").read_text(encoding="utf-8"))
+    assert set(ledger["counts"]["ours"]) <= {"not comparable", "not run"}
+    with (default_run / "paper_tables/comparison.csv").open(encoding="utf-8") as stream:
+        verdicts = {row["verdict"] for row in csv.DictReader(stream)}
+    assert verdicts <= {"not comparable", "not run"}
+
+
+def test_the_page_shows_every_table_and_figure(default_run: Path) -> None:
+    text = (default_run / "paper_tables/index.html").read_text(encoding="utf-8")
+    tables = default_run / "paper_tables"
+    for path in tables.glob("*.tex"):
+        if path.stem not in ("claims", "comparison", "paper"):
+            assert f'id="table-{path.stem}"' in text, path.stem
+    assert text.count('<img src="data:image/png') == len(list((tables / "figures").glob("*.png")))
+
+
+def test_provenance_has_every_raw_file_and_every_output(default_run: Path) -> None:
+    record = json.loads((default_run / "results/provenance.json").read_text(encoding="utf-8"))
+    raw = {
+        str(path.relative_to(default_run))
+        for path in (default_run / "results/raw").rglob("*")
+        if path.is_file() and "weights" not in path.parts
+    }
+    assert {file["path"] for file in record["raw_files"]} == raw
+    for file in [*record["raw_files"], *record["recordings"], *record["outputs"]]:
+        assert sha256(default_run / file["path"]) == file["sha256"], file["path"]
+    listed = {file["path"] for file in record["outputs"]}
+    with (default_run / "paper_tables/comparison.csv").open(encoding="utf-8") as stream:
+        compared = {f"paper_tables/{row['table']}.csv" for row in csv.DictReader(stream)}
+    assert compared <= listed
+    assert "paper_tables/index.html" in listed
+    assert record["recordings"], "the language models' answers are recorded"
+
+
+def test_the_crate_lies_at_the_root_of_the_run(default_run: Path) -> None:
+    crate = json.loads((default_run / "ro-crate-metadata.json").read_text(encoding="utf-8"))
+    entities = {entity["@id"]: entity for entity in crate["@graph"]}
+    for part in entities["./"]["hasPart"]:
+        assert (default_run / part["@id"]).is_file(), part["@id"]
+    assert entities["./"]["mainEntity"] == {"@id": "Snakefile"}
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+def test_the_document_is_compiled(default_run: Path) -> None:
+    assert (default_run / "paper_tables/paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+@needs_browser
+def test_one_number_of_each_study_leads_to_sentences(default_run: Path, tmp_path: Path) -> None:
+    page = default_run / "paper_tables/index.html"
+    with browser(tmp_path) as window:
+        window.open(page)
+        for table in ("jam_drift", "idiots_detection", "idiolink_zero_shot", "idiolink_finetuned"):
+            found = window.evaluate(
+                f"(() => {{ document.querySelector('#table-{table} button.way').click();"
+                " const found = document.querySelectorAll('dialog .sentence').length;"
+                " document.querySelector('#close').click(); return found; })()"
+            )
+            assert found > 0, table
+        assert window.problems == []
+        assert {url for url in window.requests if not url.startswith("data:")} == {page.as_uri()}

@@ -1,0 +1,114 @@
+"""All tables and figures in one document."""
+
+import shutil
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+from support import ROOT
+
+from pieline.errors import UserError
+from pieline.report.artifacts import load_artifacts
+from pieline.report.figures import save_figure
+from pieline.report.paper import compile_pdf, write_paper_source
+
+needs_latex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None,
+    reason="no pdflatex on this machine (apt-get install texlive-latex-recommended)",
+)
+TABLE = r"""\begin{table}[t]
+\centering
+\begin{tabular}{lr}
+\toprule
+\multirow{2}{*}{Model} & nDCG@10 \\
+\midrule
+a & 1.00 \\
+\bottomrule
+\end{tabular}
+\caption{A table.}
+\end{table}
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """The LaTeX of a run that made two tables and a figure."""
+    names = ["idiolink_bm25", "jam_statistics"]
+    for name in names:
+        (tmp_path / f"{name}.csv").write_text("x\n1\n", encoding="utf-8")
+        (tmp_path / f"{name}.tex").write_text(TABLE, encoding="utf-8")
+    for name in ("claims", "comparison"):
+        (tmp_path / f"{name}.tex").write_text(f"\\label{{tab:{name}}}\n", encoding="utf-8")
+    figure = tmp_path / "figures/idiolink_modes.pdf"
+    figure.parent.mkdir()
+    drawn, axis = plt.subplots(figsize=(2, 2))
+    axis.plot([1, 2])
+    save_figure(drawn, pdf=figure, png=figure.with_suffix(".png"))
+    output = tmp_path / "paper.tex"
+    write_paper_source(
+        output,
+        template=ROOT / "templates/paper.tex.jinja",
+        known=load_artifacts(ROOT / "templates/artifacts.yaml"),
+        tables=[tmp_path / f"{name}.csv" for name in names],
+        figures=[figure],
+        models=[
+            {
+                "name": "m",
+                "label": "M_1",
+                "kind": "embedder",
+                "checkpoint": None,
+                "revision": None,
+                "package": "weights",
+                "licence": "MIT",
+            }
+        ],
+        data="sample",
+    )
+    return output
+
+
+def test_everything_stands_in_the_papers_order(source: Path) -> None:
+    text = source.read_text(encoding="utf-8")
+    places = [
+        text.index(part)
+        for part in (
+            r"\section*{ID10M-JAM}",
+            r"\input{jam_statistics.tex}",
+            r"\section*{IdioLink}",
+            r"{figures/idiolink_modes.pdf}",
+            r"\input{idiolink_bm25.tex}",
+            r"\input{claims.tex}",
+        )
+    ]
+    assert places == sorted(places)
+    assert "IdioTS" not in text  # the run made nothing of it
+    assert r"M\_1" in text
+    assert "fit for no scientific conclusion" in text
+
+
+@needs_latex
+def test_the_pdf_is_the_same_each_time(source: Path) -> None:
+    first, second = source.with_name("a.pdf"), source.with_name("b.pdf")
+    compile_pdf(source, first)
+    compile_pdf(source, second)
+    assert first.read_bytes().startswith(b"%PDF")
+    assert first.read_bytes() == second.read_bytes()
+    assert str(source.parent).encode() not in first.read_bytes()
+    # LaTeX leaves nothing beside the source.
+    assert not source.with_suffix(".aux").exists()
+
+
+@needs_latex
+def test_an_error_in_a_table_is_one_line(source: Path) -> None:
+    (source.parent / "jam_statistics.tex").write_text("\\unheardof\n", encoding="utf-8")
+    with pytest.raises(UserError) as raised:
+        compile_pdf(source, source.with_suffix(".pdf"))
+    assert "Undefined control sequence" in str(raised.value)
+    assert r"\unheardof" in str(raised.value)
+    assert not source.with_suffix(".pdf").exists()
+
+
+def test_without_latex(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match="no pdflatex on this machine; install"):
+        compile_pdf(source, source.with_suffix(".pdf"))

@@ -1,0 +1,153 @@
+"""The provenance record and the RO-Crate of a run."""
+
+import contextlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from pieline.errors import UserError
+from pieline.files import sha256
+from pieline.provenance import (
+    Code,
+    Model,
+    Provenance,
+    described_raw_files,
+    installed_packages,
+    load_licences,
+    make_provenance,
+    ro_crate,
+)
+from pieline.raw import UpstreamFile
+
+URL = "https://example.org/queries.json"
+LOCK = ROOT / "envs/requirements.lock"
+
+
+def provenance(folder: Path, data: str = "released") -> Provenance:
+    for name in ("results/raw/idiolink/test/queries.json", "paper_tables/a.csv"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("[]", encoding="utf-8")
+    recording = folder.parent / "recordings.jsonl"
+    recording.write_text("{}", encoding="utf-8")
+    upstream = {"idiolink/test/queries.json": UpstreamFile(url=URL)}
+    licences = load_licences(ROOT / "data/licences.yaml")
+    with contextlib.chdir(folder):
+        return make_provenance(
+            code=Code(commit="0" * 40, day="2026-01-02", modified=False),
+            data=data,  # type: ignore[arg-type]
+            config={"data": data},
+            lock=LOCK,
+            raw_files=described_raw_files(
+                ["results/raw/idiolink/test/queries.json"],
+                data,  # type: ignore[arg-type]
+                upstream,
+                licences,
+            ),
+            models=[
+                Model(
+                    name="sbert",
+                    label="SBERT",
+                    kind="embedder",
+                    checkpoint="sentence-transformers/all-MiniLM-L6-v2",
+                    revision=None,
+                    package=None,
+                    licence="Apache-2.0",
+                )
+            ],
+            recordings=["../recordings.jsonl"],
+            outputs=["paper_tables/a.csv"],
+        )
+
+
+def test_raw_files_have_source_digest_and_licence(tmp_path: Path) -> None:
+    (raw,) = provenance(tmp_path / "run").raw_files
+    assert (raw.url, raw.licence, raw.is_sample) == (URL, "CC-BY-4.0", False)
+    assert raw.sha256 == sha256(tmp_path / "run" / raw.path)
+    assert raw.bytes == 2
+
+
+def test_our_sample_is_not_passed_off_as_the_public_file(tmp_path: Path) -> None:
+    (raw,) = provenance(tmp_path / "run", data="sample").raw_files
+    assert (raw.url, raw.licence, raw.is_sample) == (None, "CC0-1.0", True)
+
+
+def test_every_raw_file_has_a_licence() -> None:
+    names = re.findall(r"^([a-z0-9-]+)/", (ROOT / "data/upstream.yaml").read_text(), re.MULTILINE)
+    assert set(names) <= set(load_licences(ROOT / "data/licences.yaml"))
+
+
+def test_versions_are_those_in_use() -> None:
+    packages = installed_packages(LOCK)
+    assert packages["pydantic"] in LOCK.read_text(encoding="utf-8")
+    assert len(packages) > 20
+
+
+def test_a_missing_output_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        make_provenance(
+            code=Code(commit=None, day=None, modified=None),
+            data="sample",
+            config={},
+            lock=LOCK,
+            raw_files=[],
+            models=[],
+            recordings=[],
+            outputs=[tmp_path / "missing.csv"],
+        )
+
+
+def entities(crate: dict[str, Any]) -> dict[str, Any]:
+    graph = crate["@graph"]
+    found = {entity["@id"]: entity for entity in graph}
+    assert len(found) == len(graph), "an id stands twice"
+    return found
+
+
+def references(value: Any) -> set[str]:
+    """Ids that an entity refers to."""
+    if isinstance(value, list):
+        return set().union(*map(references, value)) if value else set()
+    if isinstance(value, dict):
+        return {value["@id"]} if set(value) == {"@id"} else references(list(value.values()))
+    return set()
+
+
+def test_the_crate_is_whole(tmp_path: Path) -> None:
+    crate = ro_crate(provenance(tmp_path / "run"), version="0.1.0", workflow="Snakefile")
+    found = entities(crate)
+    # What RO-Crate 1.1 asks of every crate.
+    descriptor, root = found["ro-crate-metadata.json"], found["./"]
+    assert descriptor["about"] == {"@id": "./"}
+    assert descriptor["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    assert root["datePublished"] == "2026-01-02"
+    assert {"name", "description", "license"} <= set(root)
+    assert set(found["Snakefile"]["@type"]) == {
+        "File",
+        "SoftwareSourceCode",
+        "ComputationalWorkflow",
+    }
+    known = set(found) | {"https://w3id.org/ro/crate/1.1"}
+    outside = {name for name in references(crate["@graph"]) if name not in known}
+    assert all(name.startswith("https://w3id.org/ro/wfrun/") for name in outside), outside
+
+
+def test_the_crate_tells_inputs_from_outputs(tmp_path: Path) -> None:
+    found = entities(ro_crate(provenance(tmp_path / "run"), version="0.1.0", workflow=None))
+    run = found["#run"]
+    raw = found["results/raw/idiolink/test/queries.json"]
+    assert {"@id": raw["@id"]} in run["object"]
+    assert (raw["url"], raw["license"]) == (
+        URL,
+        {"@id": "https://creativecommons.org/licenses/by/4.0/"},
+    )
+    assert run["result"] == [{"@id": "paper_tables/a.csv"}]
+    # The recordings lie outside the folder, so they are described and are no part of the crate.
+    (recording,) = (item for item in run["object"] if item["@id"].startswith("#recordings"))
+    parts = {part["@id"] for part in found["./"]["hasPart"]}
+    assert parts == {raw["@id"], "paper_tables/a.csv"}
+    assert found[recording["@id"]]["@type"] == "CreativeWork"
+    assert {"@id": "#model-sbert"} in run["instrument"]
