@@ -25,6 +25,7 @@ from pieline.errors import UserError, exit_with
 from pieline.raw import load_upstream
 from pieline.registry import load_registry
 from pieline.settings import load_config
+from pieline.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb
 
 try:
     REGISTRY = load_registry(ROOT / "models.yaml")
@@ -85,6 +86,19 @@ def imported_modules(path):
                     yield candidate
 
 
+def llm_settings():
+    """The section `llm` of the configuration, for scripts that ask language models.
+
+    Rules hand it over as $PIELINE_LLM_SETTINGS: it is no param, so that another timeout or mode
+    reruns nothing.
+    """
+    folder = here(CONFIG.llm.recordings_folder)
+    return CONFIG.llm.model_copy(update={"recordings_folder": folder}).model_dump_json()
+
+
+os.environ.update(PIELINE_LLM_SETTINGS=llm_settings())
+
+
 def alternatives(names):
     """A wildcard constraint that matches exactly these names."""
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
@@ -95,14 +109,19 @@ def entries_of(kind):
     return [name for name, entry in REGISTRY.items() if entry.kind == kind]
 
 
+def entry_of(model):
+    """The entry of a model; a fine-tuned one is called model+training mode+loss."""
+    return REGISTRY[model.split("+")[0]]
+
+
 def execution_spec(wildcards):
     """What of a model's entry changes its predictions."""
-    return REGISTRY[wildcards.model].execution_spec()
+    return entry_of(wildcards.model).execution_spec()
 
 
 def document_spec(wildcards):
     """What of an embedder's entry changes its document embeddings."""
-    return REGISTRY[wildcards.model].document_spec()
+    return entry_of(wildcards.model).document_spec()
 
 
 def unpacked_weights(wildcards):
@@ -114,13 +133,33 @@ def unpacked_weights(wildcards):
 
 def gpus(wildcards):
     """GPUs that a job of this model asks a cluster for."""
-    return int(REGISTRY[wildcards.model].needs_gpu)
+    return int(asks_for_gpu(entry_of(wildcards.model)))
+
+
+def gpu_memory(wildcards):
+    """Megabytes of GPU memory that a job of this model needs; for you to choose a partition by."""
+    return gpu_memory_mb(entry_of(wildcards.model)) * gpus(wildcards)
+
+
+def model_memory(wildcards):
+    """Megabytes of main memory that a job of this model needs."""
+    return host_memory_mb(entry_of(wildcards.model))
+
+
+def growing(amount):
+    """Memory or minutes of a job, doubled at each retry: a cluster kills what exceeds its limits."""
+
+    def granted(wildcards, attempt):
+        first = amount(wildcards) if callable(amount) else amount
+        return first * 2 ** (attempt - 1)
+
+    return granted
 
 
 def described(names):
     """What the tables say of some models, as one canonical text."""
     fields = {"label", "parameters", "published_parameters", "published_as"}
-    fields |= {"trained_with_instructions", "kind"}
+    fields |= {"trained_with_instructions", "kind", "reasoning"}
     return json.dumps(
         [{"name": name} | REGISTRY[name].model_dump(include=fields) for name in names],
         sort_keys=True,

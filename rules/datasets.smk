@@ -7,8 +7,8 @@ rule idiolink_dataset:
         script=script("idiolink_dataset"),
         modules=modules("idiolink_dataset"),
         upstream=here("data/upstream.yaml"),
-        documents="results/raw/idiolink/{split}/indexes.json",
-        queries="results/raw/idiolink/{split}/queries.json",
+        documents=experiment_texts("indexes"),
+        queries=experiment_texts("queries"),
     output:
         documents="results/datasets/idiolink/{split}/documents.jsonl",
         queries="results/datasets/idiolink/{split}/queries.jsonl",
@@ -19,8 +19,8 @@ rule idiolink_dataset:
     conda:
         "../envs/core.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     shell:
         "python {input.script} --split {wildcards.split} --documents {input.documents}"
         " --queries {input.queries} --upstream {input.upstream}"
@@ -46,9 +46,125 @@ rule idiolink_composition:
     conda:
         "../envs/core.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     shell:
         "python {input.script} --composition {wildcards.composition}"
         " --dataset $(dirname {input.manifest}) --output $(dirname {output.manifest})"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiots_dataset:
+    """The sentences of IdioTS, checked."""
+    input:
+        script=script("idiots_dataset"),
+        modules=modules("idiots_dataset"),
+        upstream=here("data/upstream.yaml"),
+        sentences="results/raw/idiots/idiots.json",
+        kinds=idiots_kinds,
+    output:
+        sentences="results/datasets/idiots/sentences.jsonl",
+        manifest="results/datasets/idiots/manifest.json",
+    log:
+        "logs/datasets/idiots.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        sample="--sample" if CONFIG.data == "sample" else "",
+    shell:
+        "python {input.script} --sentences {input.sentences} --kinds {input.kinds}"
+        " --upstream {input.upstream} --name idiots/idiots.json {params.sample}"
+        " --output $(dirname {output.manifest})"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_dataset:
+    """Originals with enough valid variants, those selected, and what annotators disagree on."""
+    input:
+        script=script("jam_dataset"),
+        modules=modules("jam_dataset"),
+        originals="results/originals/jam/{language}.jsonl",
+        report="results/originals/jam/{language}.report.json",
+        variants="results/variants/jam/{language}.jsonl",
+        annotations=jam_annotations,
+        adjudications=jam_adjudications,
+    output:
+        dataset="results/datasets/jam/{language}.jsonl",
+        manifest="results/datasets/jam/{language}.manifest.json",
+        disputed="results/datasets/jam/{language}.disputed.tsv",
+    log:
+        "logs/datasets/jam/{language}.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        selection=jam_selection(),
+    shell:
+        "python {input.script} --originals {input.originals} --report {input.report}"
+        " --variants {input.variants} --annotations {input.annotations}"
+        " --adjudications {input.adjudications} --selection {params.selection:q}"
+        " --dataset {output.dataset} --manifest {output.manifest} --disputed {output.disputed}"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_tagging_data:
+    """What encoders learn from: ID10M's train and dev, or dev alone cut in two."""
+    input:
+        script=script("jam_tagging_data"),
+        modules=modules("jam_tagging_data"),
+        train=jam_train_split,
+        dev="results/raw/id10m/dev_{language}.tsv",
+    output:
+        train="results/datasets/jam_tagging/{language}/train.tsv",
+        dev="results/datasets/jam_tagging/{language}/dev.tsv",
+    log:
+        "logs/datasets/jam_tagging/{language}.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        negatives=CONFIG.jam.fine_tuning.negatives_per_idiom or "",
+    shell:
+        "python {input.script} --train {input.train} --dev {input.dev}"
+        " --negatives {params.negatives}"
+        " --output-train {output.train} --output-dev {output.dev}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiolink_construct:
+    """The constructed IdioLink in the released format: corrected texts by split."""
+    input:
+        script=script("idiolink_construct"),
+        modules=modules("idiolink_construct"),
+        texts=construction_texts("texts.jsonl"),
+        verdicts=construction_texts("verdicts.jsonl"),
+        splits="results/originals/idiolink/splits.json",
+        sheet="results/variants/idiolink/review.csv",
+        corrections=construction_corrections,
+    output:
+        expand(
+            "results/datasets/idiolink/constructed/{split}/{name}.json",
+            split=["train", "val", "test"],
+            name=["indexes", "queries"],
+        ),
+    log:
+        "logs/datasets/idiolink/constructed.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        unreviewed=CONSTRUCTION.unreviewed,
+    shell:
+        "python {input.script} --texts {input.texts} --verdicts {input.verdicts}"
+        " --splits {input.splits} --sheet {input.sheet} --corrections {input.corrections}"
+        " --unreviewed {params.unreviewed} --output results/datasets/idiolink/constructed"
         " 2> >(tee {log} >&2)"

@@ -13,7 +13,7 @@ rule idiolink_metrics:
         manifest="results/datasets/idiolink/{index}/manifest.json",
         tuning=lambda wildcards: (
             [f"results/predictions/idiolink/val/{wildcards.model}/tuning.json"]
-            if REGISTRY[wildcards.model].kind == "bm25"
+            if entry_of(wildcards.model).kind == "bm25"
             else []
         ),
     output:
@@ -21,12 +21,12 @@ rule idiolink_metrics:
     log:
         "logs/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
     wildcard_constraints:
-        model=alternatives(REGISTRY),
+        model=f"{EMBEDDER}|{alternatives(entries_of('bm25'))}",
     conda:
         "../envs/core.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         top_k=CONFIG.idiolink.top_k,
     shell:
@@ -34,4 +34,263 @@ rule idiolink_metrics:
         " --tuning {input.tuning}"
         " --model {wildcards.model} --query-mode {wildcards.query_mode} --seed {wildcards.seed}"
         " --depth {params.top_k} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiots_metrics:
+    """Detection, True Positive Consistency and distractors of a run, with intervals."""
+    input:
+        script=script("idiots_metrics"),
+        modules=modules("idiots_metrics"),
+        predictions="results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
+        sentences="results/datasets/idiots/sentences.jsonl",
+        manifest="results/datasets/idiots/manifest.json",
+        verdicts=idiots_verdicts,
+    output:
+        "results/metrics/idiots/{model}/{setting}/seed-{seed}.json",
+    log:
+        "logs/metrics/idiots/{model}/{setting}/seed-{seed}.log",
+    wildcard_constraints:
+        model=alternatives(entries_of("llm")),
+        setting=alternatives(IDIOTS_SETTINGS),
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        resamples=CONFIG.idiots.bootstrap_resamples,
+    shell:
+        "python {input.script} --predictions {input.predictions}"
+        " --dataset $(dirname {input.manifest}) --verdicts {input.verdicts}"
+        " --model {wildcards.model} --setting {wildcards.setting} --seed {wildcards.seed}"
+        " --resamples {params.resamples} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_statistics:
+    """Counts of what each room of ID10M-JAM left."""
+    input:
+        script=script("jam_statistics"),
+        modules=modules("jam_statistics"),
+        originals="results/originals/jam/{language}.jsonl",
+        report="results/originals/jam/{language}.report.json",
+        train=jam_training_file,
+        manifest=jam_manifest,
+    output:
+        "results/metrics/jam/{language}/statistics.json",
+    log:
+        "logs/metrics/jam/{language}/statistics.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        train=lambda wildcards, input: f"--train {input.train}" if input.train else "",
+        manifest=lambda wildcards, input: f"--manifest {input.manifest}" if input.manifest else "",
+    shell:
+        "python {input.script} --originals {input.originals} --report {input.report}"
+        " {params.train} {params.manifest} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_metrics:
+    """Negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
+    input:
+        script=script("jam_metrics"),
+        modules=modules("jam_metrics"),
+        predictions="results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl",
+        sentences=jam_sentences,
+        manifest=jam_manifest,
+        report="results/originals/jam/{language}.report.json",
+    output:
+        "results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json",
+    log:
+        "logs/metrics/jam/{language}/{model}/{setting}/seed-{seed}.log",
+    wildcard_constraints:
+        model=f"{JAM_PROMPTED}|{JAM_TAGGED}",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        scoring=CONFIG.jam.scoring,
+        resamples=CONFIG.jam.bootstrap_resamples,
+    shell:
+        "python {input.script} --predictions {input.predictions} --sentences {input.sentences}"
+        " --manifest {input.manifest} --report {input.report} --model {wildcards.model}"
+        " --setting {wildcards.setting} --seed {wildcards.seed} --scoring {params.scoring}"
+        " --resamples {params.resamples} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiolink_checks:
+    """Counts and checks of IdioLink data, constructed or released: lists, and never fails."""
+    input:
+        script=script("idiolink_checks"),
+        modules=modules("idiolink_checks"),
+        upstream=here("data/upstream.yaml"),
+        data=checked_files,
+    output:
+        "results/metrics/idiolink/checks/{origin}.json",
+    log:
+        "logs/metrics/idiolink/checks/{origin}.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        folder=lambda wildcards: data_folder(wildcards.origin),
+        sample=SAMPLE_FLAG,
+    shell:
+        "python {input.script} --data {params.folder} --origin {wildcards.origin} {params.sample}"
+        " --upstream {input.upstream} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiolink_construction_metrics:
+    """Automatic validation and review in numbers, and how far both agree on the gold PIEs."""
+    input:
+        script=script("idiolink_construction_metrics"),
+        modules=modules("idiolink_construction_metrics"),
+        texts=construction_texts("texts.jsonl"),
+        reports=construction_texts("report.json"),
+        verdicts=construction_texts("verdicts.jsonl"),
+        splits="results/originals/idiolink/splits.json",
+        corrections=construction_corrections,
+    output:
+        "results/metrics/idiolink/construction.json",
+    log:
+        "logs/metrics/idiolink/construction.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        validator=CONSTRUCTION.validator,
+        sample=SAMPLE_FLAG,
+    shell:
+        "python {input.script} --texts {input.texts} --reports {input.reports}"
+        " --verdicts {input.verdicts} --splits {input.splits}"
+        " --corrections {input.corrections} --validator {params.validator} {params.sample}"
+        " --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiolink_significance:
+    """Paired randomisation test between the query modes of one model."""
+    input:
+        script=script("idiolink_significance"),
+        modules=modules("idiolink_significance"),
+        runs=lambda wildcards: [
+            f"results/predictions/idiolink/test/{wildcards.model}/{mode}/seed-{wildcards.seed}.run.gz"
+            for mode in modes_of(wildcards.model)
+        ],
+        dataset=multiext("results/datasets/idiolink/test/", *DATASET_FILES),
+    output:
+        "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json",
+    log:
+        "logs/metrics/idiolink/test/{model}/significance/seed-{seed}.log",
+    wildcard_constraints:
+        model=f"{EMBEDDER}|{alternatives(entries_of('bm25'))}",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(20),
+    params:
+        permutations=CONFIG.idiolink.permutations,
+    shell:
+        "python {input.script} --runs {input.runs} --dataset $(dirname {input.dataset[0]})"
+        " --model {wildcards.model} --seed {wildcards.seed}"
+        " --permutations {params.permutations} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_neutral_metrics:
+    """How many confusing variants stay confusing with a neutral context (appendix G)."""
+    input:
+        script=script("jam_neutral_metrics"),
+        modules=modules("jam_neutral_metrics"),
+        predictions="results/predictions/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
+        neutral="results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
+        metrics="results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json",
+    output:
+        "results/metrics/jam_neutral/{language}/{model}/{setting}/seed-{seed}.json",
+    log:
+        "logs/metrics/jam_neutral/{language}/{model}/{setting}/seed-{seed}.log",
+    wildcard_constraints:
+        model=f"{JAM_PROMPTED}|{JAM_TAGGED}",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        resamples=CONFIG.jam.bootstrap_resamples,
+    shell:
+        "python {input.script} --predictions {input.predictions} --neutral {input.neutral}"
+        " --metrics {input.metrics} --resamples {params.resamples} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_humans:
+    """Accuracy and agreement of two people on hard variants (section 5.1)."""
+    input:
+        script=script("jam_humans"),
+        modules=modules("jam_humans"),
+        labels=jam_human_labels,
+        sentences="results/datasets/jam/english.jsonl",
+        manifest="results/datasets/jam/english.manifest.json",
+    output:
+        "results/metrics/jam/english/humans.json",
+    log:
+        "logs/metrics/jam/english/humans.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    shell:
+        "python {input.script} --labels {input.labels} --sentences {input.sentences}"
+        " --manifest {input.manifest} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_attention:
+    """Attention from the PIE to its context, in variants that mislead and that do not."""
+    input:
+        script=script("jam_attention"),
+        modules=modules("jam_attention"),
+        weights=unpacked_weights,
+        sentences="results/datasets/jam/{language}.jsonl",
+        metrics=lambda wildcards: jam_metrics_files(wildcards.language),
+    output:
+        "results/metrics/jam_attention/{language}/{model}.json",
+    log:
+        "logs/metrics/jam_attention/{language}/{model}.log",
+    benchmark:
+        "logs/benchmarks/jam_attention/{language}/{model}.tsv"
+    wildcard_constraints:
+        model=alternatives([*entries_of("causal_lm"), *entries_of("embedder")]),
+    conda:
+        "../envs/gpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(model_memory),
+        runtime=growing(60),
+        gpu=gpus,
+        gpu_mem_mb=gpu_memory,
+    params:
+        spec=lambda wildcards: REGISTRY[wildcards.model].weights_spec(),
+        pairs=CONFIG.jam.attention.pairs if CONFIG.jam.attention else 10,
+        resamples=CONFIG.jam.bootstrap_resamples,
+    shell:
+        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
+        " --model {wildcards.model} --sentences {input.sentences} --metrics {input.metrics}"
+        " --pairs {params.pairs} --threads 1 --resamples {params.resamples} --output {output}"
         " 2> >(tee {log} >&2)"

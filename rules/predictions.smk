@@ -20,8 +20,8 @@ rule bm25_tune:
     conda:
         "../envs/core.yaml"
     resources:
-        mem_mb=1000,
-        runtime=20,
+        mem_mb=growing(1000),
+        runtime=growing(20),
     params:
         k1=CONFIG.idiolink.bm25.k1,
         b=CONFIG.idiolink.bm25.b,
@@ -50,8 +50,8 @@ rule bm25_search:
     conda:
         "../envs/core.yaml"
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=growing(2000),
+        runtime=growing(20),
     params:
         top_k=CONFIG.idiolink.top_k,
     shell:
@@ -67,27 +67,29 @@ rule embed_documents:
         script=script("embed_documents"),
         modules=modules("embed_documents"),
         documents="results/datasets/idiolink/{split}/documents.jsonl",
-        weights=unpacked_weights,
+        weights=encoder_weights,
     output:
-        "results/predictions/idiolink/{split}/{model}/documents/seed-{seed}.npy",
+        vectors="results/predictions/idiolink/{split}/{model}/documents/seed-{seed}.npy",
+        manifest="results/predictions/idiolink/{split}/{model}/documents/seed-{seed}.json",
     log:
         "logs/predictions/idiolink/{split}/{model}/documents/seed-{seed}.log",
     benchmark:
         "logs/benchmarks/idiolink/{split}/{model}/documents/seed-{seed}.tsv"
     wildcard_constraints:
-        model=alternatives(entries_of("embedder")),
+        model=EMBEDDER,
     conda:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        mem_mb=8000,
-        runtime=120,
+        mem_mb=growing(model_memory),
+        runtime=growing(120),
         gpu=gpus,
+        gpu_mem_mb=gpu_memory,
     params:
         spec=document_spec,
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --documents {input.documents} --threads {threads} --output {output}"
+        " --documents {input.documents} --threads {threads} --output {output.vectors}"
         " 2> >(tee {log} >&2)"
 
 
@@ -97,10 +99,14 @@ rule embed_queries:
         script=script("embed_queries"),
         modules=modules("embed_queries"),
         queries="results/datasets/idiolink/{split}/queries.jsonl",
-        weights=unpacked_weights,
+        weights=encoder_weights,
     output:
-        expand(
+        vectors=expand(
             "results/predictions/idiolink/{{split}}/{{model}}/{mode}/seed-{{seed}}.npy",
+            mode=["sentence", "span", "instruction_sentence", "instruction_span"],
+        ),
+        manifests=expand(
+            "results/predictions/idiolink/{{split}}/{{model}}/{mode}/seed-{{seed}}.json",
             mode=["sentence", "span", "instruction_sentence", "instruction_span"],
         ),
     log:
@@ -108,19 +114,20 @@ rule embed_queries:
     benchmark:
         "logs/benchmarks/idiolink/{split}/{model}/queries/seed-{seed}.tsv"
     wildcard_constraints:
-        model=alternatives(entries_of("embedder")),
+        model=EMBEDDER,
     conda:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        mem_mb=8000,
-        runtime=60,
+        mem_mb=growing(model_memory),
+        runtime=growing(60),
         gpu=gpus,
+        gpu_mem_mb=gpu_memory,
     params:
         spec=execution_spec,
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --queries {input.queries} --threads {threads} --outputs {output}"
+        " --queries {input.queries} --threads {threads} --outputs {output.vectors}"
         " 2> >(tee {log} >&2)"
 
 
@@ -147,12 +154,12 @@ rule rank_by_embedding:
     log:
         "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.rank.log",
     wildcard_constraints:
-        model=alternatives(entries_of("embedder")),
+        model=EMBEDDER,
     conda:
         "../envs/core.yaml"
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         top_k=CONFIG.idiolink.top_k,
     shell:
@@ -160,4 +167,261 @@ rule rank_by_embedding:
         " --queries {input.queries} --document-vectors {input.document_vectors}"
         " --query-vectors {input.query_vectors} --top-k {params.top_k} --tag {wildcards.model}"
         " --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiots_ready:
+    """Stop before any model is asked if the answers of some model can be had from nowhere."""
+    input:
+        script=script("check_llm"),
+        # Not check_llm's own, which reach how every other study makes its questions.
+        modules=modules("idiots_detect"),
+        questions=lambda wildcards: idiots_llm_inputs(),
+    output:
+        "results/predictions/idiots/ready.txt",
+    log:
+        "logs/predictions/idiots/ready.log",
+    localrule: True
+    conda:
+        "../envs/llm.yaml"
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(10),
+    params:
+        jobs=lambda wildcards: json.dumps(idiots_llm_jobs(), sort_keys=True),
+        # Of models.yaml only these entries matter, so the file is no input.
+        models=here("models.yaml"),
+        specs=[REGISTRY[name].execution_spec() for name in CONFIG.idiots.models],
+    shell:
+        'python {input.script} --jobs {params.jobs:q} --settings "$PIELINE_LLM_SETTINGS"'
+        " --models {params.models} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiots_detect:
+    """A model's answer on every sentence: recorded, or asked and recorded."""
+    input:
+        script=script("idiots_detect"),
+        modules=modules("idiots_detect"),
+        prompt=here("prompts/idiots/detect.jinja"),
+        sentences="results/datasets/idiots/sentences.jsonl",
+        manifest="results/datasets/idiots/manifest.json",
+        ready=ancient("results/predictions/idiots/ready.txt"),
+    output:
+        "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
+    log:
+        "logs/predictions/idiots/{model}/{setting}/seed-{seed}.log",
+    benchmark:
+        "logs/benchmarks/idiots/{model}/{setting}/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=alternatives(entries_of("llm")),
+        setting=alternatives(IDIOTS_SETTINGS),
+    conda:
+        "../envs/llm.yaml"
+    threads: lambda wildcards: REGISTRY[wildcards.model].threads
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(240),
+    params:
+        spec=execution_spec,
+        parameters=json.dumps(CONFIG.idiots.parameters.model_dump(), sort_keys=True),
+        # Another mode reads the same answers, except this one.
+        fresh=CONFIG.llm.mode == "fresh",
+        recordings=lambda wildcards: idiots_recordings(wildcards.model),
+    shell:
+        "python {input.script} --spec {params.spec:q} --model {wildcards.model}"
+        " --setting {wildcards.setting} --seed {wildcards.seed}"
+        " --parameters {params.parameters:q} --prompt {input.prompt}"
+        ' --dataset $(dirname {input.manifest}) --settings "$PIELINE_LLM_SETTINGS"'
+        " --recordings {params.recordings:q} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule idiots_review_cases:
+    """The answers that found an idiom, for people to judge."""
+    input:
+        script=script("idiots_review_cases"),
+        modules=modules("idiots_review_cases"),
+        predictions="results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
+        sentences="results/datasets/idiots/sentences.jsonl",
+        manifest="results/datasets/idiots/manifest.json",
+    output:
+        jsonl="results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl",
+        csv="results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.csv",
+    log:
+        "logs/predictions/idiots/{model}/{setting}/seed-{seed}.cases.log",
+    wildcard_constraints:
+        model=alternatives(entries_of("llm")),
+        setting=alternatives(IDIOTS_SETTINGS),
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    shell:
+        "python {input.script} --predictions {input.predictions}"
+        " --dataset $(dirname {input.manifest}) --model {wildcards.model}"
+        " --setting {wildcards.setting} --seed {wildcards.seed}"
+        " --jsonl {output.jsonl} --csv {output.csv}"
+        " 2> >(tee {log} >&2)"
+
+
+rule jam_ready:
+    """Stop before any model is asked if the answers of some model can be had from nowhere."""
+    input:
+        script=script("check_llm"),
+        modules=modules("check_llm"),
+        models=here("models.yaml"),
+        questions=lambda wildcards: jam_prompt_inputs(),
+    output:
+        "results/predictions/jam/ready.txt",
+    log:
+        "logs/predictions/jam/ready.log",
+    localrule: True
+    conda:
+        "../envs/llm.yaml"
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(10),
+    params:
+        jobs=lambda wildcards: json.dumps(jam_prompt_jobs(), sort_keys=True),
+    shell:
+        'python {input.script} --jobs {params.jobs:q} --settings "$PIELINE_LLM_SETTINGS"'
+        " --models {input.models} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule prompt_idioms:
+    """The idioms that a language model names in every sentence: recorded, or asked and recorded."""
+    input:
+        script=script("prompt_idioms"),
+        modules=modules("prompt_idioms"),
+        prompts=jam_prompts,
+        train=jam_examples,
+        sentences=jam_sentences,
+        ready=ancient("results/predictions/jam/ready.txt"),
+    output:
+        "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl",
+    log:
+        "logs/predictions/jam/{language}/{model}/{setting}/seed-{seed}.log",
+    benchmark:
+        "logs/benchmarks/jam/{language}/{model}/{setting}/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=JAM_PROMPTED,
+    conda:
+        "../envs/llm.yaml"
+    threads: lambda wildcards: REGISTRY[wildcards.model].threads
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(240),
+    params:
+        spec=execution_spec,
+        parameters=lambda wildcards: json.dumps(
+            jam_prompt_parameters(wildcards.setting), sort_keys=True
+        ),
+        # Another mode reads the same answers, except this one.
+        fresh=CONFIG.llm.mode == "fresh",
+        recordings=lambda wildcards: jam_prompt_recordings("jam", **wildcards),
+    shell:
+        "python {input.script} --spec {params.spec:q} --model {wildcards.model}"
+        " --setting {wildcards.setting} --seed {wildcards.seed}"
+        " --parameters {params.parameters:q} --prompts $(dirname {input.prompts[0]})"
+        ' --train {input.train} --sentences {input.sentences} --settings "$PIELINE_LLM_SETTINGS"'
+        " --recordings {params.recordings:q} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule tag_idioms:
+    """The idioms that a fine-tuned encoder tags in every sentence."""
+    input:
+        script=script("tag_idioms"),
+        modules=modules("tag_idioms"),
+        weights="results/training/jam/{language}/{model}/seed-{seed}/weights",
+        sentences=jam_sentences,
+    output:
+        "results/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+    log:
+        "logs/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.log",
+    wildcard_constraints:
+        model=JAM_TAGGED,
+    conda:
+        "../envs/gpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(model_memory),
+        runtime=growing(30),
+        gpu=gpus,
+        gpu_mem_mb=gpu_memory,
+    params:
+        spec=execution_spec,
+    shell:
+        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
+        " --sentences {input.sentences} --threads 1 --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule prompt_neutral:
+    """What a language model says of the neutral variants of those that confused it."""
+    input:
+        script=script("prompt_idioms"),
+        modules=modules("prompt_idioms"),
+        prompts=jam_prompts,
+        train=jam_examples,
+        sentences="results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
+    output:
+        "results/predictions/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
+    log:
+        "logs/predictions/jam_neutral/{language}/{model}/{setting}/seed-{seed}.log",
+    benchmark:
+        "logs/benchmarks/jam_neutral/{language}/{model}/{setting}/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=JAM_PROMPTED,
+    conda:
+        "../envs/llm.yaml"
+    threads: lambda wildcards: REGISTRY[wildcards.model].threads
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(120),
+    params:
+        spec=execution_spec,
+        parameters=lambda wildcards: json.dumps(
+            jam_prompt_parameters(wildcards.setting), sort_keys=True
+        ),
+        fresh=CONFIG.llm.mode == "fresh",
+        recordings=lambda wildcards: jam_prompt_recordings("jam_neutral", **wildcards),
+    shell:
+        "python {input.script} --spec {params.spec:q} --model {wildcards.model}"
+        " --setting {wildcards.setting} --seed {wildcards.seed}"
+        " --parameters {params.parameters:q} --prompts $(dirname {input.prompts[0]})"
+        ' --train {input.train} --sentences {input.sentences} --settings "$PIELINE_LLM_SETTINGS"'
+        " --recordings {params.recordings:q} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule tag_neutral:
+    """What an encoder tags in the neutral variants of those that confused it."""
+    input:
+        script=script("tag_idioms"),
+        modules=modules("tag_idioms"),
+        weights="results/training/jam/{language}/{model}/seed-{seed}/weights",
+        sentences="results/variants/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+    output:
+        "results/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+    log:
+        "logs/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.log",
+    wildcard_constraints:
+        model=JAM_TAGGED,
+    conda:
+        "../envs/gpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(model_memory),
+        runtime=growing(30),
+        gpu=gpus,
+        gpu_mem_mb=gpu_memory,
+    params:
+        spec=execution_spec,
+    shell:
+        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
+        " --sentences {input.sentences} --threads 1 --output {output}"
         " 2> >(tee {log} >&2)"

@@ -15,12 +15,14 @@ rule raw_file:
     log:
         "logs/raw/{name}.log",
     wildcard_constraints:
-        name=r"(idiolink)/.+",
+        name=r"(id10m|id10m-jam|idiolink|idiots|magpie)/.+",
+    # Compute nodes of a cluster often reach no network: downloads run where snakemake runs.
+    localrule: True
     conda:
         "../envs/core.yaml"
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=growing(1000),
+        runtime=growing(30),
     params:
         mirror=CONFIG.mirror or "",
     shell:
@@ -42,8 +44,8 @@ rule unpack_weights:
         "../envs/gpu.yaml"
     threads: 2
     resources:
-        mem_mb=4000,
-        runtime=30,
+        mem_mb=growing(4000),
+        runtime=growing(30),
     params:
         spec=document_spec,
     shell:

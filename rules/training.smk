@@ -1,0 +1,130 @@
+"""training: weights, each an output of its own."""
+
+
+rule sampled_tuples:
+    """One training tuple a query, drawn by the seed (IdioLink, section 4.3)."""
+    input:
+        script=script("training_tuples"),
+        modules=modules("training_tuples"),
+        documents="results/datasets/idiolink/{split}/documents.jsonl",
+        queries="results/datasets/idiolink/{split}/queries.jsonl",
+    output:
+        "results/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.jsonl",
+    log:
+        "logs/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    shell:
+        "python {input.script} --documents {input.documents} --queries {input.queries}"
+        " --seed {wildcards.seed} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule released_tuples:
+    """The mined training tuples that the authors released."""
+    input:
+        script=script("training_tuples"),
+        modules=modules("training_tuples"),
+        documents="results/datasets/idiolink/{split}/documents.jsonl",
+        queries="results/datasets/idiolink/{split}/queries.jsonl",
+        released="results/raw/idiolink/{split}/triplets_{split}_full.jsonl",
+    output:
+        "results/datasets/idiolink/{split}/tuples/released.jsonl",
+    log:
+        "logs/datasets/idiolink/{split}/tuples/released.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    shell:
+        "python {input.script} --documents {input.documents} --queries {input.queries}"
+        " --released {input.released} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule fine_tune:
+    """Contrastive fine-tuning of one embedder; the weights of its best epoch.
+
+    A killed job leaves its checkpoint beside the folder, and the next one goes on from there.
+    """
+    input:
+        script=script("fine_tune"),
+        modules=modules("fine_tune"),
+        tuples=training_tuples,
+        train=multiext("results/datasets/idiolink/train/", *DATASET_FILES),
+        validation=multiext("results/datasets/idiolink/val/", *DATASET_FILES),
+        weights=unpacked_weights,
+    output:
+        weights=directory(
+            "results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}/weights"
+        ),
+        log="results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}/training.json",
+    log:
+        "logs/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}.log",
+    benchmark:
+        "logs/benchmarks/idiolink/training/{model}/{train_mode}/{loss}/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=alternatives(entries_of("embedder")),
+    conda:
+        "../envs/gpu.yaml"
+    threads: CONFIG.idiolink.finetuning.threads
+    resources:
+        mem_mb=growing(training_memory),
+        runtime=growing(240),
+        gpu=1,
+        gpu_mem_mb=training_gpu_memory,
+    params:
+        spec=training_spec,
+        settings=training_settings,
+        threads=CONFIG.idiolink.finetuning.threads,
+        checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
+    shell:
+        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
+        " --settings {params.settings:q} --tuples {input.tuples}"
+        " --train $(dirname {input.train[0]}) --validation $(dirname {input.validation[0]})"
+        " --threads {params.threads} --checkpoint {params.checkpoint}"
+        " --output {output.weights} --log {output.log}"
+        " 2> >(tee {log} >&2)"
+
+
+rule fine_tune_tagger:
+    """An encoder that tags idioms (ID10M-JAM, appendix D); the weights of its best epoch on dev.
+
+    A killed job leaves its checkpoint beside the folder, and the next one goes on from there.
+    """
+    input:
+        script=script("fine_tune_tagger"),
+        modules=modules("fine_tune_tagger"),
+        train="results/datasets/jam_tagging/{language}/train.tsv",
+        dev="results/datasets/jam_tagging/{language}/dev.tsv",
+    output:
+        weights=directory("results/training/jam/{language}/{model}/seed-{seed}/weights"),
+        log="results/training/jam/{language}/{model}/seed-{seed}/training.json",
+    log:
+        "logs/training/jam/{language}/{model}/seed-{seed}.log",
+    benchmark:
+        "logs/benchmarks/jam/{language}/{model}/training/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=JAM_TAGGED,
+    conda:
+        "../envs/gpu.yaml"
+    # One thread whatever the machine has: sums depend on their number, and so would the weights.
+    threads: 1
+    resources:
+        mem_mb=growing(training_memory),
+        runtime=growing(360),
+        gpu=gpus,
+        gpu_mem_mb=lambda wildcards: training_gpu_memory(wildcards) * gpus(wildcards),
+    params:
+        spec=execution_spec,
+        settings=jam_tagging_settings(),
+        checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
+    shell:
+        "python {input.script} --spec {params.spec:q} --settings {params.settings:q}"
+        " --seed {wildcards.seed} --train {input.train} --dev {input.dev} --threads 1"
+        " --checkpoint {params.checkpoint} --output {output.weights} --log {output.log}"
+        " 2> >(tee {log} >&2)"

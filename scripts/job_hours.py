@@ -1,0 +1,37 @@
+"""Sum the benchmarks of the jobs that have run: jobs and hours by kind, to plan the next run by.
+
+Usage: python scripts/job_hours.py logs/benchmarks
+"""
+
+import argparse
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+
+def seconds(path: Path) -> float:
+    """Wall time of one job."""
+    with path.open(encoding="utf-8") as stream:
+        return sum(float(row["s"]) for row in csv.DictReader(stream, delimiter="\t"))
+
+
+def main() -> None:
+    """Parse the command line and print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="where the rules keep their benchmarks")
+    parser.add_argument("--depth", type=int, default=3, help="folders that tell kinds apart")
+    arguments = parser.parse_args()
+
+    times: defaultdict[str, list[float]] = defaultdict(list)
+    for path in sorted(arguments.folder.rglob("*.tsv")):
+        kind = "/".join(path.relative_to(arguments.folder).parts[:-1][: arguments.depth])
+        times[kind].append(seconds(path))
+    print(f"{'':40}{'jobs':>6}{'hours':>9}{'longest':>9}")
+    for kind, found in times.items():
+        print(f"{kind:40}{len(found):6}{sum(found) / 3600:9.2f}{max(found) / 3600:9.2f}")
+
+
+if __name__ == "__main__":
+    main()
