@@ -17,7 +17,7 @@ from pieline.registry import EmbedderEntry, load_registry
 from pieline.report.finetuning import best_trainings, evaluated_modes, write_finetuned_table
 from pieline.report.gains import GAINS, average_gains, write_gains
 from pieline.report.models import ModelDescription
-from pieline.report.pies import hardest_first, scores_by_pie, write_pies
+from pieline.report.pies import gains_by_pie, hardest_first, scores_by_pie, write_pies
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
 
@@ -253,6 +253,13 @@ class TestPies:
         scores = scores_by_pie(self.found())
         assert scores["hard", "sbert+sentence+paper", "span", "ndcg_at_10"] == pytest.approx(40)
         assert hardest_first(scores) == ["hard", "even", "easy"]
+        # Each fine-tuned model against itself in the same mode, whatever other models score.
+        strong = metrics("other", "span", (1, 1), pies={"easy": 0, "hard": 99, "even": 0})
+        for found in (scores, scores_by_pie([*self.found(), strong])):
+            gains = gains_by_pie(found)
+            assert gains == pytest.approx(
+                {("easy", "span"): 20, ("hard", "span"): 20, ("even", "span"): 0}
+            )
         write_pies(self.found(), tmp_path / "pies.csv")
         told = rows(tmp_path / "pies.csv")
         assert len(told) == 3 * 3 * 2
