@@ -110,6 +110,7 @@ def draw_confused_models(metrics: Sequence[JamMetrics]) -> Figure:
         for number, height in enumerate(heights, start=1):
             axis.text(number, height, str(height), ha="center", va="bottom", fontsize=7)
         axis.set(title=title, xlabel="runs that a variant confuses")
+        axis.set_xlim(0.4, max(1, len(heights)) + 0.6)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(axis="x", visible=False)
@@ -223,9 +224,9 @@ def _accuracy(item: JamMetrics) -> float | None:
 
 
 def _panels(number: int) -> tuple[Figure, list[Axes]]:
-    figure, axes = plt.subplots(
-        1, number, figsize=(1.2 + 2.6 * number, 2.9), sharey=True, layout="constrained"
-    )
+    # A single panel still has to be as wide as the legend above it.
+    width = max(5.6, 1.2 + 2.6 * number)
+    figure, axes = plt.subplots(1, number, figsize=(width, 2.9), sharey=True, layout="constrained")
     return figure, list(axes) if number > 1 else [axes]
 
 

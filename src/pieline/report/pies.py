@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
@@ -30,13 +31,35 @@ def scores_by_pie(metrics: Sequence[IdiolinkMetrics]) -> PieScores:
     return {key: fmean(found) for key, found in values.items()}
 
 
+def is_fine_tuned(model: str) -> bool:
+    """Whether a model's name is model+training mode+loss."""
+    return "+" in model
+
+
 def hardest_first(scores: PieScores) -> list[str]:
-    """PIEs by their mean nDCG@10 over all models and query modes, the lowest first."""
+    """PIEs by their mean nDCG@10 over zero-shot models and query modes, the lowest first.
+
+    Fine-tuned models do not count: only some models are trained, and in some modes.
+    """
     values = defaultdict(list)
-    for (pie, _, _, metric), value in scores.items():
-        if metric == "ndcg_at_10":
+    for (pie, model, _, metric), value in scores.items():
+        if metric == "ndcg_at_10" and not is_fine_tuned(model):
             values[pie].append(value)
     return sorted(values, key=lambda pie: (fmean(values[pie]), pie))
+
+
+def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
+    """What fine-tuning changes in nDCG@10 (points) by PIE and query mode, on average.
+
+    Each fine-tuned model is set against the same model without fine-tuning in the same mode; where
+    that was not run there is no gain to tell.
+    """
+    gains = defaultdict(list)
+    for (pie, model, mode, metric), value in scores.items():
+        before = scores.get((pie, model.split("+")[0], mode, metric))
+        if metric == "ndcg_at_10" and is_fine_tuned(model) and before is not None:
+            gains[pie, mode].append(value - before)
+    return {key: fmean(found) for key, found in gains.items()}
 
 
 def write_pies(metrics: Sequence[IdiolinkMetrics], csv: str | Path) -> None:
@@ -57,42 +80,46 @@ def write_pies(metrics: Sequence[IdiolinkMetrics], csv: str | Path) -> None:
 
 
 def draw_pies(metrics: Sequence[IdiolinkMetrics]) -> Figure:
-    """nDCG@10 of each PIE by query mode: a dot a mode, the mean over models, hardest PIE on top.
+    """nDCG@10 of each PIE by query mode, the hardest PIE on top: a dot a mode, mean over models.
 
-    Diamonds are the mean over fine-tuned models.
+    A second panel shows what fine-tuning changes, each model against itself.
     """
     scores = scores_by_pie(metrics)
     pies = hardest_first(scores)
-    figure, axis = plt.subplots(figsize=(5.4, 1.4 + 0.13 * len(pies)), layout="constrained")
+    place = {pie: number for number, pie in enumerate(pies)}
+    zero_shot = defaultdict(list)
+    for (pie, model, mode, metric), value in scores.items():
+        if metric == "ndcg_at_10" and not is_fine_tuned(model):
+            zero_shot[pie, mode].append(value)
+    panels = [("zero-shot: nDCG@10 (%)", {key: fmean(found) for key, found in zero_shot.items()})]
+    if gains := gains_by_pie(scores):
+        panels.append(("fine-tuning: change in points", gains))
+    figure, axes = plt.subplots(
+        1,
+        len(panels),
+        figsize=(3.0 + 2.1 * len(panels), 1.4 + 0.13 * len(pies)),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axis, (title, values) in zip(axes[0], panels, strict=True):
+        for mode in QUERY_MODES:
+            found = {pie: value for (pie, name), value in values.items() if name == mode}
+            axis.scatter(
+                list(found.values()),
+                [place[pie] for pie in found],
+                s=18,
+                color=MODE_COLOURS[mode],
+                zorder=3,
+            )
+        axis.set_xlabel(title)
+    axes[0][0].set(xlim=(-2, 102), ylim=(len(pies) - 0.4, -0.6))
+    axes[0][0].set_yticks(range(len(pies)), pies, fontsize=6)
+    if len(panels) > 1:
+        axes[0][1].axvline(0, color="black", linewidth=0.8)
     modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]
-    for tuned, marker in ((False, "o"), (True, "D")):
-        for mode in modes:
-            means = {}
-            for place, pie in enumerate(pies):
-                found = [
-                    value
-                    for (name, model, query_mode, metric), value in scores.items()
-                    if (name, query_mode, metric) == (pie, mode, "ndcg_at_10")
-                    and ("+" in model) == tuned
-                ]
-                if found:
-                    means[place] = fmean(found)
-            if means:
-                label = f"{MODE_LABELS[mode]}{', fine-tuned' if tuned else ''}"
-                axis.scatter(
-                    list(means.values()),
-                    list(means),
-                    s=14 if tuned else 18,
-                    marker=marker,
-                    color=MODE_COLOURS[mode],
-                    edgecolors="black" if tuned else "none",
-                    linewidths=0.5,
-                    label=label,
-                    zorder=3,
-                )
-    axis.set_yticks(range(len(pies)), pies, fontsize=6)
-    axis.set(xlim=(-2, 102), ylim=(len(pies) - 0.4, -0.6), xlabel="nDCG@10 (%), mean over models")
-    figure.legend(loc="outside upper center", ncols=2)
+    handles = [mpl.lines.Line2D([], [], marker="o", ls="", color=MODE_COLOURS[m]) for m in modes]
+    figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=4)
     if not all(item.dataset_is_released for item in metrics):
         figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
     return figure
