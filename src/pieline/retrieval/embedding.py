@@ -236,8 +236,8 @@ def span_mask(offsets: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.
     """
     start, end = torch.tensor(spans).T.unsqueeze(-1)
     overlaps = (offsets[..., 0] < end) & (offsets[..., 1] > start)
-    real: torch.Tensor = offsets[..., 1] > offsets[..., 0]
-    return overlaps & real
+    mask: torch.Tensor = overlaps & (offsets[..., 1] > offsets[..., 0])
+    return mask
 
 
 def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor:
