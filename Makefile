@@ -18,7 +18,7 @@ reproduce: $(READY)  ## Every table and figure on the embedded sample data, with
 	@echo "Tables (LaTeX, CSV) are in paper_tables/, figures in paper_tables/figures/."
 
 test: $(READY)  ## The whole test suite.
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest
 
 check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/ruff check .

@@ -8,28 +8,6 @@ from pathlib import Path
 import pytest
 from support import copy_project, run_snakemake
 
-# Two workers share the machine: more threads than cores slow torch down many times over.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each worker whole groups: tests that share a costly fixture stay together.
-
-    The longest groups come first, so that the two workers end at about the same time.
-    """
-    groups = {item: _group_of(item) for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-    first = ["default_run", "slurm"]
-    items.sort(key=lambda item: first.index(groups[item]) if groups[item] in first else len(first))
-
-
-def _group_of(item: pytest.Item) -> str:
-    if {"default_run", "finished"} & set(getattr(item, "fixturenames", ())):
-        return "default_run"
-    return "slurm" if item.path.parent.name == "slurm" else item.path.stem
-
 
 @pytest.fixture(autouse=True)
 def _no_mirror_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
