@@ -48,5 +48,5 @@ $(READY): $(LOCK) pyproject.toml
 	touch $(READY)
 
 clean:  ## Delete all outputs; recordings stay.
-	rm -rf .snakemake logs runs
+	rm -rf .snakemake logs runs ro-crate-metadata.json
 	find results paper_tables -mindepth 1 -not -name README.md -delete
