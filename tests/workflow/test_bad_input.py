@@ -8,6 +8,7 @@ import pytest
 from support import run_snakemake
 
 DATASET = "results/datasets/idiolink/test/manifest.json"
+RELEASED = ("--configfile", "config/released.yaml", "--config")
 Records = list[dict[str, object]]
 
 
@@ -111,7 +112,7 @@ def test_entry_that_stands_twice(project: Path) -> None:
 def test_mirror_without_the_file(project: Path, tmp_path: Path, name: str) -> None:
     mirror = tmp_path / "mirror"
     mirror.mkdir()
-    line = fails(project, "--config", f"mirror={mirror}", "--", f"results/raw/{name}")
+    line = fails(project, *RELEASED, f"mirror={mirror}", "--", f"results/raw/{name}")
     assert f"{mirror}/{name}: no such file; put the file there (expected SHA-256 " in line
     assert not (project / "results/raw" / name).exists()
 
@@ -122,7 +123,7 @@ def test_mirror_with_another_file(project: Path, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("[]", encoding="utf-8")
     mirror = tmp_path / "mirror"
-    line = fails(project, "--config", f"mirror={mirror}", "--", f"results/raw/{name}")
+    line = fails(project, *RELEASED, f"mirror={mirror}", "--", f"results/raw/{name}")
     assert (
         f"{path}: SHA-256 is 4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
         in line
