@@ -6,6 +6,16 @@ from pathlib import Path
 import pytest
 from support import run_snakemake
 
+ABOVE_THE_TABLES = {
+    "claims",
+    "comparison",
+    "paper_source",
+    "paper_pdf",
+    "results_page",
+    "provenance",
+}
+"""What shows or lists the tables, and so follows each of them."""
+TABLES = [f"paper_tables/idiolink_{name}.tex" for name in ("zero_shot", "bm25", "ablation")]
 MODEL_RULES = {"embed_documents", "embed_queries", "rank_by_embedding", "idiolink_metrics"}
 
 
@@ -17,14 +27,14 @@ def replace(path: Path, old: str, new: str) -> None:
 
 def planned(folder: Path, *arguments: str) -> list[tuple[str, str]]:
     """Rule and outputs of each job that a dry run lists."""
-    result = run_snakemake(folder, "-n", *arguments, "all")
+    result = run_snakemake(folder, "-n", *arguments, *TABLES)
     assert result.returncode == 0, result.stderr[-3000:]
     text = result.stdout + result.stderr
     jobs = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
     return [
         (rule, "".join(re.findall(r"    output: (.*)\n", body)))
         for rule, body in jobs
-        if rule != "all"
+        if rule != "all" and rule not in ABOVE_THE_TABLES
     ]
 
 
@@ -78,7 +88,8 @@ def test_a_note_or_a_comment_reruns_nothing(finished: Path) -> None:
 def test_the_metrics_rerun_metrics_and_tables_and_no_embedding(finished: Path, module: str) -> None:
     path = finished / f"src/pieline/metrics/{module}.py"
     path.write_text(path.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
-    rules = {rule for rule, _ in planned(finished)}
+    # Fine-tuning stops by nDCG@10, so it reaches the metrics, and a trained model is embedded anew.
+    rules = {rule for rule, output in planned(finished) if "+" not in output}
     assert rules >= {"idiolink_metrics", "idiolink_zero_shot", "idiolink_bm25"}
     assert not rules & {"embed_documents", "embed_queries", "rank_by_embedding", "raw_file"}
 
@@ -98,7 +109,7 @@ def test_removing_a_model_leaves_it_out_of_the_tables(finished: Path) -> None:
         "models: [bm25, sbert, smollm2-135m]",
         "models: [bm25, sbert]",
     )
-    result = run_snakemake(finished, "--cores", "2", "all")
+    result = run_snakemake(finished, "--cores", "2", *TABLES)
     assert result.returncode == 0, result.stderr[-3000:]
     table = (finished / "paper_tables/idiolink_zero_shot.tex").read_text(encoding="utf-8")
     assert "SmolLM2-135M" not in table.split(r"\caption")[0]
