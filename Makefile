@@ -18,7 +18,7 @@ reproduce: $(READY)  ## Every table and figure on the embedded sample data, with
 	@echo "Tables (LaTeX, CSV) are in paper_tables/, figures in paper_tables/figures/."
 
 test: $(READY)  ## The whole test suite.
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/ruff check .

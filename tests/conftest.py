@@ -6,7 +6,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from support import copy_project, run_snakemake
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files stay whole on one worker, those of one cluster on the same; long work comes first.
+
+    pytest-xdist reads the marks in the same hook, hence first.
+    """
+    for item in items:
+        folder = item.path.parent.name
+        group = "slurm" if folder == "slurm" else f"{folder}/{item.path.stem}"
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=_start)
+
+
+def _start(item: pytest.Item) -> int:
+    """When a test's turn comes: who waits for the default run waits while others work."""
+    if item.path.stem == "test_default_run":
+        return 0
+    if item.path.parent.name == "slurm":
+        return 1
+    return 3 if {"default_run", "finished"} & set(getattr(item, "fixturenames", ())) else 2
 
 
 @pytest.fixture(autouse=True)
@@ -22,11 +45,21 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project in which the whole default configuration has run; do not change it."""
-    folder = copy_project(tmp_path_factory.mktemp("default") / "project")
-    result = run_snakemake(folder, "--cores", "2", "all")
-    assert result.returncode == 0, result.stderr[-4000:]
+def default_run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A copy of the project in which the whole default configuration has run; do not change it.
+
+    One run serves all workers of pytest-xdist, whose own folders lie side by side.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own if worker_id == "master" else own.parent
+    folder, told = shared / "default" / "project", shared / "default" / "stderr.txt"
+    with FileLock(shared / "default.lock"):
+        if not told.exists():
+            copy_project(folder)
+            result = run_snakemake(folder, "--cores", "2", "all")
+            told.write_text(f"{result.returncode}\n{result.stderr[-4000:]}", encoding="utf-8")
+    code, _, errors = told.read_text(encoding="utf-8").partition("\n")
+    assert code == "0", errors
     return folder
 
 

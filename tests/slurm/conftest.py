@@ -1,64 +1,14 @@
 """The cluster, and what the tests of this folder compare."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from cluster_run import CONFIGURATION, TABLES, TRAINING, ClusterRun, slow_node
 from slurm_cluster import SlurmCluster, missing_programs, slurm_cluster
 from support import copy_project, run_snakemake
-
-CONFIGURATION = {
-    "studies": ["idiolink"],
-    "idiolink": {
-        "models": ["bm25", "sbert"],
-        "query_modes": ["sentence"],
-        "compositions": ["full"],
-        "finetuning": {"models": [], "train_modes": ["sentence"], "seeds": [42], "max_epochs": 3},
-    },
-}
-"""The IdioLink part of the default run, narrowed to what four minutes on two cores allow."""
-
-TABLES = ("paper_tables/idiolink_zero_shot.tex", "paper_tables/idiolink_bm25.tex")
-
-TRAINING = "results/training/idiolink/sbert/sentence/paper/seed-42"
-
-SNAKEMAKE = (sys.executable, "-m", "snakemake", "--profile=profiles/slurm")
-IMPATIENT = (
-    # This cluster has no accounting database for sacct to ask, and no slow file system.
-    "--slurm-status-command=squeue",
-    "--slurm-init-seconds-before-status-checks=2",
-    "--seconds-between-status-checks=2",
-    "--latency-wait=5",
-    # The nodes pretend more CPUs than there are.
-    "--max-threads=1",
-)
-
-
-def slow_node(folder: Path) -> None:
-    """Have the first training of a project freeze once it has written a checkpoint."""
-    (folder / "slow_node").touch()
-    (folder / "src" / "sitecustomize.py").write_text(
-        f"""
-import os, pathlib, signal, sys, threading, time
-
-MARK = pathlib.Path({str(folder / "slow_node")!r})
-CHECKPOINT = pathlib.Path({str(folder / TRAINING / "checkpoint.pt")!r})
-
-def freeze():
-    while not CHECKPOINT.exists():
-        time.sleep(0.02)
-    MARK.unlink()
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-if MARK.exists() and any(name.endswith("fine_tune.py") for name in sys.orig_argv):
-    threading.Thread(target=freeze, daemon=True).start()
-""",
-        encoding="utf-8",
-    )
 
 
 @pytest.fixture(scope="session")
@@ -87,44 +37,6 @@ def cluster(local_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     del local_run  # comes first, so that the cluster is not idle meanwhile
     with slurm_cluster(tmp_path_factory.mktemp("slurm") / "cluster") as running:
         yield running
-
-
-class ClusterRun:
-    """A run through profiles/slurm in a project of its own."""
-
-    def __init__(self, cluster: SlurmCluster, folder: Path, *arguments: str) -> None:
-        self.cluster, self.folder = cluster, folder
-        self.output = folder / "snakemake.out"
-        with self.output.open("w") as stream:
-            self.process = subprocess.Popen(
-                [*SNAKEMAKE, *IMPATIENT, *arguments],
-                cwd=folder,
-                env=cluster.environment | {"PYTHONPATH": str(folder / "src")},
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-            )
-
-    def wait(self) -> None:
-        """Wait for its end, which must be a good one."""
-        code = self.process.wait(timeout=1200)
-        assert code == 0, self.output.read_text(encoding="utf-8")[-6000:] + self.cluster.logs()
-
-    def end(self) -> None:
-        """Give it up."""
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def jobs(self) -> dict[str, list[dict[str, str]]]:
-        """What SLURM says of its jobs, by the rule or group that they are of, oldest first."""
-        jobs: dict[str, list[dict[str, str]]] = {}
-        for job in self.cluster.jobs():
-            if job["WorkDir"] == str(self.folder):
-                name = job["Comment"].removeprefix("rule_").split("_wildcards_")[0]
-                jobs.setdefault(name, []).append(job)
-        return {
-            name: sorted(found, key=lambda job: int(job["JobId"])) for name, found in jobs.items()
-        }
 
 
 @pytest.fixture(scope="session")

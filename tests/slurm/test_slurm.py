@@ -6,12 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TABLES, TRAINING, ClusterRun
+from cluster_run import TABLES, TRAINING, ClusterRun
 from slurm_cluster import missing_programs, slurm_cluster
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("slurm"),
     pytest.mark.skipif(
         bool(missing_programs()),
         reason=f"no {', '.join(missing_programs())}: install slurm-wlm and munge",
