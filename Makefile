@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 LOCK := envs/requirements.lock envs/requirements-no-deps.lock
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce test check verify environment clean
+.PHONY: help reproduce report test check verify environment clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -16,6 +16,9 @@ help:  ## List the targets.
 reproduce: $(READY)  ## Every table and figure on the embedded sample data, without key, GPU or network.
 	$(BIN)/snakemake --cores all all
 	@echo "Tables (LaTeX, CSV) are in paper_tables/, figures in paper_tables/figures/."
+
+report: $(READY)  ## Snakemake's own report of the finished run: results, statistics, workflow.
+	$(BIN)/snakemake --report paper_tables/report.html
 
 test: $(READY)  ## The whole test suite.
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder

@@ -7,6 +7,9 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
+report: "templates/report/workflow.rst"
+
+
 configfile: os.path.relpath(os.path.join(workflow.basedir, "config.yaml"))
 
 

@@ -11,7 +11,7 @@ rule idiolink_zero_shot:
         metrics=lambda wildcards: list(idiolink_metrics("full", idiolink_models("embedder"))),
     output:
         tex="paper_tables/idiolink_zero_shot.tex",
-        csv="paper_tables/idiolink_zero_shot.csv",
+        csv=shown("paper_tables/idiolink_zero_shot.csv"),
     log:
         "logs/paper/idiolink_zero_shot.log",
     conda:
@@ -39,7 +39,7 @@ rule idiolink_bm25:
         metrics=lambda wildcards: list(idiolink_metrics("full", idiolink_models("bm25"))),
     output:
         tex="paper_tables/idiolink_bm25.tex",
-        csv="paper_tables/idiolink_bm25.csv",
+        csv=shown("paper_tables/idiolink_bm25.csv"),
     log:
         "logs/paper/idiolink_bm25.log",
     conda:
@@ -66,7 +66,7 @@ rule idiolink_ablation:
         ],
     output:
         tex="paper_tables/idiolink_ablation.tex",
-        csv="paper_tables/idiolink_ablation.csv",
+        csv=shown("paper_tables/idiolink_ablation.csv"),
     log:
         "logs/paper/idiolink_ablation.log",
     conda:
@@ -92,7 +92,7 @@ rule idiolink_finetuned:
         metrics=list(tuned_metrics()),
     output:
         tex="paper_tables/idiolink_finetuned.tex",
-        csv="paper_tables/idiolink_finetuned.csv",
+        csv=shown("paper_tables/idiolink_finetuned.csv"),
     log:
         "logs/paper/idiolink_finetuned.log",
     conda:
@@ -120,7 +120,7 @@ rule idiolink_finetuning_figure:
         fine_tuned=list(tuned_metrics()),
     output:
         pdf="paper_tables/figures/idiolink_finetuning.pdf",
-        png="paper_tables/figures/idiolink_finetuning.png",
+        png=shown("paper_tables/figures/idiolink_finetuning.png"),
     log:
         "logs/paper/idiolink_finetuning.log",
     conda:
@@ -146,7 +146,7 @@ rule idiolink_gains:
         metrics=list(idiolink_metrics("full", idiolink_models("embedder"))),
     output:
         tex="paper_tables/idiolink_gains.tex",
-        csv="paper_tables/idiolink_gains.csv",
+        csv=shown("paper_tables/idiolink_gains.csv"),
     log:
         "logs/paper/idiolink_gains.log",
     conda:
@@ -172,9 +172,9 @@ rule idiolink_by_pie:
         style=here("templates/pieline.mplstyle"),
         metrics=[*idiolink_metrics("full"), *tuned_metrics()],
     output:
-        csv="paper_tables/idiolink_by_pie.csv",
+        csv=shown("paper_tables/idiolink_by_pie.csv"),
         pdf="paper_tables/figures/idiolink_by_pie.pdf",
-        png="paper_tables/figures/idiolink_by_pie.png",
+        png=shown("paper_tables/figures/idiolink_by_pie.png"),
     log:
         "logs/paper/idiolink_by_pie.log",
     conda:
@@ -197,7 +197,7 @@ rule idiolink_significance_table:
         tests=list(significance_tests()),
     output:
         tex="paper_tables/idiolink_significance.tex",
-        csv="paper_tables/idiolink_significance.csv",
+        csv=shown("paper_tables/idiolink_significance.csv"),
     log:
         "logs/paper/idiolink_significance.log",
     conda:
@@ -222,7 +222,7 @@ rule idiolink_modes_figure:
         metrics=lambda wildcards: list(idiolink_metrics("full")),
     output:
         pdf="paper_tables/figures/idiolink_modes.pdf",
-        png="paper_tables/figures/idiolink_modes.png",
+        png=shown("paper_tables/figures/idiolink_modes.png"),
     log:
         "logs/paper/idiolink_modes.log",
     conda:
@@ -253,7 +253,7 @@ rule idiots_table:
         ),
     output:
         tex="paper_tables/idiots_{table}.tex",
-        csv="paper_tables/idiots_{table}.csv",
+        csv=shown("paper_tables/idiots_{table}.csv"),
     log:
         "logs/paper/idiots_{table}.log",
     wildcard_constraints:
@@ -286,7 +286,7 @@ rule idiots_figure:
         ),
     output:
         pdf="paper_tables/figures/idiots_recall_specificity.pdf",
-        png="paper_tables/figures/idiots_recall_specificity.png",
+        png=shown("paper_tables/figures/idiots_recall_specificity.png"),
     log:
         "logs/paper/idiots_recall_specificity.log",
     conda:
@@ -314,7 +314,7 @@ rule claims:
         tables=tables_of_the_run,
     output:
         json="paper_tables/claims.json",
-        csv="paper_tables/claims.csv",
+        csv=shown("paper_tables/claims.csv"),
         tex="paper_tables/claims.tex",
     log:
         "logs/paper/claims.log",
@@ -340,7 +340,7 @@ rule comparison:
         template=here("templates/comparison.tex.jinja"),
         tables=tables_of_the_run,
     output:
-        csv="paper_tables/comparison.csv",
+        csv=shown("paper_tables/comparison.csv"),
         tex="paper_tables/comparison.tex",
     log:
         "logs/paper/comparison.log",
@@ -366,7 +366,7 @@ rule jam_statistics_table:
         statistics=jam_statistics(),
     output:
         tex="paper_tables/jam_statistics.tex",
-        csv="paper_tables/jam_statistics.csv",
+        csv=shown("paper_tables/jam_statistics.csv"),
     log:
         "logs/paper/jam_statistics.log",
     conda:
@@ -390,7 +390,7 @@ rule jam_flow_figure:
         statistics=jam_statistics(),
     output:
         pdf="paper_tables/figures/jam_flow.pdf",
-        png="paper_tables/figures/jam_flow.png",
+        png=shown("paper_tables/figures/jam_flow.png"),
     log:
         "logs/paper/jam_flow.log",
     conda:
@@ -414,7 +414,7 @@ rule idiolink_dataset_table:
         checks=f"results/metrics/idiolink/checks/{described_origin()}.json",
     output:
         tex="paper_tables/idiolink_dataset.tex",
-        csv="paper_tables/idiolink_dataset.csv",
+        csv=shown("paper_tables/idiolink_dataset.csv"),
     log:
         "logs/paper/idiolink_dataset.log",
     conda:
@@ -439,7 +439,7 @@ rule idiolink_construction_table:
         filter_report="results/originals/idiolink/filter_report.json",
     output:
         tex="paper_tables/idiolink_construction.tex",
-        csv="paper_tables/idiolink_construction.csv",
+        csv=shown("paper_tables/idiolink_construction.csv"),
     log:
         "logs/paper/idiolink_construction.log",
     conda:
@@ -463,7 +463,7 @@ rule idiolink_domains_figure:
         checks=f"results/metrics/idiolink/checks/{described_origin()}.json",
     output:
         pdf="paper_tables/figures/idiolink_domains.pdf",
-        png="paper_tables/figures/idiolink_domains.png",
+        png=shown("paper_tables/figures/idiolink_domains.png"),
     log:
         "logs/paper/idiolink_domains.log",
     conda:
@@ -491,7 +491,7 @@ rule results_page:
         metrics=metrics_of_the_run,
         behind=behind_the_metrics,
     output:
-        "paper_tables/index.html",
+        shown("paper_tables/index.html"),
     log:
         "logs/paper/results_page.log",
     conda:
@@ -522,7 +522,7 @@ rule jam_results_table:
         metrics=lambda wildcards: jam_metrics_files(),
     output:
         tex="paper_tables/jam_{table}.tex",
-        csv="paper_tables/jam_{table}.csv",
+        csv=shown("paper_tables/jam_{table}.csv"),
     log:
         "logs/paper/jam_{table}.log",
     wildcard_constraints:
@@ -549,8 +549,8 @@ rule jam_runs_table:
         template=here("templates/jam_pairs.tex.jinja"),
         metrics=lambda wildcards: jam_metrics_files(),
     output:
-        runs="paper_tables/jam_runs.csv",
-        pairs="paper_tables/jam_pairs.csv",
+        runs=shown("paper_tables/jam_runs.csv"),
+        pairs=shown("paper_tables/jam_pairs.csv"),
         tex="paper_tables/jam_pairs.tex",
     log:
         "logs/paper/jam_runs.log",
@@ -578,11 +578,20 @@ rule jam_figures:
         text_numbers=here("published/text_numbers.csv"),
         metrics=lambda wildcards: jam_metrics_files(),
     output:
-        accuracy=multiext("paper_tables/figures/jam_accuracy_vs_drift", ".pdf", ".png"),
-        confused=multiext("paper_tables/figures/jam_confused_models", ".pdf", ".png"),
-        mixed=multiext("paper_tables/figures/jam_all_vs_mixed", ".pdf", ".png"),
+        accuracy=[
+            "paper_tables/figures/jam_accuracy_vs_drift.pdf",
+            shown("paper_tables/figures/jam_accuracy_vs_drift.png"),
+        ],
+        confused=[
+            "paper_tables/figures/jam_confused_models.pdf",
+            shown("paper_tables/figures/jam_confused_models.png"),
+        ],
+        mixed=[
+            "paper_tables/figures/jam_all_vs_mixed.pdf",
+            shown("paper_tables/figures/jam_all_vs_mixed.png"),
+        ],
         tex="paper_tables/jam_text.tex",
-        csv="paper_tables/jam_text.csv",
+        csv=shown("paper_tables/jam_text.csv"),
     log:
         "logs/paper/jam_figures.log",
     conda:
@@ -610,7 +619,7 @@ rule jam_humans_table:
         metrics="results/metrics/jam/english/humans.json",
     output:
         tex="paper_tables/jam_humans.tex",
-        csv="paper_tables/jam_humans.csv",
+        csv=shown("paper_tables/jam_humans.csv"),
     log:
         "logs/paper/jam_humans.log",
     conda:
@@ -634,7 +643,7 @@ rule jam_neutral_table:
         metrics=jam_neutral_run,
     output:
         tex="paper_tables/jam_neutral.tex",
-        csv="paper_tables/jam_neutral.csv",
+        csv=shown("paper_tables/jam_neutral.csv"),
     log:
         "logs/paper/jam_neutral.log",
     conda:
@@ -661,9 +670,9 @@ rule jam_attention_table:
         metrics=jam_attention_file,
     output:
         tex="paper_tables/jam_attention.tex",
-        csv="paper_tables/jam_attention.csv",
+        csv=shown("paper_tables/jam_attention.csv"),
         pdf="paper_tables/figures/jam_attention.pdf",
-        png="paper_tables/figures/jam_attention.png",
+        png=shown("paper_tables/figures/jam_attention.png"),
     log:
         "logs/paper/jam_attention.log",
     conda:
@@ -720,7 +729,7 @@ rule paper_pdf:
         figures=lambda wildcards: figures_of_the_run(wildcards, ".pdf"),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:
-        "paper_tables/paper.pdf",
+        shown("paper_tables/paper.pdf"),
     log:
         "logs/paper/paper_pdf.log",
     conda:

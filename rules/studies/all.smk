@@ -4,6 +4,22 @@ import shutil
 import subprocess
 from itertools import chain
 
+from pieline.claims.tables import PAPERS
+from pieline.report.artifacts import load_artifacts
+
+# What is no table or figure of a paper: where it stands in the report, and what it shows.
+WITHOUT_PLACE = {
+    "claims": ("Ledger", "The papers' claims, judged on the printed numbers and on ours."),
+    "comparison": ("Comparison", "Every cell of ours beside the printed one."),
+    "index": (
+        "Results page",
+        "Everything on one page, and the way from a number to its sentences.",
+    ),
+    "paper": ("Document", "All tables and figures in the papers' order."),
+    "jam_runs": ("not in the paper", "Every run with its seeds and intervals."),
+    "idiolink_by_pie": ("not in the paper", "R-Precision and nDCG@10 of each PIE."),
+}
+
 
 def study_targets(wildcards):
     """Everything that the studies of the configuration make: all functions called …_targets."""
@@ -180,3 +196,26 @@ def artifact_targets(wildcards):
         "paper_tables/paper.pdf" if latex_is_installed() else "paper_tables/paper.tex",
         "results/provenance.json",
     ]
+
+
+ARTIFACTS = {
+    (item.name, item.kind): item for item in load_artifacts(ROOT / "templates" / "artifacts.yaml")
+}
+
+
+def shown(path):
+    """An output that `snakemake --report` shows below its study, with its place in the paper."""
+    kind = {".csv": "table", ".png": "figure"}.get(Path(path).suffix, "whole")
+
+    def study(wildcards):
+        name = Path(path.format(**dict(wildcards.items()))).stem
+        found = [study for study in PAPERS if name.startswith(f"{study}_")]
+        return PAPERS[found[0]] if found else "The whole artifact"
+
+    def labels(wildcards):
+        name = Path(path.format(**dict(wildcards.items()))).stem
+        item = ARTIFACTS.get((name, kind))
+        told = (item.place, item.caption) if item else WITHOUT_PLACE[name]
+        return {"place": told[0], "shows": told[1], "as": Path(path).suffix.strip(".").upper()}
+
+    return report(path, caption=f"../templates/report/{kind}.rst", category=study, labels=labels)

@@ -3,10 +3,12 @@
 import csv
 import json
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
 from browser import browser, needs_browser
+from support import run_snakemake
 
 from pieline.files import sha256
 
@@ -62,6 +64,17 @@ def test_the_crate_lies_at_the_root_of_the_run(default_run: Path) -> None:
     for part in entities["./"]["hasPart"]:
         assert (default_run / part["@id"]).is_file(), part["@id"]
     assert entities["./"]["mainEntity"] == {"@id": "Snakefile"}
+
+
+def test_the_report_has_every_table_and_figure(default_run: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.zip"
+    result = run_snakemake(default_run, "--nolock", "--report", str(report))
+    assert result.returncode == 0, result.stderr[-4000:]
+    tables = default_run / "paper_tables"
+    wanted = {path.name for path in [*tables.glob("*.csv"), *tables.glob("figures/*.png")]}
+    with zipfile.ZipFile(report) as archive:
+        inside = {Path(name).name for name in archive.namelist()}
+    assert wanted | {"index.html"} <= inside
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
