@@ -21,7 +21,9 @@ report: $(READY)  ## Snakemake's own report of the finished run: results, statis
 	$(BIN)/snakemake --report paper_tables/report.html
 
 test: $(READY)  ## The whole test suite.
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+	@# One worker more than cores, because some tests wait for servers, clusters and each other.
+	$(BIN)/python -m pytest --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --maxprocesses 4 \
+	    --dist loadgroup --no-loadscope-reorder --durations 25
 
 check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/ruff check .
@@ -29,6 +31,8 @@ check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/snakefmt --check --compact-diff Snakefile rules
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
+	@# Every rule's memory, time, log, environment and benchmark.
+	$(BIN)/python -m pytest --quiet tests/workflow/test_rules.py
 
 verify: $(READY)  ## The numbers that a laptop can check, on the papers' real data in MIRROR.
 	$(BIN)/snakemake --cores all --directory runs/released \

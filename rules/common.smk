@@ -65,6 +65,7 @@ def modules(name):
     return sorted(map(str, found))
 
 
+@cache
 def imported_modules(path):
     """The files of the library's modules that a file imports, wherever in it the import stands."""
     names = set()
@@ -74,16 +75,17 @@ def imported_modules(path):
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    for name in names:
+    found = []
+    for name in sorted(names):
         parts = name.split(".")
         if parts[0] != "pieline":
             continue
         # Importing a module runs the __init__ of every package above it.
         for depth in range(1, len(parts) + 1):
             place = LIBRARY.joinpath(*parts[:depth])
-            for candidate in (place / "__init__.py", place.with_suffix(".py")):
-                if candidate.is_file():
-                    yield candidate
+            candidates = (place / "__init__.py", place.with_suffix(".py"))
+            found += [candidate for candidate in candidates if candidate.is_file()]
+    return found
 
 
 def llm_settings():
