@@ -264,9 +264,24 @@ def test_batches_are_halved_where_memory_runs_out(
 ) -> None:
     expected = embed_documents(bert, texts(11), batch_size=8, progress=False)
     tried = limited(monkeypatch, largest=3, words=words)
-    vectors = embed_documents(bert, texts(11), batch_size=8, progress=False)
-    np.testing.assert_allclose(vectors, expected, atol=2e-6)
-    assert tried == [8, 4, 2, 2, 2, 2, 2, 1]
+    for at_once in (1, 2):
+        monkeypatch.setattr(embedding, "_batches_at_once", lambda _, number=at_once: number)
+        vectors = embed_documents(bert, texts(11), batch_size=8, progress=False)
+        np.testing.assert_allclose(vectors, expected, atol=2e-6)
+        if at_once == 1:
+            assert tried == [8, 4, 2, 2, 2, 2, 2, 1]
+
+
+def test_no_byte_depends_on_the_number_of_threads(bert: SentenceTransformer) -> None:
+    before = torch.get_num_threads()
+    try:
+        vectors = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            vectors.append(embed_documents(bert, texts(21), batch_size=4, progress=False))
+    finally:
+        torch.set_num_threads(before)
+    assert {each.tobytes() for each in vectors} == {vectors[0].tobytes()}
 
 
 def test_memory_for_not_even_one_text(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Never
 
@@ -132,7 +133,12 @@ def embed_documents(
         return (_as_numpy(tokenized.encode(indices, spans=False).sentence),)
 
     (vectors,) = _in_batches(
-        tokenized.by_length, sentences, batch_size=batch_size, progress=progress, shards=shards
+        tokenized.by_length,
+        sentences,
+        batch_size=batch_size,
+        at_once=_batches_at_once(model),
+        progress=progress,
+        shards=shards,
     )
     return vectors
 
@@ -165,7 +171,12 @@ def embed_queries(
         return _as_numpy(encoded.sentence), _as_numpy(encoded.span)
 
     sentence, span = _in_batches(
-        tokenized.by_length, both, batch_size=batch_size, progress=progress, shards=shards
+        tokenized.by_length,
+        both,
+        batch_size=batch_size,
+        at_once=_batches_at_once(model),
+        progress=progress,
+        shards=shards,
     )
     return QueryVectors(sentence, span)
 
@@ -284,23 +295,32 @@ def _in_batches(
     embed: Callable[[Sequence[int]], tuple[Vectors, ...]],
     *,
     batch_size: int,
+    at_once: int,
     progress: bool,
     shards: Shards | None,
 ) -> tuple[Vectors, ...]:
     """Apply `embed` to batches of indices and put its rows back into the order of the texts."""
+
+    def embed_alone(indices: Sequence[int]) -> tuple[Vectors, ...]:
+        # Gradients are switched off for each thread by itself.
+        with torch.inference_mode():
+            return embed(indices)
+
     # Shards hold whole batches, so that they change no batch and thereby no number.
     rows = max(1, _SHARD_ROWS // batch_size) * batch_size
     parts = []
     size = batch_size
     with (
-        torch.inference_mode(),
+        ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(1,)) as pool,
         tqdm(total=len(order), unit="text", disable=not progress, delay=5, mininterval=2) as bar,
     ):
         for number, start in enumerate(range(0, len(order), rows)):
             indices = order[start : start + rows]
             part = shards.load(number) if shards else None
             if part is None:
-                batches, size = _halving_batches(indices, embed, size, bar)
+                batches, size = _halving_batches(
+                    indices, embed_alone, size, bar, pool=pool, at_once=at_once
+                )
                 part = tuple(np.concatenate(vectors) for vectors in zip(*batches, strict=True))
                 if shards:
                     shards.save(number, part)
@@ -316,11 +336,22 @@ def _in_batches(
     return tuple(ordered)
 
 
+def _batches_at_once(model: SentenceTransformer) -> int:
+    """On a CPU as many as threads, each batch on one.
+
+    That is faster than all threads on one batch, and no number depends on how many there are.
+    """
+    return torch.get_num_threads() if model.device.type == "cpu" else 1
+
+
 def _halving_batches(
     indices: Sequence[int],
     embed: Callable[[Sequence[int]], tuple[Vectors, ...]],
     size: int,
     bar: "tqdm[Never]",
+    *,
+    pool: Executor,
+    at_once: int,
 ) -> tuple[list[tuple[Vectors, ...]], int]:
     """Results of consecutive batches, and the batch size that memory allowed in the end.
 
@@ -330,9 +361,11 @@ def _halving_batches(
     results: list[tuple[Vectors, ...]] = []
     start = 0
     while start < len(indices):
-        batch = indices[start : start + size]
+        used = size
+        group = indices[start : start + at_once * size]
+        batches = [group[first : first + size] for first in range(0, len(group), size)]
         try:
-            results.append(embed(batch))
+            results += list(pool.map(embed, batches))
         except RuntimeError as error:
             if not any(words in str(error).lower() for words in _OUT_OF_MEMORY):
                 raise
@@ -347,8 +380,8 @@ def _halving_batches(
             continue
         finally:
             # Freed blocks of the larger batch would else stay reserved.
-            if size < len(batch) and torch.cuda.is_available():
+            if size < used and torch.cuda.is_available():
                 torch.cuda.empty_cache()
-        start += len(batch)
-        bar.update(len(batch))
+        start += len(group)
+        bar.update(len(group))
     return results, size
