@@ -5,8 +5,8 @@ would have given, so that one can see whether the choice of an epoch explains a 
 printed numbers.
 
     snakemake --cores 2 --directory runs/finetuned --configfile config/finetune_released.yaml \
-        --config mirror=MIRROR -- results/datasets/idiolink/{train,val,test}/documents.jsonl TUPLES
-    python benchmarks/idiolink/finetuning_epochs.py runs/finetuned TUPLES [--loss released]
+        --config mirror=MIRROR -- paper_tables/idiolink_finetuned.tex
+    python benchmarks/idiolink/finetuning_epochs.py runs/finetuned [--loss released]
 """
 
 import argparse
@@ -61,7 +61,6 @@ def main() -> None:
     """Train, print and write the scores of every epoch."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("run", type=Path, help="folder with results/datasets/idiolink/")
-    parser.add_argument("tuples", type=Path, help="training tuples, below that folder")
     parser.add_argument("--loss", choices=["paper", "released"], default="released")
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--epochs", type=int, default=10)
@@ -72,10 +71,8 @@ def main() -> None:
     use_threads(arguments.threads)
     entry = load_registry(ROOT / "models.yaml")["sbert"]
     assert isinstance(entry, EmbedderEntry)
-    datasets = {
-        split: IdiolinkDataset.load(arguments.run / "results/datasets/idiolink" / split)
-        for split in ("train", "val", "test")
-    }
+    places = arguments.run / "results/datasets/idiolink"
+    datasets = {split: IdiolinkDataset.load(places / split) for split in ("train", "val", "test")}
     validation = datasets["val"]
     qrels = meaning_qrels(validation.queries, validation.documents)
     model = load_encoder(entry, dtype="float32")
@@ -92,7 +89,7 @@ def main() -> None:
         model,
         entry,
         TrainingData(
-            load_jsonl(arguments.run / arguments.tuples, TrainingTuple),
+            load_jsonl(places / "train/tuples/released.jsonl", TrainingTuple),
             datasets["train"],
             validation,
         ),
