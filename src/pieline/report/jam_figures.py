@@ -89,7 +89,7 @@ def draw_accuracy_vs_drift(
         axis.set(title=GROUPS[setting], xlabel="negative drift (%)")
         if not drawn:
             axis.text(0.5, 0.5, "drift unknown", transform=axis.transAxes, ha="center")
-        axis.margins(0.15)
+        axis.margins(x=0.4, y=0.2)  # room for the names
     axes[0].set_ylabel("accuracy on originals (%)")
     return _finish(figure, runs, models)
 
@@ -111,7 +111,8 @@ def draw_confused_models(metrics: Sequence[JamMetrics]) -> Figure:
             axis.text(number, height, str(height), ha="center", va="bottom", fontsize=7)
         axis.set(title=title, xlabel="runs that a variant confuses")
         axis.set_xlim(0.4, max(1, len(heights)) + 0.6)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        step = 1 + len(heights) // 12
+        axis.set_xticks(range(1, max(1, len(heights)) + 1, step))
         axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(axis="x", visible=False)
     axes[0].set_ylabel("hard variants")
@@ -128,7 +129,7 @@ def draw_confusion(metrics: Sequence[JamMetrics], models: Sequence[ModelDescript
         some = fmean(item.confusion.mixed for item in found)
         _mark(axes[0], key, models, some, every)
     axes[0].set(xlabel="mixed (MX)", ylabel="all confused (AC)")
-    axes[0].margins(0.15)
+    axes[0].margins(x=0.2, y=0.2)
     return _finish(figure, runs, models)
 
 
@@ -244,7 +245,9 @@ def _mark(axis: Axes, key: RunKey, models: Sequence[ModelDescription], x: float,
         alpha=0.85,
         zorder=3,
     )
-    axis.annotate(model.label, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=5.5)
+    axis.annotate(
+        model.label, (x, y), xytext=(0, 5), textcoords="offset points", fontsize=5.5, ha="center"
+    )
 
 
 def _finish(figure: Figure, runs: Runs, models: Sequence[ModelDescription]) -> Figure:
