@@ -1,35 +1,36 @@
-"""Print every comparable cell beside the printed one; fail if one is not reproduced."""
+"""Print every comparable cell of a run beside the printed one; fail if too few are reproduced."""
 
 import argparse
+import csv
+import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from pieline.errors import run_command
-from pieline.published import read_comparisons
+from pieline.files import read_text
+
+COLUMNS = ("table", "cell", "ours", "printed", "difference", "tolerance", "verdict")
 
 
 def main() -> None:
     """Parse the command line and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", type=Path, nargs="+", help="CSV files of paper_tables/")
+    parser.add_argument("comparison", type=Path, help="comparison.csv of paper_tables/")
+    parser.add_argument("--at-least", type=int, default=0, help="reproduced cells to succeed")
     arguments = parser.parse_args()
 
-    shown = Table("table", "cell", "ours", "printed", "difference", "tolerance", "reproduced")
-    verdicts = []
-    for path in arguments.tables:
-        for row in read_comparisons(path):
-            if row["reproduced"]:
-                names = list(row)[: list(row).index("ours")]
-                cell = " ".join(row[name] for name in names)
-                columns = ("ours", "printed", "difference", "tolerance", "reproduced")
-                shown.add_row(path.stem, cell, *(row[column] for column in columns))
-                verdicts.append(row["reproduced"] == "yes")
-    console = Console()
+    rows = list(csv.DictReader(read_text(arguments.comparison).splitlines()))
+    compared = [row for row in rows if row["verdict"] in {"reproduced", "not reproduced"}]
+    shown = Table(*COLUMNS)
+    for row in compared:
+        shown.add_row(*(row[column] for column in COLUMNS))
+    reproduced = sum(row["verdict"] == "reproduced" for row in compared)
+    console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(shown)
-    console.print(f"{sum(verdicts)} of {len(verdicts)} comparable cells reproduced")
-    raise SystemExit(not all(verdicts))
+    console.print(f"{reproduced} of {len(compared)} comparable cells reproduced")
+    raise SystemExit(reproduced < arguments.at_least)
 
 
 if __name__ == "__main__":
