@@ -23,7 +23,7 @@ report: $(READY)  ## Snakemake's own report of the finished run: results, statis
 test: $(READY)  ## The whole test suite.
 	@# One worker more than cores, because some tests wait for servers, clusters and each other.
 	$(BIN)/python -m pytest --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --maxprocesses 4 \
-	    --dist loadgroup --no-loadscope-reorder --durations 25
+	    --dist loadfile --no-loadscope-reorder --durations 25
 
 check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/ruff check .

@@ -10,16 +10,8 @@ from filelock import FileLock
 from support import copy_project, run_snakemake
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files stay whole on one worker, those of one cluster on the same; long work comes first.
-
-    pytest-xdist reads the marks in the same hook, hence first.
-    """
-    for item in items:
-        folder = item.path.parent.name
-        group = "slurm" if folder == "slurm" else f"{folder}/{item.path.stem}"
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Long work comes first."""
     items.sort(key=_start)
 
 
