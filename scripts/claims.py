@@ -1,28 +1,22 @@
 """Judge the papers' claims on the printed numbers and on ours: JSON, CSV and LaTeX."""
 
-import argparse
 from pathlib import Path
 
 from pieline.claims.ledger import judge_claims, load_claims, write_ledger
 from pieline.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.errors import run_command
-from pieline.report.models import load_descriptions
+from pieline.report.arguments import TABLE, report_parser
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--published", type=Path, required=True, help="folder of printed numbers")
+    parser = report_parser(__doc__, "published", "models", *TABLE)
     parser.add_argument("--tables", type=Path, nargs="*", default=[], help="our CSVs")
-    parser.add_argument("--models", required=True, help="JSON: the models of models.yaml")
-    parser.add_argument("--template", type=Path, required=True)
     parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--csv", type=Path, required=True)
-    parser.add_argument("--tex", type=Path, required=True)
     arguments = parser.parse_args()
     catalogue = load_catalogue(arguments.published / "tables.yaml")
     printed = load_printed(arguments.published, catalogue)
-    models = load_descriptions(arguments.models)
+    models = arguments.models
     names = {model.name: model.published_as for model in models if model.published_as}
     ours = load_ours(arguments.tables, catalogue, printed, names)
     claims = load_claims(arguments.published / "claims.yaml")

@@ -8,7 +8,7 @@ from pieline.datasets import IdiolinkDataset
 from pieline.errors import run_command
 from pieline.files import write_json
 from pieline.metrics.ranking import ndcg_at_10
-from pieline.records import load_jsonl
+from pieline.records import load_jsonl, parse_record
 from pieline.registry import parse_spec
 from pieline.retrieval.contrastive import TrainingData, fine_tune, save_weights
 from pieline.retrieval.embedding import use_deterministic_kernels, use_threads
@@ -43,7 +43,7 @@ def main() -> None:
         model,
         entry,
         TrainingData(load_jsonl(arguments.tuples, TrainingTuple), train, validation),
-        TrainingSettings.model_validate_json(arguments.settings),
+        parse_record(arguments.settings, TrainingSettings, option="--settings"),
         ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
         checkpoint=arguments.checkpoint,
     )

@@ -6,8 +6,9 @@ from pathlib import Path
 from pieline.corpora.id10m import read_id10m
 from pieline.errors import run_command
 from pieline.files import write_json
+from pieline.records import parse_record
 from pieline.registry import parse_encoder_spec
-from pieline.tagging.settings import parse_settings
+from pieline.tagging.settings import TaggingSettings
 from pieline.tagging.tagger import load_tagger
 from pieline.tagging.training import fine_tune, make_deterministic
 
@@ -29,7 +30,7 @@ def main() -> None:
     make_deterministic(it.threads)
     tagger = load_tagger(parse_encoder_spec(it.spec), seed=it.seed)
     train, dev = read_id10m(it.train, split="train"), read_id10m(it.dev, split="dev")
-    settings = parse_settings(it.settings)
+    settings = parse_record(it.settings, TaggingSettings, option="--settings")
     log = fine_tune(
         tagger, train, dev, settings, seed=it.seed, identity=it.spec, checkpoint=it.checkpoint
     )

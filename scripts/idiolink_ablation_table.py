@@ -1,25 +1,18 @@
 """Write the index-composition ablation as LaTeX and CSV."""
 
-import argparse
-from pathlib import Path
-
 from pieline.errors import run_command
-from pieline.report.idiolink import load_metrics, write_ablation_table
-from pieline.report.models import load_descriptions
+from pieline.metrics.idiolink import IdiolinkMetrics
+from pieline.records import load_records
+from pieline.report.arguments import TABLE, report_parser
+from pieline.report.idiolink import write_ablation_table
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--metrics", type=Path, nargs="+", required=True)
-    parser.add_argument("--models", required=True, help="descriptions, as JSON")
-    parser.add_argument("--template", type=Path, required=True)
-    parser.add_argument("--tex", type=Path, required=True)
-    parser.add_argument("--csv", type=Path, required=True)
-    arguments = parser.parse_args()
+    arguments = report_parser(__doc__, "metrics", "models", *TABLE).parse_args()
     write_ablation_table(
-        load_metrics(arguments.metrics),
-        load_descriptions(arguments.models),
+        load_records(arguments.metrics, IdiolinkMetrics),
+        arguments.models,
         template=arguments.template,
         tex=arguments.tex,
         csv=arguments.csv,

@@ -1,23 +1,17 @@
 """Write IdioLink's BM25 table (appendix E) as LaTeX and CSV."""
 
-import argparse
-from pathlib import Path
-
 from pieline.errors import run_command
-from pieline.report.idiolink import load_metrics, write_bm25_table
+from pieline.metrics.idiolink import IdiolinkMetrics
+from pieline.records import load_records
+from pieline.report.arguments import TABLE, report_parser
+from pieline.report.idiolink import write_bm25_table
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--metrics", type=Path, nargs="+", required=True)
-    parser.add_argument("--published", type=Path, required=True)
-    parser.add_argument("--template", type=Path, required=True)
-    parser.add_argument("--tex", type=Path, required=True)
-    parser.add_argument("--csv", type=Path, required=True)
-    arguments = parser.parse_args()
+    arguments = report_parser(__doc__, "metrics", "published", *TABLE).parse_args()
     write_bm25_table(
-        load_metrics(arguments.metrics),
+        load_records(arguments.metrics, IdiolinkMetrics),
         published=arguments.published,
         template=arguments.template,
         tex=arguments.tex,

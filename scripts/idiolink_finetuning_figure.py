@@ -1,30 +1,26 @@
 """Draw zero-shot beside fine-tuned results (IdioLink's Figure 3) as PDF and PNG."""
 
-import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
+from pieline.metrics.idiolink import IdiolinkMetrics
+from pieline.records import load_records
+from pieline.report.arguments import FIGURE, report_parser
 from pieline.report.figures import save_figure, use_style
 from pieline.report.finetuning_figure import draw_finetuning
-from pieline.report.idiolink import load_metrics
-from pieline.report.models import load_descriptions
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = report_parser(__doc__, "models", *FIGURE)
     parser.add_argument("--zero-shot", type=Path, nargs="*", default=[], help="metric files")
     parser.add_argument("--fine-tuned", type=Path, nargs="+", required=True, help="metric files")
-    parser.add_argument("--models", required=True, help="descriptions, as JSON")
-    parser.add_argument("--style", type=Path, required=True)
-    parser.add_argument("--pdf", type=Path, required=True)
-    parser.add_argument("--png", type=Path, required=True)
     arguments = parser.parse_args()
     use_style(arguments.style)
     figure = draw_finetuning(
-        load_metrics(arguments.zero_shot),
-        load_metrics(arguments.fine_tuned),
-        load_descriptions(arguments.models),
+        load_records(arguments.zero_shot, IdiolinkMetrics),
+        load_records(arguments.fine_tuned, IdiolinkMetrics),
+        arguments.models,
     )
     save_figure(figure, pdf=arguments.pdf, png=arguments.png)
 

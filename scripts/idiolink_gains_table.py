@@ -1,29 +1,23 @@
 """Write the average gains by instructions and spans (IdioLink, section 6) as LaTeX and CSV."""
 
-import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
+from pieline.metrics.idiolink import IdiolinkMetrics
+from pieline.records import load_records
+from pieline.report.arguments import TABLE, report_parser
 from pieline.report.gains import write_gains
-from pieline.report.idiolink import load_metrics
-from pieline.report.models import load_descriptions
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--metrics", type=Path, nargs="+", required=True)
-    parser.add_argument("--models", required=True, help="descriptions, as JSON")
-    parser.add_argument("--all-models", required=True, help="descriptions, as JSON")
+    parser = report_parser(__doc__, "metrics", "models", "all-models", *TABLE)
     parser.add_argument("--published", type=Path, required=True, help="numbers of the text")
-    parser.add_argument("--template", type=Path, required=True)
-    parser.add_argument("--tex", type=Path, required=True)
-    parser.add_argument("--csv", type=Path, required=True)
     arguments = parser.parse_args()
     write_gains(
-        load_metrics(arguments.metrics),
-        load_descriptions(arguments.models),
-        load_descriptions(arguments.all_models),
+        load_records(arguments.metrics, IdiolinkMetrics),
+        arguments.models,
+        arguments.all_models,
         published=arguments.published,
         template=arguments.template,
         tex=arguments.tex,

@@ -4,10 +4,9 @@ import argparse
 from pathlib import Path
 
 from pieline.construction.filtering import FilterOptions, filter_magpie
-from pieline.construction.options import parse_options
 from pieline.errors import run_command
 from pieline.files import digests, write_json
-from pieline.records import save_jsonl
+from pieline.records import parse_record, save_jsonl
 
 
 def main() -> None:
@@ -25,7 +24,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, required=True, help="JSON file to write")
     it = parser.parse_args()
 
-    options = parse_options(it.options, FilterOptions, option="--options")
+    options = parse_record(it.options, FilterOptions, option="--options")
     inputs = [it.magpie, it.exclusions, *([it.candidates] if it.candidates else []), *it.documents]
     verdicts, pairs, report = filter_magpie(
         it.magpie,

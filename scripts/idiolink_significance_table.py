@@ -1,25 +1,22 @@
 """Write the randomisation tests between query modes as LaTeX and CSV."""
 
-import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
-from pieline.report.models import load_descriptions
-from pieline.report.significance import load_significance, write_significance_table
+from pieline.metrics.significance import ModeSignificance
+from pieline.records import load_records
+from pieline.report.arguments import TABLE, report_parser
+from pieline.report.significance import write_significance_table
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = report_parser(__doc__, "models", *TABLE)
     parser.add_argument("--tests", type=Path, nargs="+", required=True)
-    parser.add_argument("--models", required=True, help="descriptions, as JSON")
-    parser.add_argument("--template", type=Path, required=True)
-    parser.add_argument("--tex", type=Path, required=True)
-    parser.add_argument("--csv", type=Path, required=True)
     arguments = parser.parse_args()
     write_significance_table(
-        load_significance(arguments.tests),
-        load_descriptions(arguments.models),
+        load_records(arguments.tests, ModeSignificance),
+        arguments.models,
         template=arguments.template,
         tex=arguments.tex,
         csv=arguments.csv,

@@ -3,12 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.construction.options import parse_options
 from pieline.construction.pie_filter import PieVerdict
 from pieline.construction.splits import SplitSizes, draw_splits, read_released, released_splits
 from pieline.errors import run_command
 from pieline.files import write_json
-from pieline.records import load_jsonl
+from pieline.records import load_jsonl, parse_record
 
 
 def main() -> None:
@@ -27,7 +26,7 @@ def main() -> None:
     if arguments.released:
         splits = released_splits(kept, read_released(arguments.released))
     else:
-        sizes = parse_options(arguments.sizes, SplitSizes, option="--sizes")
+        sizes = parse_record(arguments.sizes, SplitSizes, option="--sizes")
         splits = draw_splits(kept, sizes, seed=arguments.seed)
     write_json(arguments.output, splits.model_dump())
 

@@ -1,6 +1,5 @@
 """Ask one model about every sentence of IdioTS, from recordings where they have the answer."""
 
-import argparse
 import json
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from pieline.datasets_idiots import IdiotsDataset
 from pieline.detection import detect, detection_questions
 from pieline.errors import run_command
 from pieline.llm.prompts import PromptFolder
+from pieline.llm_options import llm_parser
 from pieline.llm_settings import load_llm_settings
 from pieline.records import save_jsonl
 from pieline.registry import parse_llm_spec
@@ -15,16 +15,12 @@ from pieline.registry import parse_llm_spec
 
 def main() -> None:
     """Parse the command line and ask."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, help="the model's entry, as JSON")
-    parser.add_argument("--model", required=True, help="its name")
+    parser = llm_parser(__doc__)
     parser.add_argument("--setting", required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--parameters", required=True, help="request parameters, as JSON")
     parser.add_argument("--prompt", type=Path, required=True, help="the prompt's template")
     parser.add_argument("--dataset", type=Path, required=True, help="folder of the dataset")
-    parser.add_argument("--settings", required=True, help="the section llm of config.yaml, as JSON")
-    parser.add_argument("--recordings", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     it = parser.parse_args()
 

@@ -1,29 +1,20 @@
 """Draw recall against specificity as PDF and PNG."""
 
-import argparse
-from pathlib import Path
-
 from pieline.errors import run_command
-from pieline.report.detection import load_detection_metrics
+from pieline.metrics.detection import DetectionMetrics
+from pieline.records import load_records
+from pieline.report.arguments import FIGURE, report_parser
 from pieline.report.detection_figure import draw_recall_against_specificity
 from pieline.report.figures import save_figure, use_style
-from pieline.report.models import load_descriptions
 
 
 def main() -> None:
     """Parse the command line and draw."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--metrics", type=Path, nargs="+", required=True)
-    parser.add_argument("--models", required=True, help="descriptions, as JSON")
-    parser.add_argument("--published", type=Path, required=True)
-    parser.add_argument("--style", type=Path, required=True)
-    parser.add_argument("--pdf", type=Path, required=True)
-    parser.add_argument("--png", type=Path, required=True)
-    arguments = parser.parse_args()
+    arguments = report_parser(__doc__, "metrics", "models", "published", *FIGURE).parse_args()
     use_style(arguments.style)
     figure = draw_recall_against_specificity(
-        load_detection_metrics(arguments.metrics),
-        load_descriptions(arguments.models),
+        load_records(arguments.metrics, DetectionMetrics),
+        arguments.models,
         published=arguments.published,
     )
     save_figure(figure, pdf=arguments.pdf, png=arguments.png)

@@ -9,7 +9,8 @@ from pieline.attention import attention_metrics, load_causal_model
 from pieline.errors import run_command
 from pieline.files import digests, write_json
 from pieline.jam_sentences import load_sentences
-from pieline.metrics.jam import load_jam_metrics
+from pieline.metrics.jam import JamMetrics
+from pieline.records import load_records
 from pieline.registry import parse_weights_spec
 
 
@@ -29,7 +30,7 @@ def main() -> None:
 
     torch.set_num_threads(it.threads)
     metrics = attention_metrics(
-        load_jam_metrics(it.metrics),
+        load_records(it.metrics, JamMetrics),
         load_sentences(it.sentences),
         load_causal_model(parse_weights_spec(it.spec), weights=it.weights),
         model=it.model,

@@ -1,10 +1,11 @@
 """Draw ID10M-JAM's Figures 2, 3 and 6, and write what the text says of them."""
 
-import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
-from pieline.metrics.jam import load_jam_metrics
+from pieline.metrics.jam import JamMetrics
+from pieline.records import load_records
+from pieline.report.arguments import report_parser
 from pieline.report.figures import save_figure, use_style
 from pieline.report.jam_figures import (
     draw_accuracy_vs_drift,
@@ -12,25 +13,18 @@ from pieline.report.jam_figures import (
     draw_confusion,
     write_figure_numbers,
 )
-from pieline.report.models import load_descriptions
 
 
 def main() -> None:
     """Parse the command line and draw."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--metrics", type=Path, nargs="+", required=True)
-    parser.add_argument("--models", required=True, help="descriptions, as JSON")
-    parser.add_argument("--text-numbers", type=Path, required=True)
-    parser.add_argument("--style", type=Path, required=True)
+    parser = report_parser(__doc__, "metrics", "models", "text-numbers", "style", "tex", "csv")
     parser.add_argument("--accuracy", type=Path, nargs=2, required=True, help="PDF and PNG")
     parser.add_argument("--confused", type=Path, nargs=2, required=True, help="PDF and PNG")
     parser.add_argument("--mixed", type=Path, nargs=2, required=True, help="PDF and PNG")
     parser.add_argument("--template", type=Path, required=True, help="of the text's numbers")
-    parser.add_argument("--tex", type=Path, required=True)
-    parser.add_argument("--csv", type=Path, required=True)
     it = parser.parse_args()
     use_style(it.style)
-    metrics, models = load_jam_metrics(it.metrics), load_descriptions(it.models)
+    metrics, models = load_records(it.metrics, JamMetrics), it.models
     for (pdf, png), figure in (
         (it.accuracy, draw_accuracy_vs_drift(metrics, models)),
         (it.confused, draw_confused_models(metrics)),

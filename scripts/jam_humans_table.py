@@ -1,24 +1,21 @@
 """Write ID10M-JAM's human baseline as LaTeX and CSV."""
 
-import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.metrics.humans import HumanMetrics
-from pieline.report.jam_appendix import load_one, write_humans_table
+from pieline.records import load_record
+from pieline.report.arguments import TABLE, report_parser
+from pieline.report.jam_appendix import write_humans_table
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = report_parser(__doc__, "text-numbers", *TABLE)
     parser.add_argument("--metrics", type=Path, required=True)
-    parser.add_argument("--text-numbers", type=Path, required=True)
-    parser.add_argument("--template", type=Path, required=True)
-    parser.add_argument("--tex", type=Path, required=True)
-    parser.add_argument("--csv", type=Path, required=True)
     it = parser.parse_args()
     write_humans_table(
-        load_one(it.metrics, HumanMetrics),
+        load_record(it.metrics, HumanMetrics),
         text_numbers=it.text_numbers,
         template=it.template,
         tex=it.tex,

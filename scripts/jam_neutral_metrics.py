@@ -7,9 +7,9 @@ from pieline.errors import run_command
 from pieline.files import digests, write_json
 from pieline.idiom_predictions import IdiomPrediction
 from pieline.jam_sentences import load_sentences
-from pieline.metrics.jam import load_jam_metrics, match_predictions
+from pieline.metrics.jam import JamMetrics, match_predictions
 from pieline.metrics.neutral import neutral_metrics
-from pieline.records import load_jsonl
+from pieline.records import load_jsonl, load_records
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, required=True, help="draws of the bootstrap")
     parser.add_argument("--output", type=Path, required=True)
     it = parser.parse_args()
-    (run,) = load_jam_metrics([it.metrics])
+    (run,) = load_records([it.metrics], JamMetrics)
     neutral = load_sentences(it.neutral)
     found = load_jsonl(it.predictions, IdiomPrediction)
     metrics = neutral_metrics(

@@ -1,24 +1,21 @@
 """Write ID10M-JAM's Table 2 as LaTeX and CSV."""
 
-import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
-from pieline.report.jam_dataset import load_statistics, write_statistics_table
+from pieline.metrics.jam_statistics import JamStatistics
+from pieline.records import load_records
+from pieline.report.arguments import TABLE, report_parser
+from pieline.report.jam_dataset import write_statistics_table
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = report_parser(__doc__, "published", "text-numbers", *TABLE)
     parser.add_argument("--statistics", type=Path, nargs="+", required=True)
-    parser.add_argument("--published", type=Path, required=True)
-    parser.add_argument("--text-numbers", type=Path, required=True)
-    parser.add_argument("--template", type=Path, required=True)
-    parser.add_argument("--tex", type=Path, required=True)
-    parser.add_argument("--csv", type=Path, required=True)
     it = parser.parse_args()
     write_statistics_table(
-        load_statistics(it.statistics),
+        load_records(it.statistics, JamStatistics),
         published=it.published,
         text_numbers=it.text_numbers,
         template=it.template,

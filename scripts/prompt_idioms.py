@@ -1,37 +1,29 @@
 """Ask one language model for the idioms of every sentence, from recordings where they have it."""
 
-import argparse
-from functools import partial
 from pathlib import Path
 
 from pieline.corpora.id10m import read_id10m
 from pieline.errors import run_command
 from pieline.jam_sentences import load_sentences
-from pieline.llm.client import ask
 from pieline.llm.prompts import PromptFolder
-from pieline.llm_settings import load_llm_settings
+from pieline.llm_options import llm_parser, model_to_ask
 from pieline.prompting import identify, parse_prompting
 from pieline.records import save_jsonl
-from pieline.registry import parse_llm_spec
 
 
 def main() -> None:
     """Parse the command line and ask."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, help="the model's entry, as JSON")
-    parser.add_argument("--model", required=True, help="its name")
+    parser = llm_parser(__doc__)
     parser.add_argument("--setting", required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--parameters", required=True, help="of the setting, as JSON")
     parser.add_argument("--prompts", type=Path, required=True, help="folder of the prompts")
     parser.add_argument("--train", type=Path, nargs="?", help="where examples are drawn from")
     parser.add_argument("--sentences", type=Path, required=True)
-    parser.add_argument("--settings", required=True, help="the section llm of config.yaml, as JSON")
-    parser.add_argument("--recordings", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     it = parser.parse_args()
 
-    spec, settings = parse_llm_spec(it.spec, name=it.model), load_llm_settings(it.settings)
+    spec, asking = model_to_ask(it)
     prompting = parse_prompting(
         it.parameters,
         setting=it.setting,
@@ -39,7 +31,6 @@ def main() -> None:
         prompts=PromptFolder(it.prompts),
         examples_from=read_id10m(it.train, split="train") if it.train else [],
     )
-    asking = partial(ask, spec=spec, settings=settings, recordings_path=it.recordings)
     save_jsonl(it.output, identify(load_sentences(it.sentences), spec, prompting, asking))
 
 

@@ -1,25 +1,22 @@
 """Write the results page: one HTML file with ledger, tables, figures and the way down."""
 
-import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
+from pieline.report.arguments import report_parser
 from pieline.report.artifacts import load_artifacts
-from pieline.report.models import load_descriptions
 from pieline.report.page.build import write_page
 from pieline.report.page.evidence import Limits
 
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = report_parser(__doc__, "template", "models")
     parser.add_argument("--artifacts", type=Path, required=True, help="templates/artifacts.yaml")
-    parser.add_argument("--template", type=Path, required=True)
     parser.add_argument("--tables", type=Path, nargs="*", default=[], help="our CSVs")
     parser.add_argument("--figures", type=Path, nargs="*", default=[], help="our PNGs")
     parser.add_argument("--claims", type=Path, required=True, help="claims.json")
     parser.add_argument("--metrics", type=Path, nargs="*", default=[], help="metric files")
-    parser.add_argument("--models", required=True, help="JSON: the models of models.yaml")
     parser.add_argument("--items", type=int, required=True, help="sentences shown a metric file")
     parser.add_argument("--depth", type=int, required=True, help="documents shown a query")
     parser.add_argument("--output", type=Path, required=True)
@@ -32,7 +29,7 @@ def main() -> None:
         figures=arguments.figures,
         ledger=arguments.claims,
         metrics=arguments.metrics,
-        models=load_descriptions(arguments.models),
+        models=arguments.models,
         limits=Limits(items=arguments.items, depth=arguments.depth),
     )
 

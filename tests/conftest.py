@@ -9,6 +9,10 @@ import pytest
 from filelock import FileLock
 from support import copy_project, run_snakemake
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers share the cores: torch's threads would wait for each other busily, twenty times slower.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long work comes first."""

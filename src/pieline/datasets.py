@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from pieline.corpora.idiolink import compose_index, meaning_qrels, write_qrels
-from pieline.errors import UserError
-from pieline.files import read_json, write_json
-from pieline.records import Document, Query, explain, load_jsonl, save_jsonl
+from pieline.files import write_json
+from pieline.records import Document, Query, load_jsonl, load_record, save_jsonl
 
 
 class IdiolinkManifest(BaseModel):
@@ -67,10 +66,7 @@ class IdiolinkDataset:
             UserError: a file is missing or wrong; names file and line.
         """
         documents, queries, _, manifest = cls.files(folder)
-        try:
-            described = IdiolinkManifest.model_validate(read_json(manifest))
-        except ValidationError as error:
-            raise UserError(explain(error), where=manifest, mend="make it again") from None
+        described = load_record(manifest, IdiolinkManifest)
         return cls(
             split=described.split,
             composition=described.composition,

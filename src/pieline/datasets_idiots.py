@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from pieline.errors import UserError
-from pieline.files import read_json, write_json
-from pieline.records import IdiotsSentence, explain, load_jsonl, save_jsonl
+from pieline.files import write_json
+from pieline.records import IdiotsSentence, load_jsonl, load_record, save_jsonl
 
 Origin = Literal["sample", "released", "unverified"]
 """Where the sentences come from: this repository's sample; the file that the paper used, by its
@@ -62,10 +61,7 @@ class IdiotsDataset:
             UserError: a file is missing or wrong; names file and line.
         """
         sentences, manifest = cls.files(folder)
-        try:
-            described = IdiotsManifest.model_validate(read_json(manifest))
-        except ValidationError as error:
-            raise UserError(explain(error), where=manifest, mend="make it again") from None
+        described = load_record(manifest, IdiotsManifest)
         return cls(described.origin, load_jsonl(sentences, IdiotsSentence))
 
     @staticmethod

@@ -8,7 +8,7 @@ from typing import Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from pieline.errors import UserError
-from pieline.files import canonical_json, read_text, write_text
+from pieline.files import canonical_json, read_json, read_text, write_text
 
 Usage = Literal["literal", "idiomatic", "simplification", "sense"]
 QueryUsage = Literal["literal", "idiomatic"]
@@ -119,6 +119,41 @@ def explain(error: ValidationError) -> str:
     given = f" (given: {first['input']!r})" if first["type"] == "literal_error" else ""
     more = f" and {error.error_count() - 1} more" if error.error_count() > 1 else ""
     return f"{field}: {message}{given}{more}" if field else f"{message}{more}"
+
+
+def load_record(path: str | Path, record: type[R]) -> R:
+    """Read a JSON file that a rule wrote.
+
+    Raises:
+        UserError: the file is missing or holds no such record; names the file.
+    """
+    try:
+        return record.model_validate(read_json(path))
+    except ValidationError as error:
+        raise UserError(explain(error), where=path, mend="make it again") from None
+
+
+def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
+    """Read JSON files of one record each (see `load_record`)."""
+    return [load_record(path, record) for path in paths]
+
+
+def parse_record(text: str, record: type[R], *, option: str) -> R:
+    """Read settings that a rule hands to its script as JSON.
+
+    Args:
+        text: the option's value.
+        record: what it must be.
+        option: its name on the command line.
+
+    Raises:
+        UserError: the text is no such record; names the option.
+    """
+    try:
+        return record.model_validate_json(text)
+    except ValidationError as error:
+        mend = f"pass {', '.join(record.model_fields)} as JSON"
+        raise UserError(explain(error), where=option, mend=mend) from None
 
 
 def load_jsonl(path: str | Path, record: type[R]) -> list[R]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -206,6 +206,7 @@ class LLMEntry(LLMSpec, ModelEntry):
 AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
+_E = TypeVar("_E", bound=BaseModel)
 Registry = dict[str, AnyEntry]
 
 
@@ -235,15 +236,8 @@ def parse_spec(text: str) -> EmbedderEntry:
     Raises:
         UserError: the text is no such spec.
     """
-    fields = {"label": "", "licence": "", "trained_with_instructions": False}
-    fields |= {"instruction_format": "instruct_query"}
-    try:
-        return EmbedderEntry.model_validate(fields | json.loads(text))
-    except (ValidationError, ValueError) as error:
-        problem = explain(error) if isinstance(error, ValidationError) else "not JSON"
-        raise UserError(
-            problem, where="--spec", mend="pass an entry of models.yaml as JSON"
-        ) from None
+    unsaid = {"label": "", "licence": "", "trained_with_instructions": False}
+    return _parse(text, EmbedderEntry, unsaid | {"instruction_format": "instruct_query"})
 
 
 def parse_encoder_spec(text: str) -> EncoderEntry:
@@ -252,14 +246,7 @@ def parse_encoder_spec(text: str) -> EncoderEntry:
     Raises:
         UserError: the text is no such spec.
     """
-    try:
-        fields = {"label": "", "licence": "", "languages": ["english"]}
-        return EncoderEntry.model_validate(fields | json.loads(text))
-    except (ValidationError, ValueError) as error:
-        problem = explain(error) if isinstance(error, ValidationError) else "not JSON"
-        raise UserError(
-            problem, where="--spec", mend="pass an entry of models.yaml as JSON"
-        ) from None
+    return _parse(text, EncoderEntry, {"label": "", "licence": "", "languages": ["english"]})
 
 
 def parse_weights_spec(text: str) -> CheckpointEntry:
@@ -268,13 +255,7 @@ def parse_weights_spec(text: str) -> CheckpointEntry:
     Raises:
         UserError: the text is no such spec.
     """
-    try:
-        return CheckpointEntry.model_validate({"label": "", "licence": ""} | json.loads(text))
-    except (ValidationError, ValueError) as error:
-        problem = explain(error) if isinstance(error, ValidationError) else "not JSON"
-        raise UserError(
-            problem, where="--spec", mend="pass the weights of an entry as JSON"
-        ) from None
+    return _parse(text, CheckpointEntry, {"label": "", "licence": ""})
 
 
 def parse_llm_spec(text: str, *, name: str) -> LLMEntry:
@@ -287,13 +268,18 @@ def parse_llm_spec(text: str, *, name: str) -> LLMEntry:
     Raises:
         UserError: the text is no such spec.
     """
+    return _parse(text, LLMEntry, {"label": name, "licence": ""})
+
+
+def _parse(text: str, entry: type[_E], unsaid: Mapping[str, Any]) -> _E:
+    """An entry from its spec and from `unsaid`, what no spec says because no result hangs on it."""
+    mend = "pass an entry of models.yaml as JSON"
     try:
-        return LLMEntry.model_validate({"label": name, "licence": ""} | json.loads(text))
-    except (ValidationError, ValueError) as error:
-        problem = explain(error) if isinstance(error, ValidationError) else "not JSON"
-        raise UserError(
-            problem, where="--spec", mend="pass an entry of models.yaml as JSON"
-        ) from None
+        return entry.model_validate(dict(unsaid) | json.loads(text))
+    except ValidationError as error:
+        raise UserError(explain(error), where="--spec", mend=mend) from None
+    except (ValueError, TypeError):
+        raise UserError("not a JSON object", where="--spec", mend=mend) from None
 
 
 def registry_schema() -> dict[str, Any]:

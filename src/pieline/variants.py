@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from pieline.errors import UserError
 from pieline.files import read_json
@@ -22,7 +22,6 @@ from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
 from pieline.llm.spec import LLMSpec
 from pieline.projection import context_of, tokenise
-from pieline.records import explain
 from pieline.validation import check_text, make_variant
 
 GENERATE, REVIEW, NEUTRAL = (
@@ -88,19 +87,6 @@ class GenerationSettings(BaseModel):
             "max_tokens": self.max_tokens,
             "seed": self.seed,
         }
-
-
-def parse_generation(text: str) -> GenerationSettings:
-    """The settings that a rule hands to its script, as JSON.
-
-    Raises:
-        UserError: the text is no such settings.
-    """
-    try:
-        return GenerationSettings.model_validate_json(text)
-    except ValidationError as error:
-        mend = "pass count, temperature, max_tokens and seed as JSON"
-        raise UserError(explain(error), where="--generation", mend=mend) from None
 
 
 @dataclass(frozen=True)

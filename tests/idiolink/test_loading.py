@@ -1,6 +1,7 @@
 """Models of every architecture family: loading, pooling, precision, memory, resuming."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -289,6 +290,23 @@ def test_memory_for_not_even_one_text(
 ) -> None:
     limited(monkeypatch, largest=0, words="out of memory")
     with pytest.raises(UserError, match="memory does not hold a single text"):
+        embed_documents(bert, texts(3), batch_size=2, progress=False)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_vectors_that_are_not_numbers(
+    bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch, number: float
+) -> None:
+    """As half precision gives where a model's activations are too large for it."""
+    encode = TokenizedTexts.encode
+
+    def overflows(self: TokenizedTexts, indices: Sequence[int], *, spans: bool) -> Encoded:
+        vectors = encode(self, indices, spans=spans).sentence.clone()
+        vectors[0, 0] = number
+        return Encoded(vectors, None)
+
+    monkeypatch.setattr(TokenizedTexts, "encode", overflows)
+    with pytest.raises(UserError, match="not numbers; give its entry dtype: bfloat16"):
         embed_documents(bert, texts(3), batch_size=2, progress=False)
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import pytrec_eval
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 from sentence_transformers import SentenceTransformer
 from support import ROOT
@@ -181,6 +183,16 @@ class TestRuns:
             assert evaluator.evaluate({"q": shuffled})["q"]["recip_rank"] == pytest.approx(
                 1 / position
             )
+
+    @given(
+        scores=st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5]), min_size=1, max_size=30),
+        top_k=st.integers(1, 35),
+    )
+    def test_ranks_as_if_everything_were_sorted(self, scores: list[float], top_k: int) -> None:
+        names = [f"d{number}" for number in range(len(scores))]
+        run = rank(["q"], [np.array(scores, dtype=np.float32)], names, top_k=top_k)
+        everything = sorted(zip(scores, names, strict=True), reverse=True)
+        assert [(score, name) for name, score in run["q"].items()] == everything[:top_k]
 
     def test_cosine_ignores_length_and_survives_zero(self) -> None:
         rows = np.array([[2.0, 0.0], [0.0, 0.0]], dtype=np.float32)

@@ -33,6 +33,16 @@ IMPATIENT = (
 )
 
 
+def contents(folder: Path, *names: str) -> dict[str, bytes]:
+    """Bytes by path of everything below some folders."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for name in names
+        for path in sorted((folder / name).rglob("*"))
+        if path.is_file()
+    }
+
+
 def slow_node(folder: Path) -> None:
     """Have the first training of a project freeze once it has written a checkpoint."""
     (folder / "slow_node").touch()
@@ -71,9 +81,9 @@ class ClusterRun:
                 stderr=subprocess.STDOUT,
             )
 
-    def wait(self) -> None:
+    def wait(self, seconds: int = 1200) -> None:
         """Wait for its end, which must be a good one."""
-        code = self.process.wait(timeout=1200)
+        code = self.process.wait(timeout=seconds)
         assert code == 0, self.output.read_text(encoding="utf-8")[-6000:] + self.cluster.logs()
 
     def end(self) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cluster_run import TABLES, TRAINING, ClusterRun
+from cluster_run import TABLES, TRAINING, ClusterRun, contents
 from slurm_cluster import missing_programs, slurm_cluster
 
 pytestmark = [
@@ -16,16 +16,6 @@ pytestmark = [
         reason=f"no {', '.join(missing_programs())}: install slurm-wlm and munge",
     ),
 ]
-
-
-def files(folder: Path, *names: str) -> dict[str, bytes]:
-    """Contents by path of everything below some folders."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for name in names
-        for path in sorted((folder / name).rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:
@@ -48,9 +38,9 @@ def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:
 
 def test_tables_are_those_of_a_local_run(study: ClusterRun, local_run: Path) -> None:
     rooms = ("paper_tables", "results/predictions", "results/metrics")
-    expected = files(local_run, *rooms)
+    expected = contents(local_run, *rooms)
     assert set(TABLES) <= set(expected)
-    made = files(study.folder, *rooms)
+    made = contents(study.folder, *rooms)
     assert sorted(made) == sorted(expected)
     assert [name for name in expected if made[name] != expected[name]] == []
 
@@ -104,9 +94,9 @@ def test_training_goes_on_from_its_checkpoint(
     left = {int(total) for total in re.findall(r"\d/(\d+) \[.*epoch", log)}
     assert left <= {1, 2}, log  # of three epochs
     assert left, log
-    expected = files(local_run, TRAINING)
+    expected = contents(local_run, TRAINING)
     assert f"{TRAINING}/weights/model.safetensors" in expected
-    made = files(folder, TRAINING)
+    made = contents(folder, TRAINING)
     assert sorted(made) == sorted(expected)
     assert [name for name in expected if made[name] != expected[name]] == []
 

@@ -1,13 +1,12 @@
 """The metric file of one model, setting and seed on ID10M-JAM."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from pieline.errors import UserError
-from pieline.files import read_json
 from pieline.idiom_predictions import IdiomPrediction
 from pieline.jam_records import JamSentence, by_original
 from pieline.metrics.drift import (
@@ -25,7 +24,6 @@ from pieline.metrics.drift import (
 )
 from pieline.metrics.identification import is_correct, tags_of_idioms
 from pieline.metrics.tagging import TaggingScores, tagging_scores
-from pieline.records import explain
 from pieline.spans import Scoring, Tag
 from pieline.words import Language
 
@@ -89,21 +87,6 @@ class JamMetrics(BaseModel):
     def judgements(self) -> list[Judgement]:
         """The decisions, for further counting."""
         return [item.judgement() for item in self.judged]
-
-
-def load_jam_metrics(paths: Iterable[str | Path]) -> list[JamMetrics]:
-    """Read metric files.
-
-    Raises:
-        UserError: a file is missing or is no metric file.
-    """
-    found = []
-    for path in paths:
-        try:
-            found.append(JamMetrics.model_validate(read_json(path)))
-        except ValidationError as error:
-            raise UserError(explain(error), where=path, mend="make it again") from None
-    return found
 
 
 def match_predictions(

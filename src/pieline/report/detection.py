@@ -5,13 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from pydantic import ValidationError
-
-from pieline.errors import UserError
-from pieline.files import read_json
 from pieline.metrics.detection import DetectionMetrics, Score
 from pieline.published import Comparison, compare, read_published, rounded, write_comparisons
-from pieline.records import READABLE, DistractorKind, explain
+from pieline.records import READABLE, DistractorKind
 from pieline.report.latex import render_table
 from pieline.report.models import SAMPLE_NOTE, ModelDescription
 
@@ -59,21 +55,6 @@ class Cell:
 
     text: str
     best: bool = False
-
-
-def load_detection_metrics(paths: Iterable[str | Path]) -> list[DetectionMetrics]:
-    """Read metric files.
-
-    Raises:
-        UserError: a file is missing or is no metric file.
-    """
-    result = []
-    for path in paths:
-        try:
-            result.append(DetectionMetrics.model_validate(read_json(path)))
-        except ValidationError as error:
-            raise UserError(explain(error), where=path, mend="make it again") from None
-    return result
 
 
 def run_labels(

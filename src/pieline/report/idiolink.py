@@ -5,13 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
-from pieline.errors import UserError
-from pieline.files import read_json
 from pieline.metrics.idiolink import IdiolinkMetrics
 from pieline.published import Comparison, compare, read_published, rounded, write_comparisons
-from pieline.records import explain
 from pieline.report.latex import render_table
 from pieline.report.models import SAMPLE_NOTE, ModelDescription
 
@@ -45,21 +40,6 @@ class Cell:
     text: str
     best: bool = False
     mark: Literal["", "up", "down"] = ""
-
-
-def load_metrics(paths: Iterable[str | Path]) -> list[IdiolinkMetrics]:
-    """Read metric files.
-
-    Raises:
-        UserError: a file is missing or is no metric file.
-    """
-    result = []
-    for path in paths:
-        try:
-            result.append(IdiolinkMetrics.model_validate(read_json(path)))
-        except ValidationError as error:
-            raise UserError(explain(error), where=path, mend="make it again") from None
-    return result
 
 
 def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:

@@ -6,16 +6,13 @@ from typing import TypeVar
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from pieline.construction.assembly import ConstructionMetrics
 from pieline.construction.composition import ROWS, DatasetChecks
 from pieline.construction.domains import DOMAINS, TEXTS_PER_PAIR
 from pieline.construction.released_list import FilterReport
-from pieline.errors import UserError
-from pieline.files import read_json
 from pieline.published import Comparison, compare, read_published, rounded, write_comparisons
-from pieline.records import explain
 from pieline.report.latex import render_table
 from pieline.report.models import SAMPLE_NOTE
 
@@ -31,18 +28,6 @@ COLUMNS = {"pies": "PIEs", "queries": "Queries", "documents": "Documents"}
 CONSTRUCTED_NOTE = "Counted on a data set that this run constructed, not on the released one."
 
 _M = TypeVar("_M", bound=BaseModel)
-
-
-def load_report(path: str | Path, record: type[_M]) -> _M:
-    """Read a JSON file that a rule wrote.
-
-    Raises:
-        UserError: the file is missing or is no such report.
-    """
-    try:
-        return record.model_validate(read_json(path))
-    except ValidationError as error:
-        raise UserError(explain(error), where=path, mend="make it again") from None
 
 
 def obstacles_of(*, sample: bool, released: bool) -> list[str]:

@@ -10,15 +10,12 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from pieline.attention_records import AttendedVariant, AttentionMetrics, MeanShare
-from pieline.errors import UserError
-from pieline.files import read_json
 from pieline.metrics.humans import HumanMetrics
 from pieline.metrics.neutral import NeutralMetrics
 from pieline.published import Comparison, compare, read_published, rounded, write_comparisons
-from pieline.records import explain
 from pieline.report.jam_results import GROUPS, LANGUAGES, NOT_RELEASED
 from pieline.report.latex import render_table
 from pieline.report.models import SAMPLE_NOTE, ModelDescription
@@ -27,18 +24,6 @@ M = TypeVar("M", bound=BaseModel)
 
 SIMULATED_NOTE = "The labels are simulated to show the computation: no person gave them."
 _SIMULATED = "simulated labels, not people's"
-
-
-def load_one(path: str | Path, record: type[M]) -> M:
-    """Read a metric file of a kind.
-
-    Raises:
-        UserError: it is missing or of another kind.
-    """
-    try:
-        return record.model_validate(read_json(path))
-    except ValidationError as error:
-        raise UserError(explain(error), where=path, mend="make it again") from None
 
 
 def write_humans_table(

@@ -7,13 +7,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 
-from pieline.errors import UserError
-from pieline.files import read_json
 from pieline.metrics.jam_statistics import JamStatistics
 from pieline.published import Comparison, compare, read_published, write_comparisons
-from pieline.records import explain
 from pieline.report.latex import render_table
 from pieline.report.models import SAMPLE_NOTE
 
@@ -35,21 +31,6 @@ _REASONS = {
     "typo": "typo",
     "not_recorded": "without published reason",
 }
-
-
-def load_statistics(paths: Iterable[str | Path]) -> list[JamStatistics]:
-    """Read statistics files.
-
-    Raises:
-        UserError: a file is missing or is no such file.
-    """
-    found = []
-    for path in paths:
-        try:
-            found.append(JamStatistics.model_validate(read_json(path)))
-        except ValidationError as error:
-            raise UserError(explain(error), where=path, mend="make it again") from None
-    return found
 
 
 def write_statistics_table(

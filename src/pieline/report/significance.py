@@ -1,33 +1,13 @@
 """Which differences between query modes are more than chance. Not in the paper."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from pieline.errors import UserError
-from pieline.files import read_json
 from pieline.metrics.significance import ModeSignificance
 from pieline.published import Comparison, compare, rounded, write_comparisons
-from pieline.records import explain
 from pieline.report.idiolink import METRICS, NOT_RELEASED
 from pieline.report.latex import render_table
 from pieline.report.models import SAMPLE_NOTE, ModelDescription
-
-
-def load_significance(paths: Iterable[str | Path]) -> list[ModeSignificance]:
-    """Read files of the randomisation test.
-
-    Raises:
-        UserError: a file is missing or is no such file.
-    """
-    result = []
-    for path in paths:
-        try:
-            result.append(ModeSignificance.model_validate(read_json(path)))
-        except ValidationError as error:
-            raise UserError(explain(error), where=path, mend="make it again") from None
-    return result
 
 
 def write_significance_table(

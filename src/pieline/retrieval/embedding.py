@@ -330,6 +330,12 @@ def _in_batches(
     ordered = []
     for vectors in zip(*parts, strict=True):
         joined = np.concatenate(vectors)
+        if not np.isfinite(joined).all():
+            raise UserError(
+                "the model gives vectors that are not numbers",
+                where="embedding",
+                mend="give its entry dtype: bfloat16 or float32",
+            )
         result = np.empty_like(joined)
         result[list(order)] = joined
         ordered.append(result)
@@ -359,10 +365,12 @@ def _halving_batches(
         UserError: memory does not even hold a batch of one text.
     """
     results: list[tuple[Vectors, ...]] = []
+    # Threads that wait for each other after every batch idle; one alone does not wait.
+    together = 8 * at_once if at_once > 1 else 1
     start = 0
     while start < len(indices):
         used = size
-        group = indices[start : start + at_once * size]
+        group = indices[start : start + together * size]
         batches = [group[first : first + size] for first in range(0, len(group), size)]
         try:
             results += list(pool.map(embed, batches))

@@ -1,9 +1,6 @@
 """Hyperparameters of fine-tuning; apart, so that reading a configuration loads no torch."""
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
-
-from pieline.errors import UserError
-from pieline.records import explain
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 
 class TaggingSettings(BaseModel):
@@ -19,16 +16,3 @@ class TaggingSettings(BaseModel):
     weight_decay: float = Field(default=0.0, ge=0)
     max_norm: PositiveFloat = Field(default=1.0, description="Gradients are clipped to it.")
     bfloat16: bool = Field(default=True, description="Compute in bfloat16 on a GPU.")
-
-
-def parse_settings(text: str) -> TaggingSettings:
-    """The hyperparameters that a rule hands to its script, as JSON.
-
-    Raises:
-        UserError: the text is no such settings.
-    """
-    try:
-        return TaggingSettings.model_validate_json(text)
-    except ValidationError as error:
-        mend = "pass epochs, batch_size, learning_rate, ... as JSON"
-        raise UserError(explain(error), where="--settings", mend=mend) from None

@@ -1,0 +1,49 @@
+"""The whole default run, sent through profiles/slurm: the bytes of a run without a cluster."""
+
+import os
+from pathlib import Path
+
+import pytest
+from cluster_run import ClusterRun, contents
+from slurm_cluster import missing_programs, slurm_cluster
+from support import copy_project
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(missing_programs()),
+        reason=f"no {', '.join(missing_programs())}: install slurm-wlm and munge",
+    ),
+    pytest.mark.skipif(
+        not os.environ.get("PIELINE_SLURM_DEFAULT_RUN"),
+        reason="runs everything a second time; set PIELINE_SLURM_DEFAULT_RUN=1",
+    ),
+]
+
+
+def test_the_default_run_has_the_bytes_of_a_local_one(default_run: Path, tmp_path: Path) -> None:
+    folder = copy_project(tmp_path / "project")
+    with slurm_cluster(tmp_path / "cluster") as cluster:
+        run = ClusterRun(cluster, folder, "all")
+        try:
+            run.wait(seconds=3000)
+            jobs = run.jobs()
+        finally:
+            run.end()
+
+    assert {job["JobState"] for found in jobs.values() for job in found} == {"COMPLETED"}
+    with_gpu = {name for name, found in jobs.items() for job in found if "TresPerJob" in job}
+    assert with_gpu == {"fine_tune", "fine_tune_tagger", "tag_idioms", "jam_attention"} | (
+        {"embed_documents", "embed_queries"}  # of the larger of both embedders
+    )
+    assert {job["Partition"] for name in with_gpu for job in jobs[name] if "TresPerJob" in job} == {
+        "gpu"
+    }
+
+    rooms = ("paper_tables", "results/datasets", "results/predictions", "results/metrics")
+    expected, made = contents(default_run, *rooms), contents(folder, *rooms)
+    assert any(name.endswith(".tex") for name in expected)
+    assert sorted(made) == sorted(expected)
+    assert [name for name in expected if made[name] != expected[name]] == []
+    submissions = sum(map(len, jobs.values()))
+    print(f"{submissions} submissions")
