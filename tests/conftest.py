@@ -10,7 +10,7 @@ from filelock import FileLock
 from support import copy_project, run_snakemake
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers share the cores: torch's threads would wait for each other busily, twenty times slower.
+    # Workers share the cores, and torch's threads wait for each other busily: 18 times slower.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
