@@ -5,10 +5,10 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.files import read_json
+from pieline.idiolink.retrieval.bm25 import build_index, search
+from pieline.idiolink.retrieval.bm25_tuning import Tuning
+from pieline.idiolink.retrieval.runs import write_run
 from pieline.records import Document, Query, load_jsonl
-from pieline.retrieval.bm25 import build_index, search
-from pieline.retrieval.bm25_tuning import Tuning
-from pieline.retrieval.runs import write_run
 
 
 def main() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from pieline.corpora.idiolink import meaning_qrels
 from pieline.errors import run_command
 from pieline.files import write_json
+from pieline.idiolink.retrieval.bm25 import tune
 from pieline.metrics.ranking import ndcg_at_10
 from pieline.records import Document, Query, load_jsonl
-from pieline.retrieval.bm25 import tune
 
 
 def main() -> None:

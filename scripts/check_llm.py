@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.files import write_text
+from pieline.llm.options import load_llm_settings
 from pieline.llm_jobs import check, load_jobs
-from pieline.llm_settings import load_llm_settings
 from pieline.registry import load_registry
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.files import sha256
+from pieline.idiolink.retrieval.embedding import embed_index, use_threads
+from pieline.idiolink.retrieval.encoders import load_encoder, loaded_revision, weights_digests
+from pieline.idiolink.retrieval.vectors import Shards, save_manifest, save_vectors
 from pieline.records import Document, load_jsonl
 from pieline.registry import parse_spec
-from pieline.retrieval.embedding import embed_index, use_threads
-from pieline.retrieval.encoders import load_encoder, loaded_revision, weights_digests
-from pieline.retrieval.vectors import Shards, save_manifest, save_vectors
 
 
 def main() -> None:

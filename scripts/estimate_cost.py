@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pieline.errors import run_command
+from pieline.llm.options import load_llm_settings
 from pieline.llm_jobs import estimates, load_jobs
-from pieline.llm_settings import load_llm_settings
 from pieline.registry import load_registry
 
 

@@ -4,17 +4,17 @@ import argparse
 from pathlib import Path
 
 from pieline.corpora.idiolink import meaning_qrels
-from pieline.datasets import IdiolinkDataset
 from pieline.errors import run_command
 from pieline.files import write_json
+from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.idiolink.retrieval.contrastive import TrainingData, fine_tune, save_weights
+from pieline.idiolink.retrieval.embedding import use_deterministic_kernels, use_threads
+from pieline.idiolink.retrieval.encoders import load_encoder
+from pieline.idiolink.retrieval.training_settings import TrainingSettings
+from pieline.idiolink.retrieval.tuples import TrainingTuple
 from pieline.metrics.ranking import ndcg_at_10
 from pieline.records import load_jsonl, parse_record
 from pieline.registry import parse_spec
-from pieline.retrieval.contrastive import TrainingData, fine_tune, save_weights
-from pieline.retrieval.embedding import use_deterministic_kernels, use_threads
-from pieline.retrieval.encoders import load_encoder
-from pieline.retrieval.training_settings import TrainingSettings
-from pieline.retrieval.tuples import TrainingTuple
 
 
 def main() -> None:

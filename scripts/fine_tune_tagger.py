@@ -6,11 +6,11 @@ from pathlib import Path
 from pieline.corpora.id10m import read_id10m
 from pieline.errors import run_command
 from pieline.files import write_json
+from pieline.jam.tagging.settings import TaggingSettings
+from pieline.jam.tagging.tagger import load_tagger
+from pieline.jam.tagging.training import fine_tune, make_deterministic
 from pieline.records import parse_record
 from pieline.registry import parse_encoder_spec
-from pieline.tagging.settings import TaggingSettings
-from pieline.tagging.tagger import load_tagger
-from pieline.tagging.training import fine_tune, make_deterministic
 
 
 def main() -> None:

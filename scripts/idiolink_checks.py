@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.construction.composition import check_dataset
-from pieline.construction.loose import read_loosely
-from pieline.construction.splits import SPLITS
 from pieline.errors import run_command
 from pieline.files import digests, write_json
+from pieline.idiolink.construction.composition import check_dataset
+from pieline.idiolink.construction.loose import read_loosely
+from pieline.idiolink.construction.splits import SPLITS
 from pieline.raw import is_released, load_upstream
 
 

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from pieline.corpora.idiolink import COMPOSITIONS
-from pieline.datasets import IdiolinkDataset
 from pieline.errors import run_command
+from pieline.idiolink.datasets import IdiolinkDataset
 
 
 def main() -> None:

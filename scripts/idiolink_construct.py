@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from pieline.construction.assembly import require_review, save_released_format
-from pieline.construction.corrections import apply_corrections, read_corrections
-from pieline.construction.generation import GeneratedText
-from pieline.construction.splits import load_splits
-from pieline.construction.votes import TextVerdict
 from pieline.errors import run_command
+from pieline.idiolink.construction.assembly import require_review, save_released_format
+from pieline.idiolink.construction.corrections import apply_corrections, read_corrections
+from pieline.idiolink.construction.generation import GeneratedText
+from pieline.idiolink.construction.splits import load_splits
+from pieline.idiolink.construction.votes import TextVerdict
 from pieline.records import load_jsonl
 
 

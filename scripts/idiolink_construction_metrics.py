@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.construction.assembly import construction_metrics
-from pieline.construction.corrections import read_corrections
-from pieline.construction.generation import GeneratedText, GenerationReport
-from pieline.construction.splits import load_splits
-from pieline.construction.votes import TextVerdict
 from pieline.errors import run_command
 from pieline.files import digests, read_json, write_json
+from pieline.idiolink.construction.assembly import construction_metrics
+from pieline.idiolink.construction.corrections import read_corrections
+from pieline.idiolink.construction.generation import GeneratedText, GenerationReport
+from pieline.idiolink.construction.splits import load_splits
+from pieline.idiolink.construction.votes import TextVerdict
 from pieline.records import load_jsonl
 
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pieline.construction.assembly import ConstructionMetrics
-from pieline.construction.released_list import FilterReport
 from pieline.errors import run_command
+from pieline.idiolink.construction.assembly import ConstructionMetrics
+from pieline.idiolink.construction.released_list import FilterReport
 from pieline.records import load_record
 from pieline.report.arguments import TABLE, report_parser
 from pieline.report.idiolink_dataset import write_construction_table

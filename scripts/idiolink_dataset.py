@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from pieline.corpora.idiolink import read_texts
-from pieline.datasets import IdiolinkDataset
 from pieline.errors import run_command
+from pieline.idiolink.datasets import IdiolinkDataset
 from pieline.raw import is_released, load_upstream
 from pieline.records import Document, Query
 

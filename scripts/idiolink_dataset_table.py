@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pieline.construction.composition import DatasetChecks
 from pieline.errors import run_command
+from pieline.idiolink.construction.composition import DatasetChecks
 from pieline.records import load_record
 from pieline.report.arguments import TABLE, report_parser
 from pieline.report.idiolink_dataset import write_dataset_table

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pieline.construction.composition import DatasetChecks
 from pieline.errors import run_command
+from pieline.idiolink.construction.composition import DatasetChecks
 from pieline.records import load_record
 from pieline.report.arguments import FIGURE, report_parser
 from pieline.report.figures import save_figure, use_style

@@ -3,9 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.construction.released_list import read_candidates, released_exclusions, used_pies
 from pieline.errors import run_command
 from pieline.files import write_text
+from pieline.idiolink.construction.released_list import (
+    read_candidates,
+    released_exclusions,
+    used_pies,
+)
 
 
 def main() -> None:

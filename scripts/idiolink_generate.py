@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from pieline.construction.generation import Pair, Writer, generate
 from pieline.errors import run_command
 from pieline.files import write_json
+from pieline.idiolink.construction.generation import Pair, Writer, generate
+from pieline.llm.options import llm_parser, model_to_ask
 from pieline.llm.prompts import PromptFolder
-from pieline.llm_options import llm_parser, model_to_ask
 from pieline.records import load_jsonl, save_jsonl
 
 

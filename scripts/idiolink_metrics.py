@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from pieline.datasets import IdiolinkDataset
 from pieline.errors import run_command
 from pieline.files import digests, read_json, write_json
+from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.idiolink.retrieval.bm25_tuning import Tuning
+from pieline.idiolink.retrieval.runs import read_run
 from pieline.metrics.idiolink import idiolink_metrics
-from pieline.retrieval.bm25_tuning import Tuning
-from pieline.retrieval.runs import read_run
 
 
 def main() -> None:

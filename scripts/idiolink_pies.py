@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from pieline.construction.filtering import FilterOptions, filter_magpie
 from pieline.errors import run_command
 from pieline.files import digests, write_json
+from pieline.idiolink.construction.filtering import FilterOptions, filter_magpie
 from pieline.records import parse_record, save_jsonl
 
 

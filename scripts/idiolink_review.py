@@ -3,12 +3,17 @@
 import argparse
 from pathlib import Path
 
-from pieline.construction.corrections import LABELLING, read_corrections, to_review, write_review
-from pieline.construction.generation import GeneratedText
-from pieline.construction.splits import load_splits
-from pieline.construction.votes import TextVerdict
 from pieline.errors import run_command
 from pieline.files import write_text
+from pieline.idiolink.construction.corrections import (
+    LABELLING,
+    read_corrections,
+    to_review,
+    write_review,
+)
+from pieline.idiolink.construction.generation import GeneratedText
+from pieline.idiolink.construction.splits import load_splits
+from pieline.idiolink.construction.votes import TextVerdict
 from pieline.records import load_jsonl
 
 

@@ -6,8 +6,8 @@ No rule calls it: recordings are made once, and the workflow reads them.
 import argparse
 from pathlib import Path
 
-from pieline.construction.roles import record_script
 from pieline.errors import run_command
+from pieline.idiolink.construction.roles import record_script
 from pieline.registry import load_registry
 from pieline.settings import load_config
 from pieline.yamls import read_yaml

@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 
 from pieline.corpora.idiolink import meaning_qrels
-from pieline.datasets import IdiolinkDataset
 from pieline.errors import run_command
 from pieline.files import digests, write_json
+from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.idiolink.retrieval.runs import read_run
 from pieline.metrics.ranking import score_queries
 from pieline.metrics.significance import ModeSignificance, compare_modes
-from pieline.retrieval.runs import read_run
 
 
 def main() -> None:

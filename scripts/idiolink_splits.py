@@ -3,10 +3,15 @@
 import argparse
 from pathlib import Path
 
-from pieline.construction.pie_filter import PieVerdict
-from pieline.construction.splits import SplitSizes, draw_splits, read_released, released_splits
 from pieline.errors import run_command
 from pieline.files import write_json
+from pieline.idiolink.construction.pie_filter import PieVerdict
+from pieline.idiolink.construction.splits import (
+    SplitSizes,
+    draw_splits,
+    read_released,
+    released_splits,
+)
 from pieline.records import load_jsonl, parse_record
 
 

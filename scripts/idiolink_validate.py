@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from pieline.construction.generation import GeneratedText
-from pieline.construction.votes import Judge, validate
 from pieline.errors import run_command
+from pieline.idiolink.construction.generation import GeneratedText
+from pieline.idiolink.construction.votes import Judge, validate
+from pieline.llm.options import llm_parser, model_to_ask
 from pieline.llm.prompts import PromptFolder
-from pieline.llm_options import llm_parser, model_to_ask
 from pieline.records import load_jsonl, save_jsonl
 
 

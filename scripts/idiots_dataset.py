@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from pieline.corpora.idiots import read_distractor_kinds, read_sentences
-from pieline.datasets_idiots import IdiotsDataset, Origin
 from pieline.errors import run_command
+from pieline.idiots.datasets import IdiotsDataset, Origin
 from pieline.raw import is_released, load_upstream
 
 

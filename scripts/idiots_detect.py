@@ -3,12 +3,11 @@
 import json
 from pathlib import Path
 
-from pieline.datasets_idiots import IdiotsDataset
-from pieline.detection import detect, detection_questions
 from pieline.errors import run_command
+from pieline.idiots.datasets import IdiotsDataset
+from pieline.idiots.detection import detect, detection_questions
+from pieline.llm.options import llm_parser, load_llm_settings
 from pieline.llm.prompts import PromptFolder
-from pieline.llm_options import llm_parser
-from pieline.llm_settings import load_llm_settings
 from pieline.records import save_jsonl
 from pieline.registry import parse_llm_spec
 

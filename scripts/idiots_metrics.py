@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from pieline.datasets_idiots import IdiotsDataset
 from pieline.errors import run_command
 from pieline.files import digests, write_json
+from pieline.idiots.datasets import IdiotsDataset
+from pieline.idiots.verdicts import Run, human_verdicts, read_cases
 from pieline.metrics.detection import detection_metrics
 from pieline.records import DetectionPrediction, load_jsonl
-from pieline.verdicts import Run, human_verdicts, read_cases
 
 
 def main() -> None:

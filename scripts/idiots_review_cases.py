@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from pieline.datasets_idiots import IdiotsDataset
 from pieline.errors import run_command
+from pieline.idiots.datasets import IdiotsDataset
+from pieline.idiots.verdicts import Run, review_cases, save_cases
 from pieline.records import DetectionPrediction, load_jsonl
-from pieline.verdicts import Run, review_cases, save_cases
 
 
 def main() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import torch
 
-from pieline.attention import attention_metrics, load_causal_model
 from pieline.errors import run_command
 from pieline.files import digests, write_json
-from pieline.jam_sentences import load_sentences
+from pieline.jam.attention import attention_metrics, load_causal_model
+from pieline.jam.sentences import load_sentences
 from pieline.metrics.jam import JamMetrics
 from pieline.records import load_records
 from pieline.registry import parse_weights_spec

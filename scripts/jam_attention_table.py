@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pieline.attention_records import AttentionMetrics
 from pieline.errors import run_command
+from pieline.jam.attention_records import AttentionMetrics
 from pieline.records import load_record
 from pieline.report.arguments import FIGURE, TABLE, report_parser
 from pieline.report.figures import save_figure, use_style

@@ -4,11 +4,11 @@ import argparse
 import json
 from pathlib import Path
 
-from pieline.datasets_jam import build_dataset
 from pieline.errors import run_command
 from pieline.files import read_json, write_json
-from pieline.jam_records import Original, Variant
-from pieline.label_studio import read_adjudications, read_export, write_adjudications
+from pieline.jam.datasets import build_dataset
+from pieline.jam.label_studio import read_adjudications, read_export, write_adjudications
+from pieline.jam.records import Original, Variant
 from pieline.records import load_jsonl, save_jsonl
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from pieline.corpora.id10m import read_id10m
 from pieline.corpora.jam import read_released_originals
 from pieline.errors import run_command
-from pieline.originals import derive_decisions, save_decisions
+from pieline.jam.originals import derive_decisions, save_decisions
 
 
 def main() -> None:

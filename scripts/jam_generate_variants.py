@@ -4,12 +4,12 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.files import write_json
-from pieline.jam_records import Original
+from pieline.jam.records import Original
+from pieline.jam.validation import check_variants, parse_limits
+from pieline.jam.variants import GenerationSettings, generate_variants
+from pieline.llm.options import llm_parser, model_to_ask
 from pieline.llm.prompts import PromptFolder
-from pieline.llm_options import llm_parser, model_to_ask
 from pieline.records import load_jsonl, parse_record, save_jsonl
-from pieline.validation import check_variants, parse_limits
-from pieline.variants import GenerationSettings, generate_variants
 
 
 def main() -> None:

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from pieline.datasets_jam import load_manifest
 from pieline.errors import run_command
 from pieline.files import digests, write_json
-from pieline.jam_sentences import load_sentences
+from pieline.jam.datasets import load_manifest
+from pieline.jam.sentences import load_sentences
 from pieline.metrics.humans import human_metrics, read_labels
 
 

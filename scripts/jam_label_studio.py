@@ -5,10 +5,10 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.files import write_text
-from pieline.jam_records import Original, Variant
-from pieline.label_studio import labelling_config, write_tasks
+from pieline.jam.label_studio import labelling_config, write_tasks
+from pieline.jam.records import Original, Variant
+from pieline.jam.validation import CRITERIA, review_items
 from pieline.records import load_jsonl
-from pieline.validation import CRITERIA, review_items
 
 
 def main() -> None:

@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.datasets_jam import load_manifest
 from pieline.errors import run_command
 from pieline.files import digests, read_json, write_json
-from pieline.idiom_predictions import IdiomPrediction
-from pieline.jam_sentences import load_sentences
+from pieline.jam.datasets import load_manifest
+from pieline.jam.predictions import IdiomPrediction
+from pieline.jam.sentences import load_sentences
 from pieline.metrics.jam import jam_metrics, match_predictions
 from pieline.records import load_jsonl
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.files import digests, write_json
-from pieline.idiom_predictions import IdiomPrediction
-from pieline.jam_sentences import load_sentences
+from pieline.jam.predictions import IdiomPrediction
+from pieline.jam.sentences import load_sentences
 from pieline.metrics.jam import JamMetrics, match_predictions
 from pieline.metrics.neutral import neutral_metrics
 from pieline.records import load_jsonl, load_records

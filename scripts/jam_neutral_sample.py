@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.files import write_json
-from pieline.jam_sentences import load_sentences
+from pieline.jam.sentences import load_sentences
+from pieline.jam.variants import confusing_variants, sample_neutral_variants
 from pieline.records import save_jsonl
-from pieline.variants import confusing_variants, sample_neutral_variants
 
 
 def main() -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from pieline.errors import run_command
 from pieline.files import write_json
-from pieline.jam_records import JamSentence
+from pieline.jam.records import JamSentence
+from pieline.jam.variants import GenerationSettings, confusing_variants, generate_neutral_variants
+from pieline.llm.options import llm_parser, model_to_ask
 from pieline.llm.prompts import PromptFolder
-from pieline.llm_options import llm_parser, model_to_ask
 from pieline.records import load_jsonl, parse_record, save_jsonl
-from pieline.variants import GenerationSettings, confusing_variants, generate_neutral_variants
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from pieline.corpora.id10m import read_id10m
 from pieline.errors import run_command
 from pieline.files import write_json
-from pieline.originals import apply_decisions, filtering_report, load_decisions
+from pieline.jam.originals import apply_decisions, filtering_report, load_decisions
 from pieline.raw import is_released, load_upstream
 from pieline.records import save_jsonl
 from pieline.words import LANGUAGES

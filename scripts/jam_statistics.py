@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from pieline.corpora.id10m import read_id10m
-from pieline.datasets_jam import load_manifest
 from pieline.errors import run_command
 from pieline.files import digests, read_json, write_json
-from pieline.jam_records import Original
+from pieline.jam.datasets import load_manifest
+from pieline.jam.records import Original
 from pieline.metrics.jam_statistics import jam_statistics
 from pieline.records import load_jsonl
 

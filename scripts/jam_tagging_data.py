@@ -6,7 +6,7 @@ from pathlib import Path
 from pieline.corpora.id10m import read_id10m, write_id10m
 from pieline.errors import run_command
 from pieline.files import write_text
-from pieline.tagging.data import TrainingSplits, hold_out, thin_out
+from pieline.jam.tagging.data import TrainingSplits, hold_out, thin_out
 
 SEED = 0
 

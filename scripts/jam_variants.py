@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pieline.corpora.jam import read_variants
 from pieline.errors import run_command
-from pieline.jam_records import Original
+from pieline.jam.records import Original
+from pieline.jam.validation import check_variants, parse_limits
 from pieline.records import load_jsonl, save_jsonl
-from pieline.validation import check_variants, parse_limits
 
 
 def main() -> None:

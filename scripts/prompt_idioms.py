@@ -4,10 +4,10 @@ from pathlib import Path
 
 from pieline.corpora.id10m import read_id10m
 from pieline.errors import run_command
-from pieline.jam_sentences import load_sentences
+from pieline.jam.prompting import identify, parse_prompting
+from pieline.jam.sentences import load_sentences
+from pieline.llm.options import llm_parser, model_to_ask
 from pieline.llm.prompts import PromptFolder
-from pieline.llm_options import llm_parser, model_to_ask
-from pieline.prompting import identify, parse_prompting
 from pieline.records import save_jsonl
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from pieline.errors import run_command
+from pieline.idiolink.retrieval.runs import cosine_scores, rank, write_run
 from pieline.records import Document, Query, load_jsonl
-from pieline.retrieval.runs import cosine_scores, rank, write_run
 
 
 def main() -> None:

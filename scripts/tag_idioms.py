@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
-from pieline.jam_sentences import load_sentences
+from pieline.jam.sentences import load_sentences
+from pieline.jam.tagging.predicting import predict
+from pieline.jam.tagging.tagger import load_tagger
+from pieline.jam.tagging.training import make_deterministic
 from pieline.records import save_jsonl
 from pieline.registry import parse_encoder_spec
-from pieline.tagging.predicting import predict
-from pieline.tagging.tagger import load_tagger
-from pieline.tagging.training import make_deterministic
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
+from pieline.idiolink.retrieval.tuples import read_released_tuples, sample_tuples
 from pieline.records import Document, Query, load_jsonl, save_jsonl
-from pieline.retrieval.tuples import read_released_tuples, sample_tuples
 
 
 def main() -> None:

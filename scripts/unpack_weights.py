@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from pieline.errors import run_command
+from pieline.idiolink.retrieval.encoders import unpack_gguf
 from pieline.registry import parse_spec
-from pieline.retrieval.encoders import unpack_gguf
 from pieline.weights import weights_location
 
 

@@ -17,18 +17,18 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from pieline.corpora.idiolink import meaning_qrels
-from pieline.datasets import IdiolinkDataset
 from pieline.errors import run_command
 from pieline.files import write_json
+from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.idiolink.retrieval.contrastive import TrainingData, fine_tune
+from pieline.idiolink.retrieval.embedding import embed_index, embed_query_modes, use_threads
+from pieline.idiolink.retrieval.encoders import load_encoder
+from pieline.idiolink.retrieval.runs import Run, cosine_scores, rank
+from pieline.idiolink.retrieval.training_settings import TrainingSettings
+from pieline.idiolink.retrieval.tuples import TrainingTuple
 from pieline.metrics.ranking import ndcg_at_10, score_queries
 from pieline.records import load_jsonl
 from pieline.registry import EmbedderEntry, load_registry
-from pieline.retrieval.contrastive import TrainingData, fine_tune
-from pieline.retrieval.embedding import embed_index, embed_query_modes, use_threads
-from pieline.retrieval.encoders import load_encoder
-from pieline.retrieval.runs import Run, cosine_scores, rank
-from pieline.retrieval.training_settings import TrainingSettings
-from pieline.retrieval.tuples import TrainingTuple
 
 ROOT = Path(__file__).parents[2]
 

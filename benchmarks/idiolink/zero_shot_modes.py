@@ -23,13 +23,13 @@ from sentence_transformers import SentenceTransformer
 from pieline.corpora.idiolink import meaning_qrels, read_texts
 from pieline.errors import run_command
 from pieline.files import write_json
+from pieline.idiolink.retrieval.embedding import embed_index, embed_query_modes, use_threads
+from pieline.idiolink.retrieval.encoders import load_encoder
+from pieline.idiolink.retrieval.query_texts import instructed_text
+from pieline.idiolink.retrieval.runs import cosine_scores, rank
 from pieline.metrics.ranking import score_queries
 from pieline.records import Document, Query
 from pieline.registry import EmbedderEntry, load_registry
-from pieline.retrieval.embedding import embed_index, embed_query_modes, use_threads
-from pieline.retrieval.encoders import load_encoder
-from pieline.retrieval.query_texts import instructed_text
-from pieline.retrieval.runs import cosine_scores, rank
 from pieline.weights import weights_location
 
 ROOT = Path(__file__).parents[2]

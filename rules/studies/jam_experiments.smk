@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from pieline.prompting import is_asked, prompt_file
-from pieline.tagging.settings import TaggingSettings
+from pieline.jam.prompting import is_asked, prompt_file
+from pieline.jam.tagging.settings import TaggingSettings
 
 JAM_PROMPT_SETTINGS = ["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
 

@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from pieline.construction.domains import Collection
-from pieline.construction.generation import Pair, Writer, generation_question
 from pieline.corpora.id10m import read_id10m
-from pieline.datasets_idiots import IdiotsDataset
-from pieline.detection import detection_questions
 from pieline.errors import UserError
-from pieline.jam_records import Original
-from pieline.jam_sentences import load_sentences
+from pieline.idiolink.construction.domains import Collection
+from pieline.idiolink.construction.generation import Pair, Writer, generation_question
+from pieline.idiots.datasets import IdiotsDataset
+from pieline.idiots.detection import detection_questions
+from pieline.jam.prompting import parse_prompting, questions_about
+from pieline.jam.records import Original
+from pieline.jam.sentences import load_sentences
+from pieline.jam.variants import GenerationSettings, questions_ahead
 from pieline.llm.costs import Estimate, estimate
 from pieline.llm.keys import api_key
 from pieline.llm.prompts import PromptFolder
@@ -26,10 +28,8 @@ from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import weights_path
 from pieline.llm.spec import LLMSettings, LLMSpec
-from pieline.prompting import parse_prompting, questions_about
 from pieline.records import explain, load_jsonl
 from pieline.registry import LLMEntry, Registry
-from pieline.variants import GenerationSettings, questions_ahead
 
 
 class LLMJob(BaseModel):

@@ -15,17 +15,17 @@ from pydantic import (
     model_validator,
 )
 
-from pieline.construction.domains import DOMAINS, Domain
-from pieline.construction.pie_filter import FilterThresholds, Semantics
-from pieline.construction.splits import SplitSizes
 from pieline.errors import UserError
+from pieline.idiolink.construction.domains import DOMAINS, Domain
+from pieline.idiolink.construction.pie_filter import FilterThresholds, Semantics
+from pieline.idiolink.construction.splits import SplitSizes
+from pieline.idiolink.retrieval.training_settings import Hyperparameters, Loss, TrainMode
+from pieline.jam.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.jam.tagging.settings import TaggingSettings
 from pieline.llm.spec import LLMSettings
-from pieline.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.records import explain
 from pieline.registry import Registry
-from pieline.retrieval.training_settings import Hyperparameters, Loss, TrainMode
 from pieline.spans import Scoring
-from pieline.tagging.settings import TaggingSettings
 from pieline.words import Language
 
 DetectionSetting = Literal["zero_shot", "zero_shot_schema"]

@@ -7,10 +7,10 @@ from typing import Any
 
 from support import ROOT
 
-from pieline.construction.generation import GeneratedText, Pair, Writer
-from pieline.construction.loose import LooseText
-from pieline.construction.pie_filter import LabelCounts
-from pieline.construction.votes import Judge
+from pieline.idiolink.construction.generation import GeneratedText, Pair, Writer
+from pieline.idiolink.construction.loose import LooseText
+from pieline.idiolink.construction.pie_filter import LabelCounts
+from pieline.idiolink.construction.votes import Judge
 from pieline.llm.answers import Answer
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Question

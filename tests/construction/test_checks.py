@@ -9,11 +9,11 @@ import pytest
 from construction_cases import loose
 from support import MIRROR, ROOT, needs_mirror
 
-from pieline.construction.checks import CHECKS, names_pie, occurrences, run_checks
-from pieline.construction.composition import DatasetChecks, check_dataset
-from pieline.construction.loose import LooseText, read_loosely
-from pieline.construction.splits import SPLITS
 from pieline.errors import UserError
+from pieline.idiolink.construction.checks import CHECKS, names_pie, occurrences, run_checks
+from pieline.idiolink.construction.composition import DatasetChecks, check_dataset
+from pieline.idiolink.construction.loose import LooseText, read_loosely
+from pieline.idiolink.construction.splits import SPLITS
 from pieline.published import read_comparisons
 from pieline.report.idiolink_dataset import write_dataset_table
 

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from construction_cases import text
 
-from pieline.construction.assembly import (
+from pieline.corpora.idiolink import read_texts
+from pieline.errors import UserError
+from pieline.idiolink.construction.assembly import (
     construction_metrics,
     require_review,
     save_released_format,
 )
-from pieline.construction.corrections import (
+from pieline.idiolink.construction.corrections import (
     Correction,
     apply_corrections,
     count_corrections,
@@ -21,11 +23,9 @@ from pieline.construction.corrections import (
     to_review,
     write_review,
 )
-from pieline.construction.generation import GeneratedText
-from pieline.construction.splits import Splits
-from pieline.construction.votes import TextVerdict, majority
-from pieline.corpora.idiolink import read_texts
-from pieline.errors import UserError
+from pieline.idiolink.construction.generation import GeneratedText
+from pieline.idiolink.construction.splits import Splits
+from pieline.idiolink.construction.votes import TextVerdict, majority
 from pieline.records import Document
 
 GOLD, SILVER = "spill the beans", "tie the knot"

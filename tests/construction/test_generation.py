@@ -6,10 +6,16 @@ from typing import Any
 import pytest
 from construction_cases import PAIR, counts, good_texts, scripted, writer
 
-from pieline.construction.domains import DOMAINS, TextId, parse_id
-from pieline.construction.generation import Pair, generate, generation_question, pairs_of, unmark
-from pieline.construction.pie_filter import FilterThresholds, filter_pies
 from pieline.errors import UserError
+from pieline.idiolink.construction.domains import DOMAINS, TextId, parse_id
+from pieline.idiolink.construction.generation import (
+    Pair,
+    generate,
+    generation_question,
+    pairs_of,
+    unmark,
+)
+from pieline.idiolink.construction.pie_filter import FilterThresholds, filter_pies
 from pieline.llm.questions import Question
 
 

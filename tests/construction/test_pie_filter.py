@@ -6,9 +6,11 @@ import pytest
 from construction_cases import counts, row, write_rows
 from support import MIRROR, ROOT, needs_mirror
 
-from pieline.construction.domains import DOMAINS
-from pieline.construction.filtering import FilterOptions, filter_magpie
-from pieline.construction.pie_filter import (
+from pieline.corpora.magpie import read_magpie
+from pieline.errors import UserError
+from pieline.idiolink.construction.domains import DOMAINS
+from pieline.idiolink.construction.filtering import FilterOptions, filter_magpie
+from pieline.idiolink.construction.pie_filter import (
     FilterThresholds,
     LabelCounts,
     PieVerdict,
@@ -17,9 +19,7 @@ from pieline.construction.pie_filter import (
     filter_pies,
     read_exclusions,
 )
-from pieline.construction.released_list import read_candidates
-from pieline.corpora.magpie import read_magpie
-from pieline.errors import UserError
+from pieline.idiolink.construction.released_list import read_candidates
 
 PAPER = FilterThresholds()
 

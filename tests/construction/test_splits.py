@@ -7,8 +7,13 @@ import pytest
 from construction_cases import loose
 from support import MIRROR, needs_mirror
 
-from pieline.construction.released_list import read_candidates, released_exclusions, used_pies
-from pieline.construction.splits import (
+from pieline.errors import UserError
+from pieline.idiolink.construction.released_list import (
+    read_candidates,
+    released_exclusions,
+    used_pies,
+)
+from pieline.idiolink.construction.splits import (
     SPLITS,
     SplitSizes,
     check_splits,
@@ -18,7 +23,6 @@ from pieline.construction.splits import (
     read_released,
     released_splits,
 )
-from pieline.errors import UserError
 
 PIES = [f"PIE {number:03d}" for number in range(107)]
 FIELDS = {"source": "by hand", "train": ["a"], "val": ["b"], "test": ["c", "d"], "gold": ["d"]}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from construction_cases import judge, scripted, text
 
-from pieline.construction.agreement import agreement
-from pieline.construction.votes import majority, validate
 from pieline.errors import UserError
+from pieline.idiolink.construction.agreement import agreement
+from pieline.idiolink.construction.votes import majority, validate
 from pieline.llm.questions import Question
 
 FIRST, SECOND = "007_s08_lit_01", "007_s08_lit_02"

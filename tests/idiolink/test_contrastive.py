@@ -17,12 +17,9 @@ from support import MIRROR, ROOT, needs_mirror
 from tiny_models import SENTENCES, save_tiny, tiny_entry
 
 from pieline.corpora.idiolink import RELEVANT_USAGES, meaning_qrels, read_texts
-from pieline.datasets import IdiolinkDataset
 from pieline.errors import UserError
-from pieline.metrics.ranking import ndcg_at_10
-from pieline.records import Document, Query, load_jsonl, save_jsonl
-from pieline.registry import EmbedderEntry, load_registry
-from pieline.retrieval.contrastive import (
+from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.idiolink.retrieval.contrastive import (
     TrainingData,
     TrainingLog,
     fine_tune,
@@ -30,11 +27,14 @@ from pieline.retrieval.contrastive import (
     released_loss,
     save_weights,
 )
-from pieline.retrieval.embedding import TokenizedTexts, embed_queries
-from pieline.retrieval.encoders import load_encoder, weights_digests
-from pieline.retrieval.query_texts import QueryText
-from pieline.retrieval.training_settings import TrainingSettings
-from pieline.retrieval.tuples import TrainingTuple, read_released_tuples, sample_tuples
+from pieline.idiolink.retrieval.embedding import TokenizedTexts, embed_queries
+from pieline.idiolink.retrieval.encoders import load_encoder, weights_digests
+from pieline.idiolink.retrieval.query_texts import QueryText
+from pieline.idiolink.retrieval.training_settings import TrainingSettings
+from pieline.idiolink.retrieval.tuples import TrainingTuple, read_released_tuples, sample_tuples
+from pieline.metrics.ranking import ndcg_at_10
+from pieline.records import Document, Query, load_jsonl, save_jsonl
+from pieline.registry import EmbedderEntry, load_registry
 from pieline.settings import load_config
 
 SAMPLE = ROOT / "data/sample/idiolink"

@@ -6,10 +6,10 @@ from support import ROOT
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pieline.errors import UserError
+from pieline.idiolink.retrieval.embedding import instruction_mask, span_mask
+from pieline.idiolink.retrieval.query_texts import INSTRUCTION_FORMATS, document_text, query_text
 from pieline.records import Document, Query
 from pieline.registry import EmbedderEntry, load_registry
-from pieline.retrieval.embedding import instruction_mask, span_mask
-from pieline.retrieval.query_texts import INSTRUCTION_FORMATS, document_text, query_text
 
 SENTENCE = "To break the ice, they did break the ice today."
 INSTRUCTION = (

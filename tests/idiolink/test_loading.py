@@ -15,13 +15,18 @@ from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer, T5EncoderModel
 
 from pieline.errors import UserError
+from pieline.idiolink.retrieval import embedding
+from pieline.idiolink.retrieval.embedding import (
+    Encoded,
+    TokenizedTexts,
+    embed_documents,
+    embed_queries,
+)
+from pieline.idiolink.retrieval.encoders import load_encoder, weights_digests
+from pieline.idiolink.retrieval.pooling import PREFIX, LatentAttentionPooling
+from pieline.idiolink.retrieval.query_texts import QueryText
+from pieline.idiolink.retrieval.vectors import Shards, save_manifest, save_vectors
 from pieline.records import Document
-from pieline.retrieval import embedding
-from pieline.retrieval.embedding import Encoded, TokenizedTexts, embed_documents, embed_queries
-from pieline.retrieval.encoders import load_encoder, weights_digests
-from pieline.retrieval.pooling import PREFIX, LatentAttentionPooling
-from pieline.retrieval.query_texts import QueryText
-from pieline.retrieval.vectors import Shards, save_manifest, save_vectors
 
 # How a family's embedders pool, and the tokens that the span "broke the ice" has in each tokenizer.
 POOLINGS = {

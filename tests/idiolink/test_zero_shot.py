@@ -15,18 +15,18 @@ from sentence_transformers import SentenceTransformer
 from support import ROOT
 
 from pieline.corpora.idiolink import compose_index, meaning_qrels, read_texts, subject_qrels
-from pieline.datasets import IdiolinkDataset
 from pieline.errors import UserError
+from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.idiolink.retrieval.bm25 import Bm25Index, build_index, search, tokenize, tune
+from pieline.idiolink.retrieval.bm25_tuning import Bm25Parameters
+from pieline.idiolink.retrieval.embedding import embed_documents, embed_queries, span_mask
+from pieline.idiolink.retrieval.encoders import load_encoder
+from pieline.idiolink.retrieval.query_texts import QueryText, instructed_text, plain_text
+from pieline.idiolink.retrieval.runs import cosine_scores, rank, read_run, write_run
 from pieline.metrics.idiolink import idiolink_metrics
 from pieline.metrics.ranking import score_queries
 from pieline.records import Document, Query
 from pieline.registry import EmbedderEntry, load_registry
-from pieline.retrieval.bm25 import Bm25Index, build_index, search, tokenize, tune
-from pieline.retrieval.bm25_tuning import Bm25Parameters
-from pieline.retrieval.embedding import embed_documents, embed_queries, span_mask
-from pieline.retrieval.encoders import load_encoder
-from pieline.retrieval.query_texts import QueryText, instructed_text, plain_text
-from pieline.retrieval.runs import cosine_scores, rank, read_run, write_run
 
 SAMPLE = ROOT / "data/sample/idiolink/test"
 

@@ -6,8 +6,8 @@ import json
 import pytest
 from idiots_cases import ROOT, answer, says, sentences
 
-from pieline.detection import ANSWER_SCHEMA, detection_questions, read_prediction
 from pieline.errors import UserError
+from pieline.idiots.detection import ANSWER_SCHEMA, detection_questions, read_prediction
 from pieline.llm.prompts import PromptFolder
 from pieline.records import READABLE, DetectionPrediction, OutcomeName
 from pieline.registry import LLMEntry, load_registry

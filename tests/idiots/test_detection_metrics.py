@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from idiots_cases import answer, predictions_of, says, score, sentences
 from sklearn.metrics import balanced_accuracy_score
 
-from pieline.detection import read_prediction
 from pieline.errors import UserError
+from pieline.idiots.detection import read_prediction
 from pieline.metrics.detection import NO, YES, Score, bootstrap_weights
 from pieline.records import DetectionPrediction
 

@@ -10,7 +10,7 @@ import pytest
 from idiots_cases import ROOT, SAMPLE
 
 from pieline.corpora.idiots import read_sentences
-from pieline.datasets_idiots import IdiotsDataset
+from pieline.idiots.datasets import IdiotsDataset
 from pieline.llm.archive import verify
 from pieline.llm.recordings import canonicalise, read_answers
 from pieline.records import DetectionPrediction, load_jsonl

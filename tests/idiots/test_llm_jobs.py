@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from idiots_cases import ROOT, sentences
 
-from pieline.datasets_idiots import IdiotsDataset
 from pieline.errors import UserError
+from pieline.idiots.datasets import IdiotsDataset
 from pieline.llm.answers import Answer
 from pieline.llm.recordings import record
 from pieline.llm.spec import load_settings

@@ -9,7 +9,14 @@ import pytest
 from idiots_cases import predictions_of, score, sentences
 
 from pieline.errors import UserError
-from pieline.verdicts import ReviewCase, Run, human_verdicts, read_cases, review_cases, save_cases
+from pieline.idiots.verdicts import (
+    ReviewCase,
+    Run,
+    human_verdicts,
+    read_cases,
+    review_cases,
+    save_cases,
+)
 
 RUN = Run("a-model", "zero_shot", 0)
 SUITE = sentences(3, 3)

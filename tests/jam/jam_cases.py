@@ -7,11 +7,11 @@ from support import ROOT
 
 from pieline.corpora.id10m import read_id10m
 from pieline.corpora.jam import read_variants
-from pieline.jam_records import Original, Variant
-from pieline.originals import apply_decisions, load_decisions
-from pieline.projection import tokenise
+from pieline.jam.originals import apply_decisions, load_decisions
+from pieline.jam.projection import tokenise
+from pieline.jam.records import Original, Variant
+from pieline.jam.validation import check_variants
 from pieline.spans import Span, Tag, tags_of
-from pieline.validation import check_variants
 from pieline.words import Language
 
 SAMPLE = ROOT / "data" / "sample" / "id10m"

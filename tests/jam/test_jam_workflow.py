@@ -6,8 +6,8 @@ import json
 from llm.fault_server import FaultServer, answer
 from support import MIRROR, needs_mirror, run_snakemake
 
-from pieline.datasets_jam import load_manifest
-from pieline.jam_records import JamSentence, Original, Variant, by_original
+from pieline.jam.datasets import load_manifest
+from pieline.jam.records import JamSentence, Original, Variant, by_original
 from pieline.records import load_jsonl
 
 

@@ -9,7 +9,7 @@ from support import MIRROR, needs_mirror
 from pieline.corpora.id10m import read_id10m
 from pieline.corpora.jam import read_released_originals
 from pieline.errors import UserError
-from pieline.originals import (
+from pieline.jam.originals import (
     Decision,
     apply_decisions,
     derive_decisions,

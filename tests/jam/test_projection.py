@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pieline.projection import context_of, find_original, project_tags, tags_of_words, tokenise
+from pieline.jam.projection import context_of, find_original, project_tags, tags_of_words, tokenise
 from pieline.spans import Span, spans_of, tags_of
 
 TOKENS = ["Come ", "on", ", ", "it", "'s ", "not ", "rocket ", "science", "!"]

@@ -8,9 +8,9 @@ import pytest
 from jam_cases import original, sample_originals, sample_variants, write
 
 from pieline.corpora.jam import read_variants
-from pieline.datasets_jam import build_dataset, select_variants
 from pieline.errors import UserError
-from pieline.label_studio import (
+from pieline.jam.datasets import build_dataset, select_variants
+from pieline.jam.label_studio import (
     Review,
     labelling_config,
     read_adjudications,
@@ -19,7 +19,7 @@ from pieline.label_studio import (
     write_adjudications,
     write_tasks,
 )
-from pieline.validation import (
+from pieline.jam.validation import (
     CRITERIA,
     CheckLimits,
     apply_reviews,

@@ -8,20 +8,20 @@ from jam_cases import original
 from llm.fault_server import FaultServer, Reply, Request, answer
 from support import ROOT
 
-from pieline.datasets_jam import build_dataset
 from pieline.errors import UserError
-from pieline.jam_records import as_sentence
-from pieline.llm.client import ask
-from pieline.llm.prompts import PromptFolder
-from pieline.llm.spec import load_settings, load_spec
-from pieline.validation import CheckLimits, check_variants, make_variant
-from pieline.variants import (
+from pieline.jam.datasets import build_dataset
+from pieline.jam.records import as_sentence
+from pieline.jam.validation import CheckLimits, check_variants, make_variant
+from pieline.jam.variants import (
     GenerationSettings,
     confusing_variants,
     generate_neutral_variants,
     generate_variants,
     questions_ahead,
 )
+from pieline.llm.client import ask
+from pieline.llm.prompts import PromptFolder
+from pieline.llm.spec import load_settings, load_spec
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
 GENERATION = GenerationSettings(count=4, max_tokens=500, seed=7)

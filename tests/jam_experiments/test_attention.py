@@ -12,7 +12,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from pieline.attention import (
+from pieline.jam.attention import (
     CausalModel,
     analyse,
     attention_to_words,
@@ -23,7 +23,7 @@ from pieline.attention import (
     pie_places,
     select_pairs,
 )
-from pieline.jam_records import JamSentence, by_original
+from pieline.jam.records import JamSentence, by_original
 from pieline.metrics.drift import Judgement
 from pieline.registry import CheckpointEntry
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pieline.errors import UserError
-from pieline.idiom_predictions import IdiomPrediction
-from pieline.jam_records import JamSentence
+from pieline.jam.predictions import IdiomPrediction
+from pieline.jam.records import JamSentence
 from pieline.metrics.humans import HumanMetrics, human_metrics, read_labels
 from pieline.metrics.neutral import neutral_metrics
 

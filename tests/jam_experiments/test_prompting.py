@@ -9,14 +9,14 @@ from jam_experiments.tiny import sentences
 from support import ROOT
 
 from pieline.errors import UserError
-from pieline.idiom_predictions import IdiomSample
-from pieline.jam_records import JamSentence
+from pieline.jam.predictions import IdiomSample
+from pieline.jam.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.jam.prompting import Prompting, combine, identify, questions_about, read_sample
+from pieline.jam.records import JamSentence
 from pieline.llm.answers import Answer
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Question
 from pieline.llm.spec import LLMSpec
-from pieline.prompt_settings import FewShot, PromptSetting, ZeroShot
-from pieline.prompting import Prompting, combine, identify, questions_about, read_sample
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
 TRAIN = sentences(60, seed=1)

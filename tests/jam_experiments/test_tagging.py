@@ -14,12 +14,12 @@ from support import ROOT
 
 from pieline.corpora.id10m import write_id10m
 from pieline.errors import UserError
+from pieline.jam.tagging.settings import TaggingSettings
+from pieline.jam.tagging.subwords import IGNORED, batches_by_length, collate, decode, encode
+from pieline.jam.tagging.tagger import Tagger, load_tagger
+from pieline.jam.tagging.training import TaggingLog, fine_tune
 from pieline.registry import EncoderEntry
 from pieline.spans import spans_of
-from pieline.tagging.settings import TaggingSettings
-from pieline.tagging.subwords import IGNORED, batches_by_length, collate, decode, encode
-from pieline.tagging.tagger import Tagger, load_tagger
-from pieline.tagging.training import TaggingLog, fine_tune
 
 TRAIN, DEV, TEST = sentences(60, seed=1), sentences(20, seed=2), sentences(40, seed=3)
 SETTINGS = TaggingSettings(epochs=4, batch_size=4, learning_rate=5e-3)
@@ -182,7 +182,7 @@ def run_script(entry: EncoderEntry, folder: Path, *, kill_at: int = 0) -> int:
     program = f"""
 import os, signal, sys
 sys.path[:0] = [{str(ROOT / "scripts")!r}, {str(ROOT / "src")!r}]
-import pieline.tagging.training as training
+import pieline.jam.tagging.training as training
 keep, count = training.span_f1, iter(range(1, 99))
 def score(gold, found):
     if next(count) == {kill_at}:

@@ -7,11 +7,13 @@ from support import ROOT
 
 from pieline.claims.ledger import judge_claims, load_claims, write_ledger
 from pieline.claims.tables import load_catalogue, load_ours, load_printed
-from pieline.datasets import IdiolinkDataset
-from pieline.datasets_idiots import IdiotsDataset
 from pieline.files import digests, write_json
-from pieline.idiom_predictions import IdiomPrediction
-from pieline.jam_records import JamSentence
+from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.idiolink.retrieval.runs import read_run, write_run
+from pieline.idiots.datasets import IdiotsDataset
+from pieline.idiots.verdicts import Run
+from pieline.jam.predictions import IdiomPrediction
+from pieline.jam.records import JamSentence
 from pieline.metrics.detection import detection_metrics
 from pieline.metrics.idiolink import IdiolinkMetrics, idiolink_metrics
 from pieline.metrics.jam import jam_metrics, match_predictions
@@ -29,9 +31,7 @@ from pieline.report.artifacts import load_artifacts
 from pieline.report.models import ModelDescription
 from pieline.report.page.build import write_page
 from pieline.report.page.evidence import Limits
-from pieline.retrieval.runs import read_run, write_run
 from pieline.spans import tags_of
-from pieline.verdicts import Run
 
 MODELS = [
     ModelDescription(

@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pieline.errors import UserError
 from pieline.files import canonical_json, read_json
-from pieline.jam_records import Original, Variant, VariantSource
-from pieline.projection import context_of
+from pieline.jam.projection import context_of
+from pieline.jam.records import Original, Variant, VariantSource
+from pieline.jam.validation import make_variant
 from pieline.records import explain
 from pieline.spans import Tag
-from pieline.validation import make_variant
 
 
 class ReleasedRow(BaseModel):

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
 
-from pieline.datasets_idiots import Origin
+from pieline.idiots.datasets import Origin
+from pieline.idiots.verdicts import Run, names_pie, paired
 from pieline.records import DetectionPrediction, DistractorKind, IdiotsSentence, OutcomeName
-from pieline.verdicts import Run, names_pie, paired
 
 NO, YES, UNREADABLE = 0, 1, 2
 """Classes of a sentence, and what was said of it, as scikit-learn's labels."""

@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from pieline.errors import UserError
 from pieline.files import read_text
-from pieline.jam_records import JamSentence
+from pieline.jam.records import JamSentence
 from pieline.words import Language
 
 Label = Literal["figurative", "literal", "ambiguous"]

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict
 
 from pieline.corpora.idiolink import Qrels, meaning_qrels, subject_qrels
-from pieline.datasets import IdiolinkDataset
+from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.idiolink.retrieval.bm25_tuning import Tuning
 from pieline.metrics.ranking import (
     RankingScores,
     Scores,
@@ -13,7 +14,6 @@ from pieline.metrics.ranking import (
     mean_scores,
     score_queries,
 )
-from pieline.retrieval.bm25_tuning import Tuning
 
 
 class IdiolinkMetrics(BaseModel):

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from pieline.errors import UserError
-from pieline.idiom_predictions import IdiomPrediction
-from pieline.jam_records import JamSentence, by_original
+from pieline.jam.predictions import IdiomPrediction
+from pieline.jam.records import JamSentence, by_original
 from pieline.metrics.drift import (
     Confusion,
     Drift,

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from pieline.datasets_jam import JamManifest, count_pies
-from pieline.jam_records import Original
+from pieline.jam.datasets import JamManifest, count_pies
+from pieline.jam.records import Original
 from pieline.words import Language
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from pieline.idiom_predictions import IdiomPrediction
-from pieline.jam_records import JamSentence
+from pieline.jam.predictions import IdiomPrediction
+from pieline.jam.records import JamSentence
 from pieline.metrics.drift import Interval, ratio_interval
 from pieline.metrics.identification import is_correct
 from pieline.spans import Scoring

@@ -8,10 +8,10 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from pydantic import BaseModel
 
-from pieline.construction.assembly import ConstructionMetrics
-from pieline.construction.composition import ROWS, DatasetChecks
-from pieline.construction.domains import DOMAINS, TEXTS_PER_PAIR
-from pieline.construction.released_list import FilterReport
+from pieline.idiolink.construction.assembly import ConstructionMetrics
+from pieline.idiolink.construction.composition import ROWS, DatasetChecks
+from pieline.idiolink.construction.domains import DOMAINS, TEXTS_PER_PAIR
+from pieline.idiolink.construction.released_list import FilterReport
 from pieline.published import Comparison, compare, read_published, rounded, write_comparisons
 from pieline.report.latex import render_table
 from pieline.report.models import SAMPLE_NOTE

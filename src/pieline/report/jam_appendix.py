@@ -12,7 +12,7 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from pydantic import BaseModel
 
-from pieline.attention_records import AttendedVariant, AttentionMetrics, MeanShare
+from pieline.jam.attention_records import AttendedVariant, AttentionMetrics, MeanShare
 from pieline.metrics.humans import HumanMetrics
 from pieline.metrics.neutral import NeutralMetrics
 from pieline.published import Comparison, compare, read_published, rounded, write_comparisons

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 from pieline.corpora.idiolink import meaning_qrels
 from pieline.errors import UserError
 from pieline.files import read_json, sha256
-from pieline.idiom_predictions import IdiomPrediction
-from pieline.jam_records import JamSentence, by_original
-from pieline.jam_sentences import load_sentences
+from pieline.idiolink.retrieval.runs import read_run
+from pieline.jam.predictions import IdiomPrediction
+from pieline.jam.records import JamSentence, by_original
+from pieline.jam.sentences import load_sentences
 from pieline.records import (
     DetectionPrediction,
     Document,
@@ -22,7 +23,6 @@ from pieline.records import (
     Query,
     load_jsonl,
 )
-from pieline.retrieval.runs import read_run
 from pieline.spans import spans_of
 
 Json = dict[str, Any]

@@ -1,0 +1,1 @@
+"""IdioLink: constructing the data set, retrieving from it, and fine-tuning for that."""
