@@ -21,11 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _start(item: pytest.Item) -> int:
     """When a test's turn comes: who waits for the default run waits while others work."""
-    if item.path.stem == "test_default_run":
-        return 0
+    first = ("test_default_run", "test_one_core")
+    if item.path.stem in first:
+        return first.index(item.path.stem)
     if item.path.parent.name == "slurm":
-        return 1
-    return 3 if {"default_run", "finished"} & set(getattr(item, "fixturenames", ())) else 2
+        return 2
+    return 4 if {"default_run", "finished"} & set(getattr(item, "fixturenames", ())) else 3
 
 
 @pytest.fixture(autouse=True)

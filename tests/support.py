@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -40,3 +41,13 @@ def copy_project(target: Path) -> Path:
         ),
     )
     return target
+
+
+def output_digests(folder: Path) -> dict[str, str]:
+    """Digest of each table, figure and metric file by its path."""
+    files = [*(folder / "paper_tables").rglob("*"), *(folder / "results/metrics").rglob("*.json")]
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(files)
+        if path.is_file()
+    }

@@ -1,24 +1,13 @@
 """The default run as a user makes it: it ends with every table, repeats, and does nothing twice."""
 
 import csv
-import hashlib
 from pathlib import Path
 
-from support import copy_project, run_snakemake
-
-
-def outputs(folder: Path) -> dict[str, str]:
-    """Digest of each table, figure and metric file by its path."""
-    files = [*(folder / "paper_tables").rglob("*"), *(folder / "results/metrics").rglob("*.json")]
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(files)
-        if path.is_file()
-    }
+from support import output_digests, run_snakemake
 
 
 def test_makes_every_idiolink_table_and_figure(default_run: Path) -> None:
-    made = outputs(default_run)
+    made = output_digests(default_run)
     for name in (
         "idiolink_zero_shot.tex",
         "idiolink_zero_shot.csv",
@@ -66,28 +55,3 @@ def test_outputs_hold_no_absolute_path(default_run: Path) -> None:
     assert texts
     for path in texts:
         assert str(default_run).encode() not in path.read_bytes(), path
-
-
-def test_run_from_scratch_with_one_core_gives_the_same_bytes(
-    default_run: Path, tmp_path: Path
-) -> None:
-    """Everything but training, whose repeatability has tests of its own with small models."""
-    folder = copy_project(tmp_path / "again")
-    # Unpacking weights takes long and is the same work: take it from the other run.
-    weights = default_run / "results/raw/weights"
-    (folder / "results/raw").mkdir(parents=True)
-    (folder / "results/raw/weights").symlink_to(weights)
-    tables = [
-        "idiolink_zero_shot.tex",
-        "idiolink_bm25.tex",
-        "idiolink_dataset.tex",
-        "idiots_detection.tex",
-        "jam_statistics.tex",
-        "figures/idiolink_modes.pdf",
-    ]
-    result = run_snakemake(folder, "--cores", "1", *(f"paper_tables/{name}" for name in tables))
-    assert result.returncode == 0, result.stderr[-4000:]
-    again, before = outputs(folder), outputs(default_run)
-    assert {f"paper_tables/{name}" for name in tables} <= set(again)
-    assert len(again) > 20
-    assert again == {name: before[name] for name in again}
