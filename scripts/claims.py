@@ -10,14 +10,14 @@ from pieline.report.arguments import TABLE, report_parser
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = report_parser(__doc__, "published", "models", *TABLE)
+    parser = report_parser(__doc__, "models", *TABLE)
+    parser.add_argument("--published", type=Path, required=True, help="folder of printed numbers")
     parser.add_argument("--tables", type=Path, nargs="*", default=[], help="our CSVs")
     parser.add_argument("--json", type=Path, required=True)
     arguments = parser.parse_args()
     catalogue = load_catalogue(arguments.published / "tables.yaml")
     printed = load_printed(arguments.published, catalogue)
-    models = arguments.models
-    names = {model.name: model.published_as for model in models if model.published_as}
+    names = {each.name: each.published_as for each in arguments.models if each.published_as}
     ours = load_ours(arguments.tables, catalogue, printed, names)
     claims = load_claims(arguments.published / "claims.yaml")
     write_ledger(

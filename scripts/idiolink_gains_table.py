@@ -1,7 +1,5 @@
 """Write the average gains by instructions and spans (IdioLink, section 6) as LaTeX and CSV."""
 
-from pathlib import Path
-
 from pieline.errors import run_command
 from pieline.metrics.idiolink import IdiolinkMetrics
 from pieline.records import load_records
@@ -11,9 +9,9 @@ from pieline.report.gains import write_gains
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = report_parser(__doc__, "metrics", "models", "all-models", *TABLE)
-    parser.add_argument("--published", type=Path, required=True, help="numbers of the text")
-    arguments = parser.parse_args()
+    arguments = report_parser(
+        __doc__, "metrics", "models", "all-models", "published", *TABLE
+    ).parse_args()
     write_gains(
         load_records(arguments.metrics, IdiolinkMetrics),
         arguments.models,

@@ -5,7 +5,7 @@ from pathlib import Path
 from pieline.errors import run_command
 from pieline.metrics.jam import JamMetrics
 from pieline.records import load_records
-from pieline.report.arguments import report_parser
+from pieline.report.arguments import TABLE, report_parser
 from pieline.report.figures import save_figure, use_style
 from pieline.report.jam_figures import (
     draw_accuracy_vs_drift,
@@ -17,11 +17,10 @@ from pieline.report.jam_figures import (
 
 def main() -> None:
     """Parse the command line and draw."""
-    parser = report_parser(__doc__, "metrics", "models", "text-numbers", "style", "tex", "csv")
+    parser = report_parser(__doc__, "metrics", "models", "text-numbers", "style", *TABLE)
     parser.add_argument("--accuracy", type=Path, nargs=2, required=True, help="PDF and PNG")
     parser.add_argument("--confused", type=Path, nargs=2, required=True, help="PDF and PNG")
     parser.add_argument("--mixed", type=Path, nargs=2, required=True, help="PDF and PNG")
-    parser.add_argument("--template", type=Path, required=True, help="of the text's numbers")
     it = parser.parse_args()
     use_style(it.style)
     metrics, models = load_records(it.metrics, JamMetrics), it.models

@@ -9,7 +9,9 @@ import pytest
 from filelock import FileLock
 from support import copy_project, run_snakemake
 
-if "PYTEST_XDIST_WORKER" in os.environ:
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+
+if IS_WORKER:
     # Workers share the cores, and torch's threads wait for each other busily: 18 times slower.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -42,13 +44,13 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def default_run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project in which the whole default configuration has run; do not change it.
 
     One run serves all workers of pytest-xdist, whose own folders lie side by side.
     """
     own = tmp_path_factory.getbasetemp()
-    shared = own if worker_id == "master" else own.parent
+    shared = own.parent if IS_WORKER else own
     folder, told = shared / "default" / "project", shared / "default" / "stderr.txt"
     with FileLock(shared / "default.lock"):
         if not told.exists():

@@ -30,20 +30,17 @@ def test_the_default_run_has_the_bytes_of_a_local_one(default_run: Path, tmp_pat
             jobs = run.jobs()
         finally:
             run.end()
+    print(f"{sum(map(len, jobs.values()))} submissions")
 
     assert {job["JobState"] for found in jobs.values() for job in found} == {"COMPLETED"}
     with_gpu = {name for name, found in jobs.items() for job in found if "TresPerJob" in job}
-    assert with_gpu == {"fine_tune", "fine_tune_tagger", "tag_idioms", "jam_attention"} | (
-        {"embed_documents", "embed_queries"}  # of the larger of both embedders
-    )
-    assert {job["Partition"] for name in with_gpu for job in jobs[name] if "TresPerJob" in job} == {
-        "gpu"
-    }
+    # Contrastive training, and embedding and attention of the larger model.
+    assert with_gpu == {"fine_tune", "embed_documents", "embed_queries", "jam_attention"}
+    on_gpu = [job for name in with_gpu for job in jobs[name] if "TresPerJob" in job]
+    assert {(job["Partition"], job["TresPerJob"]) for job in on_gpu} == {("gpu", "gres:gpu:1")}
 
     rooms = ("paper_tables", "results/datasets", "results/predictions", "results/metrics")
     expected, made = contents(default_run, *rooms), contents(folder, *rooms)
     assert any(name.endswith(".tex") for name in expected)
     assert sorted(made) == sorted(expected)
     assert [name for name in expected if made[name] != expected[name]] == []
-    submissions = sum(map(len, jobs.values()))
-    print(f"{submissions} submissions")
