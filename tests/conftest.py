@@ -12,7 +12,7 @@ from support import copy_project, run_snakemake
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 
 if IS_WORKER:
-    # Workers share the cores, and torch's threads wait for each other busily: 18 times slower.
+    # Workers share the cores, and torch's threads wait for each other busily.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 

@@ -4,7 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from slurm_cluster import SlurmCluster
+import pytest
+from slurm_cluster import SlurmCluster, missing_programs
+
+needs_slurm = pytest.mark.skipif(
+    bool(missing_programs()),
+    reason=f"no {', '.join(missing_programs())}: install slurm-wlm and munge",
+)
 
 CONFIGURATION = {
     "studies": ["idiolink"],

@@ -4,16 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
-from cluster_run import ClusterRun, contents
-from slurm_cluster import missing_programs, slurm_cluster
+from cluster_run import ClusterRun, contents, needs_slurm
+from slurm_cluster import slurm_cluster
 from support import copy_project
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        bool(missing_programs()),
-        reason=f"no {', '.join(missing_programs())}: install slurm-wlm and munge",
-    ),
+    needs_slurm,
     pytest.mark.skipif(
         not os.environ.get("PIELINE_SLURM_DEFAULT_RUN"),
         reason="runs everything a second time; set PIELINE_SLURM_DEFAULT_RUN=1",

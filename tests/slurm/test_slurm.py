@@ -6,16 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cluster_run import TABLES, TRAINING, ClusterRun, contents
-from slurm_cluster import missing_programs, slurm_cluster
+from cluster_run import TABLES, TRAINING, ClusterRun, contents, needs_slurm
+from slurm_cluster import slurm_cluster
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        bool(missing_programs()),
-        reason=f"no {', '.join(missing_programs())}: install slurm-wlm and munge",
-    ),
-]
+pytestmark = [pytest.mark.slow, needs_slurm]
 
 
 def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
 """What a model says of a sentence of ID10M-JAM: the records of every prediction file."""
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import model_validator
 
-from pieline.records import Record
+from pieline.records import READABLE, OutcomeName, Record
 from pieline.spans import Tag
-
-ReadOutcome = Literal["ok", "repaired", "unparseable", "refused", "truncated", "error"]
-"""What became of an answer (`pieline.llm.parsing.Outcome`; tagging is always `ok`)."""
 
 
 class IdiomSample(Record):
@@ -21,7 +18,7 @@ class IdiomSample(Record):
     """
 
     key: str
-    outcome: ReadOutcome
+    outcome: OutcomeName
     idioms: tuple[str, ...] | None
 
 
@@ -38,13 +35,13 @@ class IdiomPrediction(Record):
     """
 
     id: str
-    outcome: ReadOutcome
+    outcome: OutcomeName
     idioms: tuple[str, ...] | None
     tags: tuple[Tag, ...] | None = None
     samples: tuple[IdiomSample, ...] = ()
 
     @model_validator(mode="after")
     def _idioms_if_readable(self) -> Self:
-        if (self.idioms is None) == (self.outcome in ("ok", "repaired")):
+        if (self.idioms is None) == (self.outcome in READABLE):
             raise ValueError(f"outcome {self.outcome!r} does not fit idioms {self.idioms!r}")
         return self
