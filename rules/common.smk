@@ -21,11 +21,11 @@ os.environ.update(
     PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
 )
 
-from pieline.errors import UserError, exit_with
-from pieline.raw import load_upstream
-from pieline.registry import load_registry
-from pieline.settings import load_config
-from pieline.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb
+from pieline.core.errors import UserError, exit_with
+from pieline.core.upstream import load_upstream
+from pieline.models.registry import load_registry
+from pieline.config import load_config
+from pieline.models.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb
 
 try:
     REGISTRY = load_registry(ROOT / "models.yaml")

@@ -3,12 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import read_json
-from pieline.idiolink.retrieval.bm25 import build_index, search
-from pieline.idiolink.retrieval.bm25_tuning import Tuning
-from pieline.idiolink.retrieval.runs import write_run
-from pieline.records import Document, Query, load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import read_json
+from pieline.core.records import load_jsonl
+from pieline.studies.idiolink.predictions.bm25 import build_index, search
+from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
+from pieline.studies.idiolink.predictions.runs import write_run
+from pieline.studies.idiolink.records import Document, Query
 
 
 def main() -> None:

@@ -3,12 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.idiolink import meaning_qrels
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.idiolink.retrieval.bm25 import tune
-from pieline.metrics.ranking import ndcg_at_10
-from pieline.records import Document, Query, load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.records import load_jsonl
+from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
+from pieline.studies.idiolink.predictions.bm25 import tune
+from pieline.studies.idiolink.raw.released import meaning_qrels
+from pieline.studies.idiolink.records import Document, Query
 
 
 def main() -> None:

@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import write_text
+from pieline.core.errors import run_command
+from pieline.core.files import write_text
+from pieline.llm.jobs import check, load_jobs
 from pieline.llm.options import load_llm_settings
-from pieline.llm_jobs import check, load_jobs
-from pieline.registry import load_registry
+from pieline.models.registry import load_registry
 
 
 def main() -> None:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from pieline.claims.ledger import judge_claims, load_claims, write_ledger
-from pieline.claims.tables import load_catalogue, load_ours, load_printed
-from pieline.errors import run_command
-from pieline.report.arguments import TABLE, report_parser
+from pieline.core.errors import run_command
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.results.claims.ledger import judge_claims, load_claims, write_ledger
+from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 
 
 def main() -> None:

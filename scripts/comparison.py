@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.comparison import read_cells, summary, write_comparison
+from pieline.core.errors import run_command
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.results.comparison import read_cells, summary, write_comparison
 
 
 def main() -> None:

@@ -3,13 +3,18 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import sha256
-from pieline.idiolink.retrieval.embedding import embed_query_modes, use_threads
-from pieline.idiolink.retrieval.encoders import load_encoder, loaded_revision, weights_digests
-from pieline.idiolink.retrieval.vectors import Shards, save_manifest, save_vectors
-from pieline.records import Query, load_jsonl
-from pieline.registry import parse_spec
+from pieline.core.errors import run_command
+from pieline.core.files import sha256
+from pieline.core.records import load_jsonl
+from pieline.models.embedder import parse_spec
+from pieline.studies.idiolink.predictions.embedding import embed_query_modes, use_threads
+from pieline.studies.idiolink.predictions.encoders import (
+    load_encoder,
+    loaded_revision,
+    weights_digests,
+)
+from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
+from pieline.studies.idiolink.records import Query
 
 
 def main() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pieline.errors import run_command
+from pieline.core.errors import run_command
+from pieline.llm.jobs import estimates, load_jobs
 from pieline.llm.options import load_llm_settings
-from pieline.llm_jobs import estimates, load_jobs
-from pieline.registry import load_registry
+from pieline.models.registry import load_registry
 
 
 def main() -> None:

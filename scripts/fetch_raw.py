@@ -4,9 +4,9 @@ import argparse
 import shutil
 from pathlib import Path
 
-from pieline.errors import UserError, run_command
-from pieline.files import atomic_path
-from pieline.raw import copy_file, download, load_upstream
+from pieline.core.errors import UserError, run_command
+from pieline.core.files import atomic_path
+from pieline.core.upstream import copy_file, download, load_upstream
 
 
 def main() -> None:

@@ -3,18 +3,18 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.idiolink import meaning_qrels
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.idiolink.datasets import IdiolinkDataset
-from pieline.idiolink.retrieval.contrastive import TrainingData, fine_tune, save_weights
-from pieline.idiolink.retrieval.embedding import use_deterministic_kernels, use_threads
-from pieline.idiolink.retrieval.encoders import load_encoder
-from pieline.idiolink.retrieval.training_settings import TrainingSettings
-from pieline.idiolink.retrieval.tuples import TrainingTuple
-from pieline.metrics.ranking import ndcg_at_10
-from pieline.records import load_jsonl, parse_record
-from pieline.registry import parse_spec
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.records import load_jsonl, parse_record
+from pieline.models.embedder import parse_spec
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.tuples import TrainingTuple
+from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
+from pieline.studies.idiolink.predictions.embedding import use_deterministic_kernels, use_threads
+from pieline.studies.idiolink.predictions.encoders import load_encoder
+from pieline.studies.idiolink.raw.released import meaning_qrels
+from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune, save_weights
+from pieline.studies.idiolink.training.settings import TrainingSettings
 
 
 def main() -> None:

@@ -3,14 +3,14 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.id10m import read_id10m
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.jam.tagging.settings import TaggingSettings
-from pieline.jam.tagging.tagger import load_tagger
-from pieline.jam.tagging.training import fine_tune, make_deterministic
-from pieline.records import parse_record
-from pieline.registry import parse_encoder_spec
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.records import parse_record
+from pieline.models.encoder import parse_encoder_spec
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.tagger import load_tagger
+from pieline.studies.jam.training.training import fine_tune, make_deterministic
 
 
 def main() -> None:

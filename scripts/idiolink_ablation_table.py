@@ -1,10 +1,10 @@
 """Write the index-composition ablation as LaTeX and CSV."""
 
-from pieline.errors import run_command
-from pieline.metrics.idiolink import IdiolinkMetrics
-from pieline.records import load_records
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.idiolink import write_ablation_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.tables.zero_shot import write_ablation_table
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
 """Write the scores of each PIE as CSV and draw them as PDF and PNG."""
 
-from pieline.errors import run_command
-from pieline.metrics.idiolink import IdiolinkMetrics
-from pieline.records import load_records
-from pieline.report.arguments import FIGURE, report_parser
-from pieline.report.figures import save_figure, use_style
-from pieline.report.pies import draw_pies, write_pies
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import FIGURE, report_parser
+from pieline.studies.idiolink.figures.modes import save_figure, use_style
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.tables.pies import draw_pies, write_pies
 
 
 def main() -> None:

@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import digests, write_json
-from pieline.idiolink.construction.composition import check_dataset
-from pieline.idiolink.construction.loose import read_loosely
-from pieline.idiolink.construction.splits import SPLITS
-from pieline.raw import is_released, load_upstream
+from pieline.core.errors import run_command
+from pieline.core.files import digests, write_json
+from pieline.core.upstream import is_released, load_upstream
+from pieline.studies.idiolink.datasets.composition import check_dataset
+from pieline.studies.idiolink.datasets.loose import read_loosely
+from pieline.studies.idiolink.originals.splits import SPLITS
 
 
 def main() -> None:

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.idiolink import COMPOSITIONS
-from pieline.errors import run_command
-from pieline.idiolink.datasets import IdiolinkDataset
+from pieline.core.errors import run_command
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.raw.released import COMPOSITIONS
 
 
 def main() -> None:

@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiolink.construction.assembly import require_review, save_released_format
-from pieline.idiolink.construction.corrections import apply_corrections, read_corrections
-from pieline.idiolink.construction.generation import GeneratedText
-from pieline.idiolink.construction.splits import load_splits
-from pieline.idiolink.construction.votes import TextVerdict
-from pieline.records import load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.records import load_jsonl
+from pieline.studies.idiolink.datasets.assembly import require_review, save_released_format
+from pieline.studies.idiolink.originals.splits import load_splits
+from pieline.studies.idiolink.variants.corrections import apply_corrections, read_corrections
+from pieline.studies.idiolink.variants.generation import GeneratedText
+from pieline.studies.idiolink.variants.votes import TextVerdict
 
 
 def main() -> None:

@@ -3,14 +3,14 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import digests, read_json, write_json
-from pieline.idiolink.construction.assembly import construction_metrics
-from pieline.idiolink.construction.corrections import read_corrections
-from pieline.idiolink.construction.generation import GeneratedText, GenerationReport
-from pieline.idiolink.construction.splits import load_splits
-from pieline.idiolink.construction.votes import TextVerdict
-from pieline.records import load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import digests, read_json, write_json
+from pieline.core.records import load_jsonl
+from pieline.studies.idiolink.datasets.assembly import construction_metrics
+from pieline.studies.idiolink.originals.splits import load_splits
+from pieline.studies.idiolink.variants.corrections import read_corrections
+from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
+from pieline.studies.idiolink.variants.votes import TextVerdict
 
 
 def main() -> None:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiolink.construction.assembly import ConstructionMetrics
-from pieline.idiolink.construction.released_list import FilterReport
-from pieline.records import load_record
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.idiolink_dataset import write_construction_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_record
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.idiolink.datasets.assembly import ConstructionMetrics
+from pieline.studies.idiolink.originals.released_list import FilterReport
+from pieline.studies.idiolink.tables.dataset import write_construction_table
 
 
 def main() -> None:

@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.idiolink import read_texts
-from pieline.errors import run_command
-from pieline.idiolink.datasets import IdiolinkDataset
-from pieline.raw import is_released, load_upstream
-from pieline.records import Document, Query
+from pieline.core.errors import run_command
+from pieline.core.upstream import is_released, load_upstream
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document, Query
 
 
 def main() -> None:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiolink.construction.composition import DatasetChecks
-from pieline.records import load_record
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.idiolink_dataset import write_dataset_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_record
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.idiolink.datasets.composition import DatasetChecks
+from pieline.studies.idiolink.tables.dataset import write_dataset_table
 
 
 def main() -> None:

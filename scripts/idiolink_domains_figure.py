@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiolink.construction.composition import DatasetChecks
-from pieline.records import load_record
-from pieline.report.arguments import FIGURE, report_parser
-from pieline.report.figures import save_figure, use_style
-from pieline.report.idiolink_dataset import draw_domains
+from pieline.core.errors import run_command
+from pieline.core.records import load_record
+from pieline.reporting.arguments import FIGURE, report_parser
+from pieline.studies.idiolink.datasets.composition import DatasetChecks
+from pieline.studies.idiolink.figures.modes import save_figure, use_style
+from pieline.studies.idiolink.tables.dataset import draw_domains
 
 
 def main() -> None:

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import write_text
-from pieline.idiolink.construction.released_list import (
+from pieline.core.errors import run_command
+from pieline.core.files import write_text
+from pieline.studies.idiolink.originals.released_list import (
     read_candidates,
     released_exclusions,
     used_pies,

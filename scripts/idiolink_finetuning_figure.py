@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.metrics.idiolink import IdiolinkMetrics
-from pieline.records import load_records
-from pieline.report.arguments import FIGURE, report_parser
-from pieline.report.figures import save_figure, use_style
-from pieline.report.finetuning_figure import draw_finetuning
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import FIGURE, report_parser
+from pieline.studies.idiolink.figures.finetuning import draw_finetuning
+from pieline.studies.idiolink.figures.modes import save_figure, use_style
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 
 
 def main() -> None:

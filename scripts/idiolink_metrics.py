@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import digests, read_json, write_json
-from pieline.idiolink.datasets import IdiolinkDataset
-from pieline.idiolink.retrieval.bm25_tuning import Tuning
-from pieline.idiolink.retrieval.runs import read_run
-from pieline.metrics.idiolink import idiolink_metrics
+from pieline.core.errors import run_command
+from pieline.core.files import digests, read_json, write_json
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.metrics.scores import idiolink_metrics
+from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
+from pieline.studies.idiolink.predictions.runs import read_run
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
 """Draw both metrics by model and query mode as PDF and PNG."""
 
-from pieline.errors import run_command
-from pieline.metrics.idiolink import IdiolinkMetrics
-from pieline.records import load_records
-from pieline.report.arguments import FIGURE, report_parser
-from pieline.report.figures import draw_query_modes, save_figure, use_style
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import FIGURE, report_parser
+from pieline.studies.idiolink.figures.modes import draw_query_modes, save_figure, use_style
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 
 
 def main() -> None:

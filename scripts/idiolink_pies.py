@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import digests, write_json
-from pieline.idiolink.construction.filtering import FilterOptions, filter_magpie
-from pieline.records import parse_record, save_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import digests, write_json
+from pieline.core.records import parse_record, save_jsonl
+from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
 
 
 def main() -> None:

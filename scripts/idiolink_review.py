@@ -3,18 +3,18 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import write_text
-from pieline.idiolink.construction.corrections import (
+from pieline.core.errors import run_command
+from pieline.core.files import write_text
+from pieline.core.records import load_jsonl
+from pieline.studies.idiolink.originals.splits import load_splits
+from pieline.studies.idiolink.variants.corrections import (
     LABELLING,
     read_corrections,
     to_review,
     write_review,
 )
-from pieline.idiolink.construction.generation import GeneratedText
-from pieline.idiolink.construction.splits import load_splits
-from pieline.idiolink.construction.votes import TextVerdict
-from pieline.records import load_jsonl
+from pieline.studies.idiolink.variants.generation import GeneratedText
+from pieline.studies.idiolink.variants.votes import TextVerdict
 
 
 def main() -> None:

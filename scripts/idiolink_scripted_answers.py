@@ -6,11 +6,11 @@ No rule calls it: recordings are made once, and the workflow reads them.
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiolink.construction.roles import record_script
-from pieline.registry import load_registry
-from pieline.settings import load_config
-from pieline.yamls import read_yaml
+from pieline.config import load_config
+from pieline.core.errors import run_command
+from pieline.core.yamls import read_yaml
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.variants.roles import record_script
 
 
 def main() -> None:

@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.idiolink import meaning_qrels
-from pieline.errors import run_command
-from pieline.files import digests, write_json
-from pieline.idiolink.datasets import IdiolinkDataset
-from pieline.idiolink.retrieval.runs import read_run
-from pieline.metrics.ranking import score_queries
-from pieline.metrics.significance import ModeSignificance, compare_modes
+from pieline.core.errors import run_command
+from pieline.core.files import digests, write_json
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
+from pieline.studies.idiolink.predictions.runs import read_run
+from pieline.studies.idiolink.raw.released import meaning_qrels
 
 
 def main() -> None:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.metrics.significance import ModeSignificance
-from pieline.records import load_records
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.significance import write_significance_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.idiolink.metrics.significance import ModeSignificance
+from pieline.studies.idiolink.tables.significance import write_significance_table
 
 
 def main() -> None:

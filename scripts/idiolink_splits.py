@@ -3,16 +3,16 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.idiolink.construction.pie_filter import PieVerdict
-from pieline.idiolink.construction.splits import (
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.records import load_jsonl, parse_record
+from pieline.studies.idiolink.originals.pie_filter import PieVerdict
+from pieline.studies.idiolink.originals.splits import (
     SplitSizes,
     draw_splits,
     read_released,
     released_splits,
 )
-from pieline.records import load_jsonl, parse_record
 
 
 def main() -> None:

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiolink.construction.generation import GeneratedText
-from pieline.idiolink.construction.votes import Judge, validate
+from pieline.core.errors import run_command
+from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.options import llm_parser, model_to_ask
 from pieline.llm.prompts import PromptFolder
-from pieline.records import load_jsonl, save_jsonl
+from pieline.studies.idiolink.variants.generation import GeneratedText
+from pieline.studies.idiolink.variants.votes import Judge, validate
 
 
 def main() -> None:

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.idiots import read_distractor_kinds, read_sentences
-from pieline.errors import run_command
-from pieline.idiots.datasets import IdiotsDataset, Origin
-from pieline.raw import is_released, load_upstream
+from pieline.core.errors import run_command
+from pieline.core.upstream import is_released, load_upstream
+from pieline.studies.idiots.datasets import IdiotsDataset, Origin
+from pieline.studies.idiots.raw import read_distractor_kinds, read_sentences
 
 
 def main() -> None:

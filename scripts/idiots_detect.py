@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiots.datasets import IdiotsDataset
-from pieline.idiots.detection import detect, detection_questions
+from pieline.core.errors import run_command
+from pieline.core.records import save_jsonl
 from pieline.llm.options import llm_parser, load_llm_settings
 from pieline.llm.prompts import PromptFolder
-from pieline.records import save_jsonl
-from pieline.registry import parse_llm_spec
+from pieline.models.llm import parse_llm_spec
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.predictions import detect, detection_questions
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
 """Draw recall against specificity as PDF and PNG."""
 
-from pieline.errors import run_command
-from pieline.metrics.detection import DetectionMetrics
-from pieline.records import load_records
-from pieline.report.arguments import FIGURE, report_parser
-from pieline.report.detection_figure import draw_recall_against_specificity
-from pieline.report.figures import save_figure, use_style
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import FIGURE, report_parser
+from pieline.studies.idiolink.figures.modes import save_figure, use_style
+from pieline.studies.idiots.figures import draw_recall_against_specificity
+from pieline.studies.idiots.metrics import DetectionMetrics
 
 
 def main() -> None:

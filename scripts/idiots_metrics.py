@@ -3,12 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import digests, write_json
-from pieline.idiots.datasets import IdiotsDataset
-from pieline.idiots.verdicts import Run, human_verdicts, read_cases
-from pieline.metrics.detection import detection_metrics
-from pieline.records import DetectionPrediction, load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import digests, write_json
+from pieline.core.records import load_jsonl
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.metrics import detection_metrics
+from pieline.studies.idiots.records import DetectionPrediction
+from pieline.studies.idiots.verdicts import Run, human_verdicts, read_cases
 
 
 def main() -> None:

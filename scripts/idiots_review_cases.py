@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiots.datasets import IdiotsDataset
-from pieline.idiots.verdicts import Run, review_cases, save_cases
-from pieline.records import DetectionPrediction, load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.records import load_jsonl
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.records import DetectionPrediction
+from pieline.studies.idiots.verdicts import Run, review_cases, save_cases
 
 
 def main() -> None:

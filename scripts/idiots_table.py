@@ -1,10 +1,10 @@
 """Write one of IdioTS's tables as LaTeX and CSV."""
 
-from pieline.errors import run_command
-from pieline.metrics.detection import DetectionMetrics
-from pieline.records import load_records
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.detection import TABLES, write_detection_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.idiots.metrics import DetectionMetrics
+from pieline.studies.idiots.tables import TABLES, write_detection_table
 
 
 def main() -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import torch
 
-from pieline.errors import run_command
-from pieline.files import digests, write_json
-from pieline.jam.attention import attention_metrics, load_causal_model
-from pieline.jam.sentences import load_sentences
-from pieline.metrics.jam import JamMetrics
-from pieline.records import load_records
-from pieline.registry import parse_weights_spec
+from pieline.core.errors import run_command
+from pieline.core.files import digests, write_json
+from pieline.core.records import load_records
+from pieline.models.checkpoint import parse_weights_spec
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.metrics.attention import attention_metrics, load_causal_model
+from pieline.studies.jam.metrics.runs import JamMetrics
 
 
 def main() -> None:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.jam.attention_records import AttentionMetrics
-from pieline.records import load_record
-from pieline.report.arguments import FIGURE, TABLE, report_parser
-from pieline.report.figures import save_figure, use_style
-from pieline.report.jam_appendix import draw_attention, write_attention_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_record
+from pieline.reporting.arguments import FIGURE, TABLE, report_parser
+from pieline.studies.idiolink.figures.modes import save_figure, use_style
+from pieline.studies.jam.metrics.attention_records import AttentionMetrics
+from pieline.studies.jam.tables.appendix import draw_attention, write_attention_table
 
 
 def main() -> None:

@@ -4,12 +4,16 @@ import argparse
 import json
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import read_json, write_json
-from pieline.jam.datasets import build_dataset
-from pieline.jam.label_studio import read_adjudications, read_export, write_adjudications
-from pieline.jam.records import Original, Variant
-from pieline.records import load_jsonl, save_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import read_json, write_json
+from pieline.core.records import load_jsonl, save_jsonl
+from pieline.studies.jam.datasets.dataset import build_dataset
+from pieline.studies.jam.records import Original, Variant
+from pieline.studies.jam.variants.label_studio import (
+    read_adjudications,
+    read_export,
+    write_adjudications,
+)
 
 
 def main() -> None:

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.id10m import read_id10m
-from pieline.corpora.jam import read_released_originals
-from pieline.errors import run_command
-from pieline.jam.originals import derive_decisions, save_decisions
+from pieline.core.errors import run_command
+from pieline.studies.jam.originals import derive_decisions, save_decisions
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.released import read_released_originals
 
 
 def main() -> None:

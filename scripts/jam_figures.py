@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.metrics.jam import JamMetrics
-from pieline.records import load_records
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.figures import save_figure, use_style
-from pieline.report.jam_figures import (
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.idiolink.figures.modes import save_figure, use_style
+from pieline.studies.jam.figures.results import (
     draw_accuracy_vs_drift,
     draw_confused_models,
     draw_confusion,
     write_figure_numbers,
 )
+from pieline.studies.jam.metrics.runs import JamMetrics
 
 
 def main() -> None:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.metrics.jam_statistics import JamStatistics
-from pieline.records import load_records
-from pieline.report.arguments import FIGURE, report_parser
-from pieline.report.figures import save_figure, use_style
-from pieline.report.jam_dataset import draw_flow
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import FIGURE, report_parser
+from pieline.studies.idiolink.figures.modes import save_figure, use_style
+from pieline.studies.jam.metrics.statistics import JamStatistics
+from pieline.studies.jam.tables.dataset import draw_flow
 
 
 def main() -> None:

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.jam.records import Original
-from pieline.jam.validation import check_variants, parse_limits
-from pieline.jam.variants import GenerationSettings, generate_variants
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.records import load_jsonl, parse_record, save_jsonl
 from pieline.llm.options import llm_parser, model_to_ask
 from pieline.llm.prompts import PromptFolder
-from pieline.records import load_jsonl, parse_record, save_jsonl
+from pieline.studies.jam.records import Original
+from pieline.studies.jam.variants.generation import GenerationSettings, generate_variants
+from pieline.studies.jam.variants.validation import check_variants, parse_limits
 
 
 def main() -> None:

@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import digests, write_json
-from pieline.jam.datasets import load_manifest
-from pieline.jam.sentences import load_sentences
-from pieline.metrics.humans import human_metrics, read_labels
+from pieline.core.errors import run_command
+from pieline.core.files import digests, write_json
+from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 
 
 def main() -> None:

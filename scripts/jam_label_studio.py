@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import write_text
-from pieline.jam.label_studio import labelling_config, write_tasks
-from pieline.jam.records import Original, Variant
-from pieline.jam.validation import CRITERIA, review_items
-from pieline.records import load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import write_text
+from pieline.core.records import load_jsonl
+from pieline.studies.jam.records import Original, Variant
+from pieline.studies.jam.variants.label_studio import labelling_config, write_tasks
+from pieline.studies.jam.variants.validation import CRITERIA, review_items
 
 
 def main() -> None:

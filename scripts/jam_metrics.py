@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import digests, read_json, write_json
-from pieline.jam.datasets import load_manifest
-from pieline.jam.predictions import IdiomPrediction
-from pieline.jam.sentences import load_sentences
-from pieline.metrics.jam import jam_metrics, match_predictions
-from pieline.records import load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import digests, read_json, write_json
+from pieline.core.records import load_jsonl
+from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
+from pieline.studies.jam.predictions.records import IdiomPrediction
 
 
 def main() -> None:

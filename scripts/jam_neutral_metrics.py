@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import digests, write_json
-from pieline.jam.predictions import IdiomPrediction
-from pieline.jam.sentences import load_sentences
-from pieline.metrics.jam import JamMetrics, match_predictions
-from pieline.metrics.neutral import neutral_metrics
-from pieline.records import load_jsonl, load_records
+from pieline.core.errors import run_command
+from pieline.core.files import digests, write_json
+from pieline.core.records import load_jsonl, load_records
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.metrics.neutral import neutral_metrics
+from pieline.studies.jam.metrics.runs import JamMetrics, match_predictions
+from pieline.studies.jam.predictions.records import IdiomPrediction
 
 
 def main() -> None:

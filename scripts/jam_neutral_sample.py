@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.jam.sentences import load_sentences
-from pieline.jam.variants import confusing_variants, sample_neutral_variants
-from pieline.records import save_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.records import save_jsonl
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.variants.generation import confusing_variants, sample_neutral_variants
 
 
 def main() -> None:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.metrics.neutral import NeutralMetrics
-from pieline.records import load_record
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.jam_appendix import write_neutral_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_record
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.jam.metrics.neutral import NeutralMetrics
+from pieline.studies.jam.tables.appendix import write_neutral_table
 
 
 def main() -> None:

@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.id10m import read_id10m
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.jam.originals import apply_decisions, filtering_report, load_decisions
-from pieline.raw import is_released, load_upstream
-from pieline.records import save_jsonl
-from pieline.words import LANGUAGES
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.records import save_jsonl
+from pieline.core.upstream import is_released, load_upstream
+from pieline.languages.words import LANGUAGES
+from pieline.studies.jam.originals import apply_decisions, filtering_report, load_decisions
+from pieline.studies.jam.raw.id10m import read_id10m
 
 
 def main() -> None:

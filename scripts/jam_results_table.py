@@ -1,10 +1,10 @@
 """Write one of ID10M-JAM's result tables (Tables 3, 5, 6) as LaTeX and CSV."""
 
-from pieline.errors import run_command
-from pieline.metrics.jam import JamMetrics
-from pieline.records import load_records
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.jam_results import TABLES, write_results_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.tables.results import TABLES, write_results_table
 
 
 def main() -> None:

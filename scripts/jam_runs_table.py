@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.metrics.jam import JamMetrics
-from pieline.records import load_records
-from pieline.report.arguments import report_parser
-from pieline.report.jam_runs import write_pairs, write_runs
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import report_parser
+from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.tables.runs import write_pairs, write_runs
 
 
 def main() -> None:

@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.id10m import read_id10m
-from pieline.errors import run_command
-from pieline.files import digests, read_json, write_json
-from pieline.jam.datasets import load_manifest
-from pieline.jam.records import Original
-from pieline.metrics.jam_statistics import jam_statistics
-from pieline.records import load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.files import digests, read_json, write_json
+from pieline.core.records import load_jsonl
+from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.studies.jam.metrics.statistics import jam_statistics
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.records import Original
 
 
 def main() -> None:

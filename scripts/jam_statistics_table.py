@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.metrics.jam_statistics import JamStatistics
-from pieline.records import load_records
-from pieline.report.arguments import TABLE, report_parser
-from pieline.report.jam_dataset import write_statistics_table
+from pieline.core.errors import run_command
+from pieline.core.records import load_records
+from pieline.reporting.arguments import TABLE, report_parser
+from pieline.studies.jam.metrics.statistics import JamStatistics
+from pieline.studies.jam.tables.dataset import write_statistics_table
 
 
 def main() -> None:

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.id10m import read_id10m, write_id10m
-from pieline.errors import run_command
-from pieline.files import write_text
-from pieline.jam.tagging.data import TrainingSplits, hold_out, thin_out
+from pieline.core.errors import run_command
+from pieline.core.files import write_text
+from pieline.studies.jam.datasets.tagging_data import TrainingSplits, hold_out, thin_out
+from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
 SEED = 0
 

@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pieline.corpora.jam import read_variants
-from pieline.errors import run_command
-from pieline.jam.records import Original
-from pieline.jam.validation import check_variants, parse_limits
-from pieline.records import load_jsonl, save_jsonl
+from pieline.core.errors import run_command
+from pieline.core.records import load_jsonl, save_jsonl
+from pieline.studies.jam.raw.released import read_variants
+from pieline.studies.jam.records import Original
+from pieline.studies.jam.variants.validation import check_variants, parse_limits
 
 
 def main() -> None:

@@ -4,9 +4,9 @@ import argparse
 import json
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.report.artifacts import load_artifacts
-from pieline.report.paper import compile_pdf, write_paper_source
+from pieline.core.errors import run_command
+from pieline.results.artifacts import load_artifacts
+from pieline.results.paper import compile_pdf, write_paper_source
 
 
 def main() -> None:

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from pieline.corpora.id10m import read_id10m
-from pieline.errors import run_command
-from pieline.jam.prompting import identify, parse_prompting
-from pieline.jam.sentences import load_sentences
+from pieline.core.errors import run_command
+from pieline.core.records import save_jsonl
 from pieline.llm.options import llm_parser, model_to_ask
 from pieline.llm.prompts import PromptFolder
-from pieline.records import save_jsonl
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.predictions.prompting import identify, parse_prompting
+from pieline.studies.jam.raw.id10m import read_id10m
 
 
 def main() -> None:

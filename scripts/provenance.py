@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 
 from pieline import __version__
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.provenance import (
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.upstream import load_upstream
+from pieline.results.provenance import (
     Code,
     Model,
     described_raw_files,
@@ -15,7 +16,6 @@ from pieline.provenance import (
     make_provenance,
     ro_crate,
 )
-from pieline.raw import load_upstream
 
 
 def main() -> None:

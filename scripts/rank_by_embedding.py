@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pieline.errors import run_command
-from pieline.idiolink.retrieval.runs import cosine_scores, rank, write_run
-from pieline.records import Document, Query, load_jsonl
+from pieline.core.errors import run_command
+from pieline.core.records import load_jsonl
+from pieline.studies.idiolink.predictions.runs import cosine_scores, rank, write_run
+from pieline.studies.idiolink.records import Document, Query
 
 
 def main() -> None:

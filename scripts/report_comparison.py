@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pieline.errors import run_command
-from pieline.files import read_text
+from pieline.core.errors import run_command
+from pieline.core.files import read_text
 
 COLUMNS = ("table", "cell", "ours", "printed", "difference", "tolerance", "verdict")
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.report.arguments import report_parser
-from pieline.report.artifacts import load_artifacts
-from pieline.report.page.build import write_page
-from pieline.report.page.evidence import Limits
+from pieline.core.errors import run_command
+from pieline.reporting.arguments import report_parser
+from pieline.results.artifacts import load_artifacts
+from pieline.results.page.build import write_page
+from pieline.results.page.evidence import Limits
 
 
 def main() -> None:

@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.jam.sentences import load_sentences
-from pieline.jam.tagging.predicting import predict
-from pieline.jam.tagging.tagger import load_tagger
-from pieline.jam.tagging.training import make_deterministic
-from pieline.records import save_jsonl
-from pieline.registry import parse_encoder_spec
+from pieline.core.errors import run_command
+from pieline.core.records import save_jsonl
+from pieline.models.encoder import parse_encoder_spec
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.predictions.tagging import predict
+from pieline.studies.jam.training.tagger import load_tagger
+from pieline.studies.jam.training.training import make_deterministic
 
 
 def main() -> None:

@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiolink.retrieval.tuples import read_released_tuples, sample_tuples
-from pieline.records import Document, Query, load_jsonl, save_jsonl
+from pieline.core.errors import run_command
+from pieline.core.records import load_jsonl, save_jsonl
+from pieline.studies.idiolink.datasets.tuples import read_released_tuples, sample_tuples
+from pieline.studies.idiolink.records import Document, Query
 
 
 def main() -> None:

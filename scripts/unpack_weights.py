@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from pieline.errors import run_command
-from pieline.idiolink.retrieval.encoders import unpack_gguf
-from pieline.registry import parse_spec
-from pieline.weights import weights_location
+from pieline.core.errors import run_command
+from pieline.models.embedder import parse_spec
+from pieline.models.weights import weights_location
+from pieline.studies.idiolink.predictions.encoders import unpack_gguf
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pieline.errors import UserError
-from pieline.raw import UpstreamFile, download, load_upstream
+from pieline.core.errors import UserError
+from pieline.core.upstream import UpstreamFile, download, load_upstream
 
 CONTENT = b"the real thing\n" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

@@ -8,10 +8,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from pieline.files import write_json
-from pieline.idiolink.construction.domains import DOMAINS
-from pieline.idiolink.construction.filtering import FilterOptions, filter_magpie
-from pieline.idiolink.construction.pie_filter import FilterThresholds
+from pieline.core.files import write_json
+from pieline.studies.idiolink.originals.domains import DOMAINS
+from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.originals.pie_filter import FilterThresholds
 
 ROWS, PIES = 56_622, 1_756
 

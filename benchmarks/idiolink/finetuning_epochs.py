@@ -16,19 +16,24 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from pieline.corpora.idiolink import meaning_qrels
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.idiolink.datasets import IdiolinkDataset
-from pieline.idiolink.retrieval.contrastive import TrainingData, fine_tune
-from pieline.idiolink.retrieval.embedding import embed_index, embed_query_modes, use_threads
-from pieline.idiolink.retrieval.encoders import load_encoder
-from pieline.idiolink.retrieval.runs import Run, cosine_scores, rank
-from pieline.idiolink.retrieval.training_settings import TrainingSettings
-from pieline.idiolink.retrieval.tuples import TrainingTuple
-from pieline.metrics.ranking import ndcg_at_10, score_queries
-from pieline.records import load_jsonl
-from pieline.registry import EmbedderEntry, load_registry
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.core.records import load_jsonl
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.tuples import TrainingTuple
+from pieline.studies.idiolink.metrics.ranking import ndcg_at_10, score_queries
+from pieline.studies.idiolink.predictions.embedding import (
+    embed_index,
+    embed_query_modes,
+    use_threads,
+)
+from pieline.studies.idiolink.predictions.encoders import load_encoder
+from pieline.studies.idiolink.predictions.runs import Run, cosine_scores, rank
+from pieline.studies.idiolink.raw.released import meaning_qrels
+from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
+from pieline.studies.idiolink.training.settings import TrainingSettings
 
 ROOT = Path(__file__).parents[2]
 

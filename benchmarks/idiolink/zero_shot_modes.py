@@ -20,17 +20,22 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from pieline.corpora.idiolink import meaning_qrels, read_texts
-from pieline.errors import run_command
-from pieline.files import write_json
-from pieline.idiolink.retrieval.embedding import embed_index, embed_query_modes, use_threads
-from pieline.idiolink.retrieval.encoders import load_encoder
-from pieline.idiolink.retrieval.query_texts import instructed_text
-from pieline.idiolink.retrieval.runs import cosine_scores, rank
-from pieline.metrics.ranking import score_queries
-from pieline.records import Document, Query
-from pieline.registry import EmbedderEntry, load_registry
-from pieline.weights import weights_location
+from pieline.core.errors import run_command
+from pieline.core.files import write_json
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.registry import load_registry
+from pieline.models.weights import weights_location
+from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.predictions.embedding import (
+    embed_index,
+    embed_query_modes,
+    use_threads,
+)
+from pieline.studies.idiolink.predictions.encoders import load_encoder
+from pieline.studies.idiolink.predictions.query_texts import instructed_text
+from pieline.studies.idiolink.predictions.runs import cosine_scores, rank
+from pieline.studies.idiolink.raw.released import meaning_qrels, read_texts
+from pieline.studies.idiolink.records import Document, Query
 
 ROOT = Path(__file__).parents[2]
 MODES = ("sentence", "span", "instruction_sentence", "instruction_span")

@@ -18,10 +18,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from pieline.files import write_json
+from pieline.core.files import write_json
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
-from pieline.llm.spec import LLMSettings, LLMSpec, load_settings, load_spec
+from pieline.llm.settings import LLMSettings, load_settings
+from pieline.models.llm import LLMSpec, load_spec
 
 ANSWER = json.dumps(
     {

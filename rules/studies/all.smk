@@ -4,8 +4,8 @@ import shutil
 import subprocess
 from itertools import chain
 
-from pieline.claims.tables import PAPERS
-from pieline.report.artifacts import load_artifacts
+from pieline.results.claims.tables import PAPERS
+from pieline.results.artifacts import load_artifacts
 
 # What is no table or figure of a paper: where it stands in the report, and what it shows.
 WITHOUT_PLACE = {

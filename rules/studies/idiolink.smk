@@ -1,6 +1,6 @@
 """Names of the files of the IdioLink study, and what its rules share."""
 
-from pieline.idiolink.retrieval.training_settings import Hyperparameters, TrainingSettings
+from pieline.studies.idiolink.training.settings import Hyperparameters, TrainingSettings
 
 # A model of models.yaml, or one fine-tuned from it.
 EMBEDDER = (

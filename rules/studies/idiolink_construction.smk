@@ -74,7 +74,7 @@ def construction_texts(kind):
 
 
 def construction_llm_jobs():
-    """The language-model jobs that write texts (see `pieline.llm_jobs`).
+    """The language-model jobs that write texts (see `pieline.llm.jobs`).
 
     Validation is not among them: its questions hold texts that are not written yet.
     """

@@ -31,7 +31,7 @@ def idiots_recordings(model):
 
 
 def idiots_llm_jobs():
-    """The language-model jobs of the study (see `pieline.llm_jobs`)."""
+    """The language-model jobs of the study (see `pieline.llm.jobs`)."""
     if "idiots" not in CONFIG.studies:
         return []
     return [

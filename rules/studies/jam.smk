@@ -78,7 +78,7 @@ def jam_recordings(*parts):
 
 
 def jam_generation_jobs():
-    """The language-model jobs that write variants (see `pieline.llm_jobs`)."""
+    """The language-model jobs that write variants (see `pieline.llm.jobs`)."""
     if "jam" not in CONFIG.studies or CONFIG.jam.variants.source != "generated":
         return []
     model = CONFIG.jam.variants.model

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from pieline.jam.prompting import is_asked, prompt_file
-from pieline.jam.tagging.settings import TaggingSettings
+from pieline.studies.jam.predictions.prompting import is_asked, prompt_file
+from pieline.studies.jam.training.settings import TaggingSettings
 
 JAM_PROMPT_SETTINGS = ["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
 
@@ -94,7 +94,7 @@ def jam_prompt_recordings(study, language, model, setting, seed):
 
 
 def jam_prompt_jobs():
-    """The language-model jobs of the experiments (see `pieline.llm_jobs`)."""
+    """The language-model jobs of the experiments (see `pieline.llm.jobs`)."""
     if "jam" not in CONFIG.studies:
         return []
     jobs = []

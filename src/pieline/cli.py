@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pieline.errors import UserError, run_command
+from pieline.core.errors import UserError, run_command
 
 Command = Callable[[argparse.Namespace], None]
 

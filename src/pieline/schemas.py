@@ -5,10 +5,10 @@ from pathlib import Path
 
 import yaml
 
-from pieline.errors import run_command
-from pieline.files import write_text
-from pieline.registry import registry_schema
-from pieline.settings import config_schema
+from pieline.config import config_schema
+from pieline.core.errors import run_command
+from pieline.core.files import write_text
+from pieline.models.registry import registry_schema
 
 HEAD = "# Made by `python -m pieline.schemas schemas` from the library's settings; do not edit.\n"
 

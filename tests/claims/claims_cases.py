@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from support import ROOT
 
-from pieline.claims.ledger import Claim
-from pieline.claims.tables import PrintedNumbers, PrintedTable
+from pieline.results.claims.ledger import Claim
+from pieline.results.claims.tables import PrintedNumbers, PrintedTable
 
 PUBLISHED = ROOT / "published"
 

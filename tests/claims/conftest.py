@@ -3,8 +3,8 @@
 import pytest
 from claims_cases import PUBLISHED, Ledger
 
-from pieline.claims.ledger import load_claims
-from pieline.claims.tables import load_catalogue, load_printed
+from pieline.results.claims.ledger import load_claims
+from pieline.results.claims.tables import load_catalogue, load_printed
 
 
 @pytest.fixture(scope="session")

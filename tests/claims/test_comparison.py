@@ -5,8 +5,8 @@ from pathlib import Path
 
 from support import ROOT
 
-from pieline.published import compare, write_comparisons
-from pieline.report.comparison import read_cells, summary, write_comparison
+from pieline.reporting.printed import compare, write_comparisons
+from pieline.results.comparison import read_cells, summary, write_comparison
 
 
 def write_tables(folder: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pieline.claims.formulas import SINGLE, FormulaError, Values, evaluate, names_in
+from pieline.results.claims.formulas import SINGLE, FormulaError, Values, evaluate, names_in
 
 COLUMNS: dict[str, Values] = {
     "plain": {("a",): 1.0, ("b",): 4.0},

@@ -10,8 +10,10 @@ import pytest
 from claims_cases import PUBLISHED, Ledger
 from support import ROOT
 
-from pieline.claims.formulas import FormulaError
-from pieline.claims.ledger import (
+from pieline.core.errors import UserError
+from pieline.reporting.printed import compare, write_comparisons
+from pieline.results.claims.formulas import FormulaError
+from pieline.results.claims.ledger import (
     TEXT_NUMBERS,
     Claim,
     TextNumber,
@@ -21,9 +23,14 @@ from pieline.claims.ledger import (
     load_claims,
     write_ledger,
 )
-from pieline.claims.tables import OurCell, OurNumbers, PrintedNumbers, Selection, load_ours, select
-from pieline.errors import UserError
-from pieline.published import compare, write_comparisons
+from pieline.results.claims.tables import (
+    OurCell,
+    OurNumbers,
+    PrintedNumbers,
+    Selection,
+    load_ours,
+    select,
+)
 
 CONTRADICTIONS = {
     # Known when this ledger was begun.

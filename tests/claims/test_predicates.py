@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from pieline.claims.formulas import SINGLE, Values
-from pieline.claims.predicates import AnyPredicate, Predicate
+from pieline.results.claims.formulas import SINGLE, Values
+from pieline.results.claims.predicates import AnyPredicate, Predicate
 
 PREDICATE: TypeAdapter[AnyPredicate] = TypeAdapter(Predicate)
 COLUMNS: dict[str, Values] = {

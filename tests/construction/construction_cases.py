@@ -7,14 +7,14 @@ from typing import Any
 
 from support import ROOT
 
-from pieline.idiolink.construction.generation import GeneratedText, Pair, Writer
-from pieline.idiolink.construction.loose import LooseText
-from pieline.idiolink.construction.pie_filter import LabelCounts
-from pieline.idiolink.construction.votes import Judge
 from pieline.llm.answers import Answer
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Question
-from pieline.llm.spec import LLMSpec
+from pieline.models.llm import LLMSpec
+from pieline.studies.idiolink.datasets.loose import LooseText
+from pieline.studies.idiolink.originals.pie_filter import LabelCounts
+from pieline.studies.idiolink.variants.generation import GeneratedText, Pair, Writer
+from pieline.studies.idiolink.variants.votes import Judge
 
 PAIR = Pair(pie="spill the beans", pie_number=7, domain="Food")
 SPEC = LLMSpec(

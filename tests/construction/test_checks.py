@@ -9,13 +9,13 @@ import pytest
 from construction_cases import loose
 from support import MIRROR, ROOT, needs_mirror
 
-from pieline.errors import UserError
-from pieline.idiolink.construction.checks import CHECKS, names_pie, occurrences, run_checks
-from pieline.idiolink.construction.composition import DatasetChecks, check_dataset
-from pieline.idiolink.construction.loose import LooseText, read_loosely
-from pieline.idiolink.construction.splits import SPLITS
-from pieline.published import read_comparisons
-from pieline.report.idiolink_dataset import write_dataset_table
+from pieline.core.errors import UserError
+from pieline.reporting.printed import read_comparisons
+from pieline.studies.idiolink.datasets.checks import CHECKS, names_pie, occurrences, run_checks
+from pieline.studies.idiolink.datasets.composition import DatasetChecks, check_dataset
+from pieline.studies.idiolink.datasets.loose import LooseText, read_loosely
+from pieline.studies.idiolink.originals.splits import SPLITS
+from pieline.studies.idiolink.tables.dataset import write_dataset_table
 
 SAMPLE = ROOT / "data/sample/idiolink"
 

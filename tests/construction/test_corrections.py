@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 from construction_cases import text
 
-from pieline.corpora.idiolink import read_texts
-from pieline.errors import UserError
-from pieline.idiolink.construction.assembly import (
+from pieline.core.errors import UserError
+from pieline.studies.idiolink.datasets.assembly import (
     construction_metrics,
     require_review,
     save_released_format,
 )
-from pieline.idiolink.construction.corrections import (
+from pieline.studies.idiolink.originals.splits import Splits
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document
+from pieline.studies.idiolink.variants.corrections import (
     Correction,
     apply_corrections,
     count_corrections,
@@ -23,10 +25,8 @@ from pieline.idiolink.construction.corrections import (
     to_review,
     write_review,
 )
-from pieline.idiolink.construction.generation import GeneratedText
-from pieline.idiolink.construction.splits import Splits
-from pieline.idiolink.construction.votes import TextVerdict, majority
-from pieline.records import Document
+from pieline.studies.idiolink.variants.generation import GeneratedText
+from pieline.studies.idiolink.variants.votes import TextVerdict, majority
 
 GOLD, SILVER = "spill the beans", "tie the knot"
 SPLITS = Splits(source="by hand", train=[SILVER], val=[], test=[GOLD], gold=[GOLD])

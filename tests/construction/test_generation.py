@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from construction_cases import PAIR, counts, good_texts, scripted, writer
 
-from pieline.errors import UserError
-from pieline.idiolink.construction.domains import DOMAINS, TextId, parse_id
-from pieline.idiolink.construction.generation import (
+from pieline.core.errors import UserError
+from pieline.llm.questions import Question
+from pieline.studies.idiolink.originals.domains import DOMAINS, TextId, parse_id
+from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, filter_pies
+from pieline.studies.idiolink.variants.generation import (
     Pair,
     generate,
     generation_question,
     pairs_of,
     unmark,
 )
-from pieline.idiolink.construction.pie_filter import FilterThresholds, filter_pies
-from pieline.llm.questions import Question
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from construction_cases import row, write_rows
 from support import ROOT
 
-from pieline.corpora.magpie import read_magpie
-from pieline.errors import UserError
+from pieline.core.errors import UserError
+from pieline.studies.idiolink.raw.magpie import read_magpie
 
 
 def test_reads_the_sample() -> None:

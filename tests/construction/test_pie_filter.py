@@ -6,11 +6,10 @@ import pytest
 from construction_cases import counts, row, write_rows
 from support import MIRROR, ROOT, needs_mirror
 
-from pieline.corpora.magpie import read_magpie
-from pieline.errors import UserError
-from pieline.idiolink.construction.domains import DOMAINS
-from pieline.idiolink.construction.filtering import FilterOptions, filter_magpie
-from pieline.idiolink.construction.pie_filter import (
+from pieline.core.errors import UserError
+from pieline.studies.idiolink.originals.domains import DOMAINS
+from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.originals.pie_filter import (
     FilterThresholds,
     LabelCounts,
     PieVerdict,
@@ -19,7 +18,8 @@ from pieline.idiolink.construction.pie_filter import (
     filter_pies,
     read_exclusions,
 )
-from pieline.idiolink.construction.released_list import read_candidates
+from pieline.studies.idiolink.originals.released_list import read_candidates
+from pieline.studies.idiolink.raw.magpie import read_magpie
 
 PAPER = FilterThresholds()
 

@@ -10,7 +10,7 @@ import pytest
 from support import ROOT, run_snakemake
 
 from pieline.llm.recordings import read_answers
-from pieline.registry import load_registry
+from pieline.models.registry import load_registry
 
 RECORDINGS = ROOT / "recordings/idiolink_construction"
 TARGETS = [

@@ -7,13 +7,13 @@ import pytest
 from construction_cases import loose
 from support import MIRROR, needs_mirror
 
-from pieline.errors import UserError
-from pieline.idiolink.construction.released_list import (
+from pieline.core.errors import UserError
+from pieline.studies.idiolink.originals.released_list import (
     read_candidates,
     released_exclusions,
     used_pies,
 )
-from pieline.idiolink.construction.splits import (
+from pieline.studies.idiolink.originals.splits import (
     SPLITS,
     SplitSizes,
     check_splits,

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from construction_cases import judge, scripted, text
 
-from pieline.errors import UserError
-from pieline.idiolink.construction.agreement import agreement
-from pieline.idiolink.construction.votes import majority, validate
+from pieline.core.errors import UserError
 from pieline.llm.questions import Question
+from pieline.studies.idiolink.metrics.agreement import agreement
+from pieline.studies.idiolink.variants.votes import majority, validate
 
 FIRST, SECOND = "007_s08_lit_01", "007_s08_lit_02"
 TEXTS = [text(FIRST), text(SECOND, sentence="A man spilled the beans in the kitchen.")]

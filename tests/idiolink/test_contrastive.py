@@ -16,10 +16,24 @@ import torch
 from support import MIRROR, ROOT, needs_mirror
 from tiny_models import SENTENCES, save_tiny, tiny_entry
 
-from pieline.corpora.idiolink import RELEVANT_USAGES, meaning_qrels, read_texts
-from pieline.errors import UserError
-from pieline.idiolink.datasets import IdiolinkDataset
-from pieline.idiolink.retrieval.contrastive import (
+from pieline.config import load_config
+from pieline.core.errors import UserError
+from pieline.core.records import load_jsonl, save_jsonl
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.tuples import (
+    TrainingTuple,
+    read_released_tuples,
+    sample_tuples,
+)
+from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
+from pieline.studies.idiolink.predictions.embedding import TokenizedTexts, embed_queries
+from pieline.studies.idiolink.predictions.encoders import load_encoder, weights_digests
+from pieline.studies.idiolink.predictions.query_texts import QueryText
+from pieline.studies.idiolink.raw.released import RELEVANT_USAGES, meaning_qrels, read_texts
+from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.training.contrastive import (
     TrainingData,
     TrainingLog,
     fine_tune,
@@ -27,15 +41,7 @@ from pieline.idiolink.retrieval.contrastive import (
     released_loss,
     save_weights,
 )
-from pieline.idiolink.retrieval.embedding import TokenizedTexts, embed_queries
-from pieline.idiolink.retrieval.encoders import load_encoder, weights_digests
-from pieline.idiolink.retrieval.query_texts import QueryText
-from pieline.idiolink.retrieval.training_settings import TrainingSettings
-from pieline.idiolink.retrieval.tuples import TrainingTuple, read_released_tuples, sample_tuples
-from pieline.metrics.ranking import ndcg_at_10
-from pieline.records import Document, Query, load_jsonl, save_jsonl
-from pieline.registry import EmbedderEntry, load_registry
-from pieline.settings import load_config
+from pieline.studies.idiolink.training.settings import TrainingSettings
 
 SAMPLE = ROOT / "data/sample/idiolink"
 

@@ -5,11 +5,16 @@ import torch
 from support import ROOT
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from pieline.errors import UserError
-from pieline.idiolink.retrieval.embedding import instruction_mask, span_mask
-from pieline.idiolink.retrieval.query_texts import INSTRUCTION_FORMATS, document_text, query_text
-from pieline.records import Document, Query
-from pieline.registry import EmbedderEntry, load_registry
+from pieline.core.errors import UserError
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.predictions.embedding import instruction_mask, span_mask
+from pieline.studies.idiolink.predictions.query_texts import (
+    INSTRUCTION_FORMATS,
+    document_text,
+    query_text,
+)
+from pieline.studies.idiolink.records import Document, Query
 
 SENTENCE = "To break the ice, they did break the ice today."
 INSTRUCTION = (

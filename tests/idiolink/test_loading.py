@@ -14,19 +14,19 @@ from tiny_models import DECODERS, SENTENCES, save_tiny, tiny_entry
 from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer, T5EncoderModel
 
-from pieline.errors import UserError
-from pieline.idiolink.retrieval import embedding
-from pieline.idiolink.retrieval.embedding import (
+from pieline.core.errors import UserError
+from pieline.studies.idiolink.predictions import embedding
+from pieline.studies.idiolink.predictions.embedding import (
     Encoded,
     TokenizedTexts,
     embed_documents,
     embed_queries,
 )
-from pieline.idiolink.retrieval.encoders import load_encoder, weights_digests
-from pieline.idiolink.retrieval.pooling import PREFIX, LatentAttentionPooling
-from pieline.idiolink.retrieval.query_texts import QueryText
-from pieline.idiolink.retrieval.vectors import Shards, save_manifest, save_vectors
-from pieline.records import Document
+from pieline.studies.idiolink.predictions.encoders import load_encoder, weights_digests
+from pieline.studies.idiolink.predictions.pooling import PREFIX, LatentAttentionPooling
+from pieline.studies.idiolink.predictions.query_texts import QueryText
+from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
+from pieline.studies.idiolink.records import Document
 
 # How a family's embedders pool, and the tokens that the span "broke the ice" has in each tokenizer.
 POOLINGS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support import run_snakemake
 
-from pieline.published import read_published
+from pieline.reporting.printed import read_published
 
 MODES = 4
 SEEDS = 3

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import MIRROR, ROOT, needs_mirror, run_snakemake
 
-from pieline.published import read_comparisons
+from pieline.reporting.printed import read_comparisons
 
 pytestmark = [needs_mirror, pytest.mark.slow]
 

@@ -9,15 +9,25 @@ import numpy as np
 import pytest
 from support import ROOT
 
-from pieline.metrics.idiolink import IdiolinkMetrics
-from pieline.metrics.ranking import RankingScores
-from pieline.metrics.significance import compare_modes, holm, randomisation_test
-from pieline.published import read_published
-from pieline.registry import EmbedderEntry, load_registry
-from pieline.report.finetuning import best_trainings, evaluated_modes, write_finetuned_table
-from pieline.report.gains import GAINS, average_gains, write_gains
-from pieline.report.models import ModelDescription
-from pieline.report.pies import gains_by_pie, hardest_first, scores_by_pie, write_pies
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.registry import load_registry
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.printed import read_published
+from pieline.studies.idiolink.metrics.ranking import RankingScores
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.metrics.significance import compare_modes, holm, randomisation_test
+from pieline.studies.idiolink.tables.finetuning import (
+    best_trainings,
+    evaluated_modes,
+    write_finetuned_table,
+)
+from pieline.studies.idiolink.tables.gains import GAINS, average_gains, write_gains
+from pieline.studies.idiolink.tables.pies import (
+    gains_by_pie,
+    hardest_first,
+    scores_by_pie,
+    write_pies,
+)
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
 

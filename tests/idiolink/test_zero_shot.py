@@ -14,19 +14,25 @@ from rank_bm25 import BM25Okapi
 from sentence_transformers import SentenceTransformer
 from support import ROOT
 
-from pieline.corpora.idiolink import compose_index, meaning_qrels, read_texts, subject_qrels
-from pieline.errors import UserError
-from pieline.idiolink.datasets import IdiolinkDataset
-from pieline.idiolink.retrieval.bm25 import Bm25Index, build_index, search, tokenize, tune
-from pieline.idiolink.retrieval.bm25_tuning import Bm25Parameters
-from pieline.idiolink.retrieval.embedding import embed_documents, embed_queries, span_mask
-from pieline.idiolink.retrieval.encoders import load_encoder
-from pieline.idiolink.retrieval.query_texts import QueryText, instructed_text, plain_text
-from pieline.idiolink.retrieval.runs import cosine_scores, rank, read_run, write_run
-from pieline.metrics.idiolink import idiolink_metrics
-from pieline.metrics.ranking import score_queries
-from pieline.records import Document, Query
-from pieline.registry import EmbedderEntry, load_registry
+from pieline.core.errors import UserError
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.scores import idiolink_metrics
+from pieline.studies.idiolink.predictions.bm25 import Bm25Index, build_index, search, tokenize, tune
+from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
+from pieline.studies.idiolink.predictions.embedding import embed_documents, embed_queries, span_mask
+from pieline.studies.idiolink.predictions.encoders import load_encoder
+from pieline.studies.idiolink.predictions.query_texts import QueryText, instructed_text, plain_text
+from pieline.studies.idiolink.predictions.runs import cosine_scores, rank, read_run, write_run
+from pieline.studies.idiolink.raw.released import (
+    compose_index,
+    meaning_qrels,
+    read_texts,
+    subject_qrels,
+)
+from pieline.studies.idiolink.records import Document, Query
 
 SAMPLE = ROOT / "data/sample/idiolink/test"
 

@@ -30,7 +30,7 @@ from transformers import (
     XLMRobertaConfig,
 )
 
-from pieline.registry import EmbedderEntry
+from pieline.models.embedder import EmbedderEntry
 
 WORDS = ["they", "broke", "the", "ice", "with", "a", "joke", "and", "then", "it", "melted"]
 WORDS += ["in", "warm", "water", "query", ":", "instruct"]

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pieline.idiots.detection import read_prediction
-from pieline.idiots.verdicts import Run
 from pieline.llm.answers import Answer
-from pieline.metrics.detection import DetectionMetrics, detection_metrics
-from pieline.records import DetectionPrediction, DistractorKind, IdiotsSentence
+from pieline.studies.idiots.metrics import DetectionMetrics, detection_metrics
+from pieline.studies.idiots.predictions import read_prediction
+from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
+from pieline.studies.idiots.verdicts import Run
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data" / "sample" / "idiots"

@@ -6,11 +6,13 @@ import json
 import pytest
 from idiots_cases import ROOT, answer, says, sentences
 
-from pieline.errors import UserError
-from pieline.idiots.detection import ANSWER_SCHEMA, detection_questions, read_prediction
+from pieline.core.errors import UserError
+from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.llm.prompts import PromptFolder
-from pieline.records import READABLE, DetectionPrediction, OutcomeName
-from pieline.registry import LLMEntry, load_registry
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import load_registry
+from pieline.studies.idiots.predictions import ANSWER_SCHEMA, detection_questions, read_prediction
+from pieline.studies.idiots.records import DetectionPrediction
 
 PROMPT = PromptFolder(ROOT / "prompts" / "idiots").load("detect.jinja")
 PARAMETERS = {"temperature": 0, "top_k": 40, "top_p": 0.95, "max_tokens": 800}

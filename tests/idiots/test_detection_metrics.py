@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from idiots_cases import answer, predictions_of, says, score, sentences
 from sklearn.metrics import balanced_accuracy_score
 
-from pieline.errors import UserError
-from pieline.idiots.detection import read_prediction
-from pieline.metrics.detection import NO, YES, Score, bootstrap_weights
-from pieline.records import DetectionPrediction
+from pieline.core.errors import UserError
+from pieline.studies.idiots.metrics import NO, YES, Score, bootstrap_weights
+from pieline.studies.idiots.predictions import read_prediction
+from pieline.studies.idiots.records import DetectionPrediction
 
 
 def predict(texts: list[str | None], **fields: str) -> list[DetectionPrediction]:

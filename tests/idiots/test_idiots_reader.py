@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from idiots_cases import SAMPLE
 
-from pieline.corpora.idiots import KINDS, read_distractor_kinds, read_sentences
-from pieline.errors import UserError
+from pieline.core.errors import UserError
+from pieline.studies.idiots.raw import KINDS, read_distractor_kinds, read_sentences
 
 Rows = list[dict[str, object]]
 

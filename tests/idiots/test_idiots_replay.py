@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 from idiots_cases import ROOT, SAMPLE
 
-from pieline.corpora.idiots import read_sentences
-from pieline.idiots.datasets import IdiotsDataset
+from pieline.config import load_config
+from pieline.core.records import load_jsonl
+from pieline.core.yamls import read_yaml
 from pieline.llm.archive import verify
 from pieline.llm.recordings import canonicalise, read_answers
-from pieline.records import DetectionPrediction, load_jsonl
-from pieline.registry import load_registry
-from pieline.settings import load_config
-from pieline.yamls import read_yaml
+from pieline.models.registry import load_registry
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.raw import read_sentences
+from pieline.studies.idiots.records import DetectionPrediction
 
 MODEL = "smollm2-135m-instruct"
 RECORDINGS = ROOT / "recordings" / "idiots" / f"{MODEL}.jsonl"

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from idiots_cases import ROOT, sentences
 
-from pieline.errors import UserError
-from pieline.idiots.datasets import IdiotsDataset
+from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
+from pieline.llm.jobs import Asked, check, estimates, load_jobs
 from pieline.llm.recordings import record
-from pieline.llm.spec import load_settings
-from pieline.llm_jobs import Asked, check, estimates, load_jobs
-from pieline.registry import LLMEntry, Registry, load_registry, parse_llm_spec
+from pieline.llm.settings import load_settings
+from pieline.models.llm import LLMEntry, parse_llm_spec
+from pieline.models.registry import Registry, load_registry
+from pieline.studies.idiots.datasets import IdiotsDataset
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "TOGETHER_API_KEY")
 
@@ -141,7 +142,7 @@ def test_every_language_model_can_be_handed_to_a_job(registry: Registry) -> None
 
 def test_a_spec_does_not_depend_on_the_process() -> None:
     code = (
-        "from pieline.registry import load_registry\n"
+        "from pieline.models.registry import load_registry\n"
         f"r = load_registry({str(ROOT / 'models.yaml')!r})\n"
         "print([e.execution_spec() for e in r.values() if e.kind == 'llm'])\n"
         "import sys\n"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from idiots_cases import ROOT, predictions_of, score, sentences
 
-from pieline.metrics.detection import DetectionMetrics
-from pieline.published import read_published
-from pieline.registry import load_registry
-from pieline.report.detection import TABLES, write_detection_table
-from pieline.report.models import ModelDescription
+from pieline.models.registry import load_registry
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.printed import read_published
+from pieline.studies.idiots.metrics import DetectionMetrics
+from pieline.studies.idiots.tables import TABLES, write_detection_table
 
 COUNTS = {
     "llama-2-7b-chat": {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from idiots_cases import predictions_of, score, sentences
 
-from pieline.errors import UserError
-from pieline.idiots.verdicts import (
+from pieline.core.errors import UserError
+from pieline.studies.idiots.verdicts import (
     ReviewCase,
     Run,
     human_verdicts,

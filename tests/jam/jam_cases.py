@@ -5,14 +5,14 @@ from typing import Any
 
 from support import ROOT
 
-from pieline.corpora.id10m import read_id10m
-from pieline.corpora.jam import read_variants
-from pieline.jam.originals import apply_decisions, load_decisions
-from pieline.jam.projection import tokenise
-from pieline.jam.records import Original, Variant
-from pieline.jam.validation import check_variants
-from pieline.spans import Span, Tag, tags_of
-from pieline.words import Language
+from pieline.languages.words import Language
+from pieline.studies.jam.bio import Span, Tag, tags_of
+from pieline.studies.jam.originals import apply_decisions, load_decisions
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.released import read_variants
+from pieline.studies.jam.records import Original, Variant
+from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.validation import check_variants
 
 SAMPLE = ROOT / "data" / "sample" / "id10m"
 

@@ -4,8 +4,8 @@ import pytest
 from jam_cases import SAMPLE, write
 from support import MIRROR, needs_mirror
 
-from pieline.corpora.id10m import read_id10m, write_id10m
-from pieline.errors import UserError
+from pieline.core.errors import UserError
+from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
 GOOD = "He \tO\nkept \tB-IDIOM\nmum\tI-IDIOM\n.\tO\n\nYes\tO\n!\tO\n"
 

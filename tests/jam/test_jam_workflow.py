@@ -6,9 +6,9 @@ import json
 from llm.fault_server import FaultServer, answer
 from support import MIRROR, needs_mirror, run_snakemake
 
-from pieline.jam.datasets import load_manifest
-from pieline.jam.records import JamSentence, Original, Variant, by_original
-from pieline.records import load_jsonl
+from pieline.core.records import load_jsonl
+from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.studies.jam.records import JamSentence, Original, Variant, by_original
 
 
 def test_the_sample_becomes_a_dataset(project):

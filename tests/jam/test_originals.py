@@ -6,10 +6,8 @@ import pytest
 from jam_cases import SAMPLE, sample_originals, write
 from support import MIRROR, needs_mirror
 
-from pieline.corpora.id10m import read_id10m
-from pieline.corpora.jam import read_released_originals
-from pieline.errors import UserError
-from pieline.jam.originals import (
+from pieline.core.errors import UserError
+from pieline.studies.jam.originals import (
     Decision,
     apply_decisions,
     derive_decisions,
@@ -18,6 +16,8 @@ from pieline.jam.originals import (
     oddities,
     save_decisions,
 )
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.released import read_released_originals
 
 HEADER = "sentence_id\tdecision\treason\tpie\ttext\ttokens\ttags\n"
 RAW = "He \tO\nkept \tB-IDIOM\nmum\tI-IDIOM\n.\tO\n\nShe \tO\nkept \tO\nbees\tO\n.\tO\n"

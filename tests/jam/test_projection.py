@@ -4,8 +4,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pieline.jam.projection import context_of, find_original, project_tags, tags_of_words, tokenise
-from pieline.spans import Span, spans_of, tags_of
+from pieline.studies.jam.bio import Span, spans_of, tags_of
+from pieline.studies.jam.variants.projection import (
+    context_of,
+    find_original,
+    project_tags,
+    tags_of_words,
+    tokenise,
+)
 
 TOKENS = ["Come ", "on", ", ", "it", "'s ", "not ", "rocket ", "science", "!"]
 TAGS = ["O", "O", "O", "B-IDIOM", "I-IDIOM", "I-IDIOM", "I-IDIOM", "I-IDIOM", "O"]

@@ -7,18 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import MIRROR, needs_mirror
 
-from pieline.spans import (
-    TAGS,
-    Span,
-    contains_pie,
-    matches_any,
-    matches_pie,
-    normalise,
-    span_text,
-    spans_of,
-    tags_of,
-)
-from pieline.words import LANGUAGES, STOP_WORDS, Language, same_word
+from pieline.languages.matching import contains_pie, matches_any, matches_pie, normalise
+from pieline.languages.words import LANGUAGES, STOP_WORDS, Language, same_word
+from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of
 
 WORDS = st.text(alphabet="abcdefgäöüßé", min_size=2, max_size=8)
 TEXTS = st.text(max_size=60)

@@ -7,10 +7,10 @@ from copy import deepcopy
 import pytest
 from jam_cases import original, sample_originals, sample_variants, write
 
-from pieline.corpora.jam import read_variants
-from pieline.errors import UserError
-from pieline.jam.datasets import build_dataset, select_variants
-from pieline.jam.label_studio import (
+from pieline.core.errors import UserError
+from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
+from pieline.studies.jam.raw.released import read_variants
+from pieline.studies.jam.variants.label_studio import (
     Review,
     labelling_config,
     read_adjudications,
@@ -19,7 +19,7 @@ from pieline.jam.label_studio import (
     write_adjudications,
     write_tasks,
 )
-from pieline.jam.validation import (
+from pieline.studies.jam.variants.validation import (
     CRITERIA,
     CheckLimits,
     apply_reviews,

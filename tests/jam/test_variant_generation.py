@@ -8,20 +8,21 @@ from jam_cases import original
 from llm.fault_server import FaultServer, Reply, Request, answer
 from support import ROOT
 
-from pieline.errors import UserError
-from pieline.jam.datasets import build_dataset
-from pieline.jam.records import as_sentence
-from pieline.jam.validation import CheckLimits, check_variants, make_variant
-from pieline.jam.variants import (
+from pieline.core.errors import UserError
+from pieline.llm.client import ask
+from pieline.llm.prompts import PromptFolder
+from pieline.llm.settings import load_settings
+from pieline.models.llm import load_spec
+from pieline.studies.jam.datasets.dataset import build_dataset
+from pieline.studies.jam.records import as_sentence
+from pieline.studies.jam.variants.generation import (
     GenerationSettings,
     confusing_variants,
     generate_neutral_variants,
     generate_variants,
     questions_ahead,
 )
-from pieline.llm.client import ask
-from pieline.llm.prompts import PromptFolder
-from pieline.llm.spec import load_settings, load_spec
+from pieline.studies.jam.variants.validation import CheckLimits, check_variants, make_variant
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
 GENERATION = GenerationSettings(count=4, max_tokens=500, seed=7)

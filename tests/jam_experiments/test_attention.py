@@ -12,7 +12,8 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from pieline.jam.attention import (
+from pieline.models.checkpoint import CheckpointEntry
+from pieline.studies.jam.metrics.attention import (
     CausalModel,
     analyse,
     attention_to_words,
@@ -23,9 +24,8 @@ from pieline.jam.attention import (
     pie_places,
     select_pairs,
 )
-from pieline.jam.records import JamSentence, by_original
-from pieline.metrics.drift import Judgement
-from pieline.registry import CheckpointEntry
+from pieline.studies.jam.metrics.drift import Judgement
+from pieline.studies.jam.records import JamSentence, by_original
 
 
 def tiny_tokenizer() -> PreTrainedTokenizerFast:

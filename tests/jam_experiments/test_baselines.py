@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pieline.errors import UserError
-from pieline.jam.predictions import IdiomPrediction
-from pieline.jam.records import JamSentence
-from pieline.metrics.humans import HumanMetrics, human_metrics, read_labels
-from pieline.metrics.neutral import neutral_metrics
+from pieline.core.errors import UserError
+from pieline.studies.jam.metrics.humans import HumanMetrics, human_metrics, read_labels
+from pieline.studies.jam.metrics.neutral import neutral_metrics
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence
 
 
 def made(original: int, number: int, *, figurative: bool) -> JamSentence:

@@ -6,7 +6,8 @@ import random
 import pytest
 from support import ROOT
 
-from pieline.metrics.drift import (
+from pieline.studies.jam.bio import Tag
+from pieline.studies.jam.metrics.drift import (
     Judgement,
     accuracy,
     confusion_as_printed,
@@ -18,9 +19,8 @@ from pieline.metrics.drift import (
     ratio_interval,
     spread,
 )
-from pieline.metrics.identification import is_correct, tags_of_idioms
-from pieline.metrics.tagging import tagging_scores
-from pieline.spans import Tag
+from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
+from pieline.studies.jam.metrics.tokens import tagging_scores
 
 
 def decisions(

@@ -8,15 +8,21 @@ import pytest
 from jam_experiments.tiny import sentences
 from support import ROOT
 
-from pieline.errors import UserError
-from pieline.jam.predictions import IdiomSample
-from pieline.jam.prompt_settings import FewShot, PromptSetting, ZeroShot
-from pieline.jam.prompting import Prompting, combine, identify, questions_about, read_sample
-from pieline.jam.records import JamSentence
+from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Question
-from pieline.llm.spec import LLMSpec
+from pieline.models.llm import LLMSpec
+from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.studies.jam.predictions.prompting import (
+    Prompting,
+    combine,
+    identify,
+    questions_about,
+    read_sample,
+)
+from pieline.studies.jam.predictions.records import IdiomSample
+from pieline.studies.jam.records import JamSentence
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
 TRAIN = sentences(60, seed=1)

@@ -9,17 +9,9 @@ import pytest
 from jam_experiments.test_drift import GPT_4O
 from support import ROOT
 
-from pieline.metrics.drift import (
-    Judgement,
-    confusion_as_printed,
-    confusion_of_correct,
-    confusion_of_variants,
-    drift,
-)
-from pieline.metrics.jam import JamMetrics, JudgedOriginal
-from pieline.metrics.tagging import TaggingScores
-from pieline.report.figures import save_figure, use_style
-from pieline.report.jam_figures import (
+from pieline.reporting.models import ModelDescription
+from pieline.studies.idiolink.figures.modes import save_figure, use_style
+from pieline.studies.jam.figures.results import (
     billions,
     confused_runs,
     draw_accuracy_vs_drift,
@@ -28,9 +20,17 @@ from pieline.report.jam_figures import (
     prompted,
     write_figure_numbers,
 )
-from pieline.report.jam_results import write_results_table
-from pieline.report.jam_runs import write_pairs, write_runs
-from pieline.report.models import ModelDescription
+from pieline.studies.jam.metrics.drift import (
+    Judgement,
+    confusion_as_printed,
+    confusion_of_correct,
+    confusion_of_variants,
+    drift,
+)
+from pieline.studies.jam.metrics.runs import JamMetrics, JudgedOriginal
+from pieline.studies.jam.metrics.tokens import TaggingScores
+from pieline.studies.jam.tables.results import write_results_table
+from pieline.studies.jam.tables.runs import write_pairs, write_runs
 
 NO_TAGS = TaggingScores(
     sentences=1, span_precision=0, span_recall=0, span_f1=0,

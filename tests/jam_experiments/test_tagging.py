@@ -12,14 +12,20 @@ import torch
 from jam_experiments.tiny import save_tiny_bert, sentences
 from support import ROOT
 
-from pieline.corpora.id10m import write_id10m
-from pieline.errors import UserError
-from pieline.jam.tagging.settings import TaggingSettings
-from pieline.jam.tagging.subwords import IGNORED, batches_by_length, collate, decode, encode
-from pieline.jam.tagging.tagger import Tagger, load_tagger
-from pieline.jam.tagging.training import TaggingLog, fine_tune
-from pieline.registry import EncoderEntry
-from pieline.spans import spans_of
+from pieline.core.errors import UserError
+from pieline.models.encoder import EncoderEntry
+from pieline.studies.jam.bio import spans_of
+from pieline.studies.jam.raw.id10m import write_id10m
+from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.subwords import (
+    IGNORED,
+    batches_by_length,
+    collate,
+    decode,
+    encode,
+)
+from pieline.studies.jam.training.tagger import Tagger, load_tagger
+from pieline.studies.jam.training.training import TaggingLog, fine_tune
 
 TRAIN, DEV, TEST = sentences(60, seed=1), sentences(20, seed=2), sentences(40, seed=3)
 SETTINGS = TaggingSettings(epochs=4, batch_size=4, learning_rate=5e-3)
@@ -102,7 +108,7 @@ def test_the_best_epoch_need_not_be_the_last(entry: EncoderEntry, tmp_path: Path
     tagger, log = train(entry, tmp_path / "checkpoint.pt", settings=rough)
     best = max(epoch.dev_span_f1 for epoch in log.epochs)
     assert log.epochs[log.best_epoch - 1].dev_span_f1 == best
-    from pieline.metrics.tagging import span_f1
+    from pieline.studies.jam.metrics.tokens import span_f1
 
     again = span_f1([item.tags for item in DEV], tagger.tag([item.tokens for item in DEV]))
     assert again == best
@@ -182,7 +188,7 @@ def run_script(entry: EncoderEntry, folder: Path, *, kill_at: int = 0) -> int:
     program = f"""
 import os, signal, sys
 sys.path[:0] = [{str(ROOT / "scripts")!r}, {str(ROOT / "src")!r}]
-import pieline.jam.tagging.training as training
+import pieline.studies.jam.training.training as training
 keep, count = training.span_f1, iter(range(1, 99))
 def score(gold, found):
     if next(count) == {kill_at}:

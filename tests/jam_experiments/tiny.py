@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from pieline.corpora.id10m import TaggedSentence
-from pieline.registry import EncoderEntry
-from pieline.spans import Tag
+from pieline.models.encoder import EncoderEntry
+from pieline.studies.jam.bio import Tag
+from pieline.studies.jam.raw.id10m import TaggedSentence
 
 WORDS = [
     *("we", "they", "broke", "kicked", "spilled", "the", "ice", "bucket", "beans"),

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pieline.llm.questions import Question, make_question
-from pieline.llm.spec import LLMSettings, LLMSpec, load_settings, load_spec
+from pieline.llm.settings import LLMSettings, load_settings
+from pieline.models.llm import LLMSpec, load_spec
 
 KEY = "sk-Zq7/very+secret==key"
 SOURCE = Path(__file__).parents[2] / "src"

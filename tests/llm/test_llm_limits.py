@@ -16,7 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from llm_cases import questions_for, settings_for, spec_for
 
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm import retries
 from pieline.llm.answers import Answer
 from pieline.llm.asking import Asking
@@ -24,7 +24,8 @@ from pieline.llm.client import ask
 from pieline.llm.ledger import Ledger
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
-from pieline.llm.spec import LLMSettings, LLMSpec
+from pieline.llm.settings import LLMSettings
+from pieline.models.llm import LLMSpec
 
 
 class _JumpingSelector(selectors.DefaultSelector):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from pieline.files import canonical_json
+from pieline.core.files import canonical_json
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Outcome, parse_list, parse_object, split_thoughts
 

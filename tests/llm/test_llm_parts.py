@@ -11,7 +11,7 @@ import tiktoken
 from llm_cases import SOURCE, questions_for, spec_for
 
 from pieline.cli import command
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.costs import (
     estimate,
@@ -25,7 +25,8 @@ from pieline.llm.ledger import Ledger
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, make_question
 from pieline.llm.recordings import record
-from pieline.llm.spec import load_settings, load_spec
+from pieline.llm.settings import load_settings
+from pieline.models.llm import load_spec
 
 ENTRY = {
     "label": "M",

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_cases import SOURCE, questions_for, settings_for, spec_for
 
-from pieline.errors import UserError
-from pieline.files import sha256
+from pieline.core.errors import UserError
+from pieline.core.files import sha256
 from pieline.llm.answers import Answer
 from pieline.llm.archive import (
     export_folder,
@@ -419,7 +419,7 @@ def test_recordings_lie_in_the_recordings_folder(folder: Path, tmp_path: Path) -
 HYGIENE = """
 import sys
 from pathlib import Path
-import pieline.llm, pieline.llm.spec, pieline.llm.prompts, pieline.llm.archive, pieline.llm.keys
+import pieline.llm, pieline.llm.settings, pieline.llm.prompts, pieline.llm.archive, pieline.llm.keys
 import pieline.llm.recordings, pieline.llm.parsing, pieline.llm.costs, pieline.llm.questions
 from llm_cases import questions_for, settings_for, spec_for
 from pieline.llm.client import ask

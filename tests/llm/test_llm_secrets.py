@@ -13,7 +13,7 @@ import logging, sys, traceback
 from pathlib import Path
 logging.basicConfig(level=logging.DEBUG)
 from llm_cases import questions_for, settings_for, spec_for
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.client import ask
 folder, api_base = Path(sys.argv[1]), sys.argv[2]
 spec = spec_for(api_base, prices={"input": 1, "output": 1})

@@ -12,13 +12,13 @@ import psutil
 import pytest
 from llm_cases import settings_for, start
 
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.client import ask
 from pieline.llm.costs import input_tokens_at_most
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import LocalServer, find_package_file, weights_path
-from pieline.llm.spec import LLMSpec, load_spec
+from pieline.models.llm import LLMSpec, load_spec
 
 SENTENCE = "the old cat spilled the beans and kicked the bucket when it rained cats and dogs"
 BUNDLED = {

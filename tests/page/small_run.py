@@ -5,33 +5,27 @@ from pathlib import Path
 
 from support import ROOT
 
-from pieline.claims.ledger import judge_claims, load_claims, write_ledger
-from pieline.claims.tables import load_catalogue, load_ours, load_printed
-from pieline.files import digests, write_json
-from pieline.idiolink.datasets import IdiolinkDataset
-from pieline.idiolink.retrieval.runs import read_run, write_run
-from pieline.idiots.datasets import IdiotsDataset
-from pieline.idiots.verdicts import Run
-from pieline.jam.predictions import IdiomPrediction
-from pieline.jam.records import JamSentence
-from pieline.metrics.detection import detection_metrics
-from pieline.metrics.idiolink import IdiolinkMetrics, idiolink_metrics
-from pieline.metrics.jam import jam_metrics, match_predictions
-from pieline.published import compare, write_comparisons
-from pieline.records import (
-    DetectionPrediction,
-    Document,
-    IdiotsSentence,
-    Query,
-    QueryUsage,
-    Usage,
-    save_jsonl,
-)
-from pieline.report.artifacts import load_artifacts
-from pieline.report.models import ModelDescription
-from pieline.report.page.build import write_page
-from pieline.report.page.evidence import Limits
-from pieline.spans import tags_of
+from pieline.core.files import digests, write_json
+from pieline.core.records import save_jsonl
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.printed import compare, write_comparisons
+from pieline.results.artifacts import load_artifacts
+from pieline.results.claims.ledger import judge_claims, load_claims, write_ledger
+from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
+from pieline.results.page.build import write_page
+from pieline.results.page.evidence import Limits
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics, idiolink_metrics
+from pieline.studies.idiolink.predictions.runs import read_run, write_run
+from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.metrics import detection_metrics
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.idiots.verdicts import Run
+from pieline.studies.jam.bio import tags_of
+from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence
 
 MODELS = [
     ModelDescription(

@@ -10,9 +10,9 @@ import pytest
 from small_run import make_page, make_run
 from support import ROOT
 
-from pieline.errors import UserError
-from pieline.report.artifacts import NOT_LISTED, load_artifacts, made_artifacts
-from pieline.report.page.evidence import spread
+from pieline.core.errors import UserError
+from pieline.results.artifacts import NOT_LISTED, load_artifacts, made_artifacts
+from pieline.results.page.evidence import spread
 
 
 def evidence(page: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from browser import browser, needs_browser
 from support import run_snakemake
 
-from pieline.files import sha256
+from pieline.core.files import sha256
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,10 @@ import matplotlib.pyplot as plt
 import pytest
 from support import ROOT
 
-from pieline.errors import UserError
-from pieline.report.artifacts import load_artifacts
-from pieline.report.figures import save_figure
-from pieline.report.paper import compile_pdf, write_paper_source
+from pieline.core.errors import UserError
+from pieline.results.artifacts import load_artifacts
+from pieline.results.paper import compile_pdf, write_paper_source
+from pieline.studies.idiolink.figures.modes import save_figure
 
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None,

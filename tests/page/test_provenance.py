@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from support import ROOT
 
-from pieline.errors import UserError
-from pieline.files import sha256
-from pieline.provenance import (
+from pieline.core.errors import UserError
+from pieline.core.files import sha256
+from pieline.core.upstream import UpstreamFile
+from pieline.results.provenance import (
     Code,
     Model,
     Provenance,
@@ -20,7 +21,6 @@ from pieline.provenance import (
     make_provenance,
     ro_crate,
 )
-from pieline.raw import UpstreamFile
 
 URL = "https://example.org/queries.json"
 LOCK = ROOT / "envs/requirements.lock"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from support import ROOT, run_snakemake
 
-from pieline.errors import UserError
-from pieline.registry import load_registry
-from pieline.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb, parameter_count
+from pieline.core.errors import UserError
+from pieline.models.registry import load_registry
+from pieline.models.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb, parameter_count
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import zstandard
 
-from pieline.errors import UserError
-from pieline.files import canonical_json, write_bytes
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json, write_bytes
 from pieline.llm.answers import Answer
 from pieline.llm.ledger import LEDGER_NAME
 from pieline.llm.recordings import (

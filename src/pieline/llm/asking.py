@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.budget import Budget, CapReachedError
 from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_of
@@ -17,8 +17,9 @@ from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder
 from pieline.llm.retries import Backoff, Rates, is_fatal, is_transient, was_rejected
-from pieline.llm.spec import LLMSettings, LLMSpec
+from pieline.llm.settings import LLMSettings
 from pieline.llm.stopping import Stop, StoppedError
+from pieline.models.llm import LLMSpec
 
 GRACE_S = 20.0
 """Seconds that answers under way are given when the run is told to stop."""

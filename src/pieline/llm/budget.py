@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.costs import estimate, usd_at_most
 from pieline.llm.ledger import Ledger, Spending
 from pieline.llm.questions import Question
-from pieline.llm.spec import LLMSettings, LLMSpec
+from pieline.llm.settings import LLMSettings
 from pieline.llm.stopping import Stop
+from pieline.models.llm import LLMSpec
 
 
 class CapReachedError(Exception):

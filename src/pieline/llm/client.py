@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.costs import estimate, spent
 from pieline.llm.keys import api_key
@@ -20,7 +20,8 @@ from pieline.llm.recordings import (
     recording,
     replace,
 )
-from pieline.llm.spec import LLMSettings, LLMSpec
+from pieline.llm.settings import LLMSettings
+from pieline.models.llm import LLMSpec
 
 FRESH_SUFFIX = ".fresh"
 """Ending of the file beside the recordings in which mode `fresh` collects its answers."""

@@ -4,10 +4,10 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
-from pieline.llm.spec import LLMSpec
+from pieline.models.llm import LLMSpec
 
 BYTES_PER_TOKEN = 3.6
 """UTF-8 bytes for each token, about: English prose has 4 to 4.5, German 3 to 3.5."""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
-from pieline.llm.spec import LLMSpec
+from pieline.models.llm import LLMSpec
 
 NO_KEY = "unused"
 """Sent where no key is needed, so that litellm does not look for one in the environment."""

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pieline.errors import UserError
-from pieline.files import canonical_json
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
 from pieline.llm.locks import LOCK_FOLDER, wait_lock
 from pieline.llm.recordings import replace
 

@@ -5,11 +5,11 @@ import json
 from functools import partial
 from pathlib import Path
 
-from pieline.errors import UserError
+from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
-from pieline.llm.spec import LLMSettings, load_settings
-from pieline.registry import LLMEntry, parse_llm_spec
+from pieline.llm.settings import LLMSettings, load_settings
+from pieline.models.llm import LLMEntry, parse_llm_spec
 
 
 def llm_parser(about: str | None) -> argparse.ArgumentParser:

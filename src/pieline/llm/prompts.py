@@ -23,8 +23,8 @@ from typing import Any
 import jinja2
 import yaml
 
-from pieline.errors import UserError
-from pieline.files import read_text
+from pieline.core.errors import UserError
+from pieline.core.files import read_text
 from pieline.llm.questions import Message
 
 _TURN = re.compile(r"^=== (\w+) ===[ \t]*$", re.MULTILINE)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pieline.errors import UserError
-from pieline.files import canonical_json
-from pieline.llm.spec import LLMSpec
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
+from pieline.models.llm import LLMSpec
 
 
 class Message(NamedTuple):

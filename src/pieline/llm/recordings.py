@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from pieline.errors import UserError
-from pieline.files import atomic_path, canonical_json
+from pieline.core.errors import UserError
+from pieline.core.files import atomic_path, canonical_json
 from pieline.llm.answers import Answer
 from pieline.llm.locks import LOCK_FOLDER, try_lock
 from pieline.llm.questions import Message, Question

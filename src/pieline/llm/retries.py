@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from aiolimiter import AsyncLimiter
 from tenacity import RetryCallState, wait_random_exponential
 
-from pieline.llm.spec import ProviderLimits
+from pieline.llm.settings import ProviderLimits
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 """HTTP statuses below 500 after which the same request may succeed."""

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pieline.errors import UserError
-from pieline.files import sha256
-from pieline.llm.spec import LLMSpec
+from pieline.core.errors import UserError
+from pieline.core.files import sha256
+from pieline.models.llm import LLMSpec
 
 SEED = 0
 """Seed of sampling for a question that sends none."""

@@ -11,11 +11,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from pieline.files import canonical_json
+from pieline.core.files import canonical_json
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.retries import MalformedResponseError
-from pieline.llm.spec import LLMSpec
+from pieline.models.llm import LLMSpec
 
 # Before the imports: no price list from the network, no telemetry, no `.env` file, and no debug
 # output, which would show API keys.

@@ -1,1 +1,0 @@
-"""The papers' claims, each judged on the printed numbers and on ours."""

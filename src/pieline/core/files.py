@@ -1,0 +1,128 @@
+"""Reading and writing files so that a crash leaves nothing half-written and bytes repeat."""
+
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pieline.core.errors import UserError
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; rename it to `path` when the block succeeds.
+
+    On any exception the temporary file is removed and `path` stays as it was.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes files private; outputs follow the user's umask like any other file.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write `data` to `path` atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write `text` to `path` atomically as UTF-8 with Unix line ends."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal text.
+
+    Raises:
+        ValueError: a NaN or infinity, which JSON cannot say.
+    """
+    return json.dumps(
+        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write `value` as indented JSON with sorted keys, atomically."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
+    write_text(path, text + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        UserError: the file is missing, is not UTF-8 or is not JSON; names file and line.
+    """
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"not JSON: {error.msg}",
+            where=f"{path}:{error.lineno}",
+            mend="repair the file or fetch it again",
+        ) from None
+
+
+def read_text(path: str | Path) -> str:
+    """Read a UTF-8 text file, newlines as they are.
+
+    Raises:
+        UserError: the file is missing or is not UTF-8; names file and line.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise UserError("no such file", where=path, mend="check the path") from None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"not UTF-8 (byte 0x{data[error.start]:02x})",
+            where=f"{path}:{line}",
+            mend="save the file as UTF-8",
+        ) from None
+
+
+def write_jsonl(path: str | Path, rows: Iterable[Any]) -> None:
+    """Write one canonical JSON object a line, atomically."""
+    write_text(path, "".join(f"{canonical_json(row)}\n" for row in rows))
+
+
+@contextmanager
+def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
+    """Write a gzip file atomically, without time stamp and name: same text, same bytes."""
+    with (
+        atomic_path(path) as temporary,
+        temporary.open("wb") as raw,
+        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream,
+    ):
+        yield stream
+
+
+def sha256(path: str | Path) -> str:
+    """Hexadecimal SHA-256 of a file's content."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digests(paths: Iterable[str | Path]) -> dict[str, str]:
+    """SHA-256 by path, for the record of what a result was computed from."""
+    return {str(path): sha256(path) for path in sorted(map(str, paths))}

@@ -1,0 +1,100 @@
+"""The records of every JSONL file between two rooms, and reading them with an error that helps."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json, read_json, read_text, write_text
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class Record(BaseModel):
+    """A line of a JSONL file: immutable, with exactly the fields it declares."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def explain(error: ValidationError) -> str:
+    """One line for the first problem of a pydantic error: field and what is wrong with it."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    given = f" (given: {first['input']!r})" if first["type"] == "literal_error" else ""
+    more = f" and {error.error_count() - 1} more" if error.error_count() > 1 else ""
+    return f"{field}: {message}{given}{more}" if field else f"{message}{more}"
+
+
+def load_record(path: str | Path, record: type[R]) -> R:
+    """Read a JSON file that a rule wrote.
+
+    Raises:
+        UserError: the file is missing or holds no such record; names the file.
+    """
+    try:
+        return record.model_validate(read_json(path))
+    except ValidationError as error:
+        raise UserError(explain(error), where=path, mend="make it again") from None
+
+
+def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
+    """Read JSON files of one record each (see `load_record`)."""
+    return [load_record(path, record) for path in paths]
+
+
+def parse_record(text: str, record: type[R], *, option: str) -> R:
+    """Read settings that a rule hands to its script as JSON.
+
+    Args:
+        text: the option's value.
+        record: what it must be.
+        option: its name on the command line.
+
+    Raises:
+        UserError: the text is no such record; names the option.
+    """
+    try:
+        return record.model_validate_json(text)
+    except ValidationError as error:
+        mend = f"pass {', '.join(record.model_fields)} as JSON"
+        raise UserError(explain(error), where=option, mend=mend) from None
+
+
+def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
+    """Read a JSONL file of one record type; blank lines are not allowed.
+
+    Raises:
+        UserError: names file and line of the first line that is not such a record.
+    """
+    rows = []
+    text = read_text(path)
+    # Not splitlines: a sentence may hold one of Unicode's other line separators.
+    lines = text.removesuffix("\n").split("\n") if text else []
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}:{number}"
+        try:
+            rows.append(record.model_validate_json(line))
+        except ValidationError as error:
+            mend = "correct this line or make the file again from its inputs"
+            raise UserError(explain(error), where=where, mend=mend) from None
+    return rows
+
+
+def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:
+    """Write records as canonical JSON lines, atomically."""
+    write_text(path, "".join(f"{canonical_json(row.model_dump(mode='json'))}\n" for row in rows))
+
+
+def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
+    """Raise a `UserError` that names the first id that stands more than once."""
+    repeated = sorted(name for name, count in Counter(ids).items() if count > 1)
+    if repeated:
+        raise UserError(
+            f"duplicate id {repeated[0]!r} ({len(repeated)} ids stand more than once)",
+            where=where,
+            mend="give every record an id of its own",
+        )

@@ -1,0 +1,117 @@
+"""Retrieval of the raw files: from a mirror folder or by URL, checked by digest."""
+
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tqdm import tqdm
+
+from pieline.core.errors import UserError
+from pieline.core.files import atomic_path, sha256
+from pieline.core.records import explain
+from pieline.core.yamls import read_yaml
+
+_CHUNK_BYTES = 1 << 16
+_TIMEOUT_SECONDS = 60.0
+
+
+class UpstreamFile(BaseModel):
+    """A public file: where it is and the SHA-256 of the content that the papers used."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str | None = Field(
+        pattern=r"^https?://", description="null where only a mirror folder can have it"
+    )
+    sha256: str | None = Field(
+        default=None, pattern=r"^[0-9a-f]{64}$", description="null where we could not compute it"
+    )
+
+
+def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
+    """Read data/upstream.yaml: public files by their name under results/raw/ and in a mirror.
+
+    Raises:
+        UserError: names the file and the entry that is wrong.
+    """
+    files = {}
+    for name, fields in read_yaml(path).items():
+        try:
+            files[name] = UpstreamFile.model_validate(fields)
+        except ValidationError as error:
+            raise UserError(explain(error), where=f"{path}: {name}", mend="correct it") from None
+    return files
+
+
+def copy_file(source: str | Path, output: str | Path, *, expected: str | None, mend: str) -> None:
+    """Copy a raw file, checking its digest where one is expected.
+
+    Args:
+        source: the file in a mirror or sample folder.
+        output: where it goes; written atomically.
+        expected: SHA-256 it must have, or None for a file with no fixed content.
+        mend: what to tell the user where it is missing.
+
+    Raises:
+        UserError: the file is missing or its digest is another.
+    """
+    if not Path(source).is_file():
+        raise UserError("no such file", where=source, mend=mend)
+    with atomic_path(output) as temporary:
+        shutil.copyfile(source, temporary)
+        _check_digest(temporary, expected, where=source, mend="replace the file in the mirror")
+
+
+def download(upstream: UpstreamFile, output: str | Path, *, name: str) -> None:
+    """Download a public file; a partial or altered download never reaches `output`.
+
+    Raises:
+        UserError: no network, an HTTP error, or another digest than expected.
+    """
+    offline = f"check the network, or put the file into a folder as {name} and set mirror"
+    if upstream.url is None:
+        raise UserError("no public URL is known", where=name, mend="name a mirror that has it")
+    try:
+        with (
+            urllib.request.urlopen(upstream.url, timeout=_TIMEOUT_SECONDS) as response,  # noqa: S310
+            atomic_path(output) as temporary,
+        ):
+            announced = response.headers.get("Content-Length")
+            total = int(announced) if announced else None
+            with (
+                temporary.open("wb") as stream,
+                tqdm(total=total, unit="B", unit_scale=True, desc=name, delay=5) as progress,
+            ):
+                while chunk := response.read(_CHUNK_BYTES):
+                    stream.write(chunk)
+                    progress.update(len(chunk))
+            if total is not None and temporary.stat().st_size != total:
+                raise UserError(
+                    f"download ended after {temporary.stat().st_size} of {total} bytes",
+                    where=upstream.url,
+                    mend="try again",
+                )
+            _check_digest(
+                temporary, upstream.sha256, where=upstream.url, mend="the file changed upstream"
+            )
+    except urllib.error.HTTPError as error:
+        raise UserError(f"HTTP status {error.code}", where=upstream.url, mend=offline) from None
+    except (urllib.error.URLError, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise UserError(f"cannot download: {reason}", where=upstream.url, mend=offline) from None
+
+
+def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, UpstreamFile]) -> bool:
+    """Whether every raw file (by upstream name) has exactly the content that the papers used."""
+    return all(
+        name in upstream and upstream[name].sha256 == sha256(path) for name, path in paths.items()
+    )
+
+
+def _check_digest(path: Path, expected: str | None, *, where: str | Path, mend: str) -> None:
+    """Raise a `UserError` if the file's SHA-256 is not the expected one."""
+    if expected and (found := sha256(path)) != expected:
+        raise UserError(f"SHA-256 is {found}, expected {expected}", where=where, mend=mend)

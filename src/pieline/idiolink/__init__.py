@@ -1,1 +1,0 @@
-"""IdioLink: constructing the data set, retrieving from it, and fine-tuning for that."""

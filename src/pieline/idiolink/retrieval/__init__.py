@@ -1,1 +1,0 @@
-"""Retrieval over IdioLink: BM25, text-embedding models, ranking."""

@@ -1,1 +1,0 @@
-"""IdioTS: the sentences, and whether chat models detect their idioms for the right reason."""

@@ -1,1 +1,0 @@
-"""Encoders that tag idioms token by token (ID10M-JAM, section 4.3 and appendix D)."""

@@ -1,0 +1,1 @@
+"""What the matching of PIEs needs to know of each language."""

@@ -1,0 +1,127 @@
+"""PIE spans: BIO tags, normalisation, and the one function that says whether a text names a PIE."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
+
+from pieline.languages.words import LIGHT_WORDS, STOP_WORDS, Language, same_word
+
+Scoring = Literal["paper", "released"]
+
+
+_APOSTROPHES = str.maketrans(dict.fromkeys("’‘‚‛`´′ʼ＇", "'"))
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+
+
+def normalise(text: str) -> str:
+    """Lowercase words separated by one space, so that spelling details do not decide a match.
+
+    Unicode forms (NFKC), case (ß is ss), quotation marks, hyphens, punctuation and repeated spaces
+    go; apostrophes join ("it's" is "its"), also where a tokeniser split them off ("it 's",
+    "do n't", "achilles ' heel"). Idempotent.
+    """
+    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold()
+    text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+    text = re.sub(r"(?<=\w)\s+n't\b", "nt", text)
+    text = re.sub(r"(?<=\w)\s+'(?=(?:s|t|m|d|re|ve|ll)\b)", "", text)
+    text = re.sub(r"(?<=\w)'(?=\w)", "", text)
+    return " ".join(re.findall(r"[^\W_]+", text))
+
+
+def matches_pie(
+    prediction: str, pie: str, *, language: Language = "english", scoring: Scoring = "paper"
+) -> bool:
+    """Whether a predicted text names a PIE: the project's one matching function.
+
+    `paper` (ID10M-JAM, section 4.1: "normalization and regular-expression matching"): both texts
+    are normalised, inflected forms of a word are equal, and one of these holds:
+
+    - they are the same words;
+    - the prediction holds the PIE as it stands and is not much longer: at most three times as
+      many words, or eight (an answer that repeats the whole sentence names nothing);
+    - they share more than half of the content words of each, whatever their order ("nahm ihn auf
+      den Arm", "auf den Arm nehmen"), and more than two thirds (Dice) of the words other than
+      articles, pronouns, be and modals. So "hot water" names "in hot water" and "a lemon" is
+      "lemon", but neither "ball" names "on the ball" nor "the ice" "break the ice".
+
+    Where neither text holds the other, the order of the two does not matter. An answer without a
+    content word never matches, except a PIE that has none itself ("wie dem auch sei") and is
+    given whole. An empty answer never matches.
+
+    `released` (the analysis published with ID10M-JAM): lowercased and stripped, one contains the
+    other, so that "" and "a" match nearly everything. What it does with literal sentences, where
+    any prediction counts as wrong, is for the caller to do.
+    """
+    if scoring == "released":
+        one, other = prediction.strip().lower(), pie.strip().lower()
+        return one in other or other in one
+    predicted, wanted = normalise(prediction).split(), normalise(pie).split()
+    if predicted == wanted or STOP_WORDS[language].issuperset(predicted):
+        return bool(predicted) and predicted == wanted
+    short = len(predicted) <= max(_LONGEST_ANSWER, 3 * len(wanted))
+    holds = bool(wanted) and short and _holds(predicted, wanted, language)
+    return holds or _overlap(predicted, wanted, language)
+
+
+def matches_any(
+    predictions: Iterable[str],
+    pie: str,
+    *,
+    language: Language = "english",
+    scoring: Scoring = "paper",
+) -> bool:
+    """Whether any of several predicted texts names a PIE (see `matches_pie`)."""
+    return any(matches_pie(text, pie, language=language, scoring=scoring) for text in predictions)
+
+
+def contains_pie(text: str, pie: str, *, language: Language = "english") -> bool:
+    """Whether a text of any length holds the words of a PIE, side by side and in any inflection.
+
+    A PIE that is only one content word counts by its whole form, and an empty one never does.
+    """
+    words, wanted = normalise(text).split(), normalise(pie).split()
+    return bool(wanted) and _holds(words, wanted, language)
+
+
+_LONGEST_ANSWER = 8
+
+
+def _holds(words: Sequence[str], wanted: Sequence[str], language: Language) -> bool:
+    """Whether the wanted words stand side by side in the words."""
+    return any(
+        all(
+            same_word(word, other, language)
+            for word, other in zip(words[start : start + len(wanted)], wanted, strict=True)
+        )
+        for start in range(len(words) - len(wanted) + 1)
+    )
+
+
+def _overlap(one: Sequence[str], other: Sequence[str], language: Language) -> bool:
+    """Whether two texts share most of their words (the third rule of `matches_pie`). Symmetric."""
+    first, second = (_without(STOP_WORDS[language], text) for text in (one, other))
+    if 2 * _shared(first, second, language) <= max(len(first), len(second)):
+        return False
+    first, second = (_without(LIGHT_WORDS[language], text) for text in (one, other))
+    return 3 * _shared(first, second, language) > len(first) + len(second)
+
+
+def _without(dropped: Collection[str], words: Sequence[str]) -> list[str]:
+    return [word for word in words if word not in dropped]
+
+
+def _shared(words: Sequence[str], others: Sequence[str], language: Language) -> int:
+    """The largest number of words that can be paired with the same word among the others."""
+    partner: dict[int, int] = {}
+
+    def pair(number: int, tried: set[int]) -> bool:
+        for place, other in enumerate(others):
+            if place not in tried and same_word(words[number], other, language):
+                tried.add(place)
+                if place not in partner or pair(partner[place], tried):
+                    partner[place] = number
+                    return True
+        return False
+
+    return sum(pair(number, set()) for number in range(len(words)))

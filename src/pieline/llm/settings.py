@@ -1,0 +1,56 @@
+"""What a language model is and how it may be asked: entries of models.yaml and `llm:` settings."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from pieline.core.settings import Settings, checked
+
+
+class ProviderLimits(Settings):
+    """What one provider allows one account; null is no limit."""
+
+    concurrency: int = Field(default=8, ge=1, le=256)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+
+
+class LLMSettings(Settings):
+    """How language models may be asked: the `llm:` section of config.yaml.
+
+    Attributes:
+        mode: `record` reads recordings and asks what is missing; `replay` never asks; `fresh` asks
+            everything anew and then replaces the recordings.
+        max_cost_usd: most that all runs with this recordings folder may spend together. The
+            default of 0 asks nothing that costs money.
+        timeout_s: seconds for one attempt, from sending to the last byte.
+        max_attempts: attempts for one question before it counts as failed.
+        backoff_s: scale of the random exponential wait between attempts.
+        max_wait_s: longest wait that a Retry-After header is followed for.
+        providers: limits by provider; the entry `default` serves those not listed.
+        recordings_folder: holds all recordings, the spending ledger and the lock files.
+    """
+
+    mode: Literal["record", "replay", "fresh"] = "record"
+    max_cost_usd: float = Field(default=0.0, ge=0)
+    timeout_s: float = Field(default=120.0, gt=0)
+    max_attempts: int = Field(default=6, ge=1)
+    backoff_s: float = Field(default=1.0, gt=0)
+    max_wait_s: float = Field(default=300.0, gt=0)
+    providers: dict[str, ProviderLimits] = Field(default_factory=dict)
+    recordings_folder: Path = Path("recordings")
+
+    def limits(self, provider: str) -> ProviderLimits:
+        """The limits of `provider`, else those of `default`."""
+        return self.providers.get(provider) or self.providers.get("default") or ProviderLimits()
+
+
+def load_settings(entry: Mapping[str, Any], *, where: str) -> LLMSettings:
+    """Check the `llm:` section of a configuration.
+
+    Raises:
+        UserError: a field is unknown or wrong; names every such field.
+    """
+    return checked(LLMSettings, entry, where)

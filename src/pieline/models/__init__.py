@@ -1,0 +1,1 @@
+"""What each model is: the registry, and one module a kind."""

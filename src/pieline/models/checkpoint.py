@@ -1,0 +1,54 @@
+"""Weights to load, and the entries of every kind that has some."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from pieline.core.files import canonical_json
+from pieline.models.entry import DESCRIPTIVE_FIELDS, ModelEntry, parse_entry
+
+
+class CheckpointEntry(ModelEntry):
+    """Weights to load: from the hub at a revision, from a Python package, or from a folder."""
+
+    checkpoint: str = Field(
+        description="Name on the hub; for a package, of the same weights there."
+    )
+    source: Literal["hub", "package", "folder"]
+    revision: str | None = Field(default=None, description="Pinned commit on the hub.")
+    package: str | None = Field(
+        default=None, description="Import name of the package with weights."
+    )
+    path: str | None = Field(
+        default=None,
+        description="Folder or GGUF file with the weights, within the package or absolute.",
+    )
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    trust_remote_code: bool = False
+
+    @model_validator(mode="after")
+    def _source_is_complete(self) -> Self:
+        if self.source == "package" and not (self.package and self.path):
+            raise ValueError("source 'package' needs 'package' and 'path'")
+        if self.source == "folder" and not self.path:
+            raise ValueError("source 'folder' needs 'path'")
+        return self
+
+    def weights_spec(self) -> str:
+        """Canonical JSON of the fields that say which weights these are."""
+        own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
+        return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
+
+    @property
+    def is_gguf(self) -> bool:
+        """Whether the weights are one GGUF file, which must be unpacked before use."""
+        return bool(self.path and self.path.endswith(".gguf"))
+
+
+def parse_weights_spec(text: str) -> CheckpointEntry:
+    """The weights that a `weights_spec` describes.
+
+    Raises:
+        UserError: the text is no such spec.
+    """
+    return parse_entry(text, CheckpointEntry, {"label": "", "licence": ""})

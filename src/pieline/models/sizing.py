@@ -1,0 +1,63 @@
+"""How much memory a model's job needs on a cluster, from its entry of models.yaml.
+
+Rough on purpose: enough for the job to start on a node that can finish it. A retry asks for more.
+"""
+
+import re
+
+from pieline.core.errors import UserError
+from pieline.models.checkpoint import CheckpointEntry
+
+MEGABYTE = 1_000_000
+BYTES_PER_WEIGHT = {"float32": 4, "bfloat16": 2, "float16": 2}
+TRAINING_BYTES_PER_WEIGHT = 16
+"""In float32: the weight, its gradient and AdamW's two moments, four bytes each."""
+
+INTERPRETER_MB = 4000
+"""Python with torch, the dataset and its vectors."""
+ACTIVATIONS_MB = 2000
+"""A batch of 32 texts; training keeps those of every layer."""
+TRAINING_ACTIVATIONS_MB = 6000
+SMALL_MODEL_PARAMETERS = 50_000_000
+"""Up to here a CPU embeds the studies' corpora in minutes, and a GPU's queue takes longer."""
+
+
+def parameter_count(text: str) -> int:
+    """Number of parameters from the way model cards print it: '22.7M', '1.5B'.
+
+    Raises:
+        UserError: the text is no such number.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MB])", text.strip())
+    if not found:
+        raise UserError(
+            f"{text!r} is no number of parameters",
+            where="models.yaml: parameters",
+            mend="write it as 110M or 1.5B",
+        )
+    return round(float(found[1]) * {"M": 1e6, "B": 1e9}[found[2]])
+
+
+def asks_for_gpu(entry: CheckpointEntry) -> bool:
+    """Whether a cluster should give a model's jobs a GPU."""
+    return getattr(entry, "needs_gpu", False) or _parameters(entry) > SMALL_MODEL_PARAMETERS
+
+
+def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
+    """GPU memory of a job that runs a model or trains it (in float32), in MB."""
+    if training:
+        per_weight, activations = TRAINING_BYTES_PER_WEIGHT, TRAINING_ACTIVATIONS_MB
+    else:
+        per_weight, activations = BYTES_PER_WEIGHT[entry.dtype], ACTIVATIONS_MB
+    megabytes = _parameters(entry) * per_weight // MEGABYTE + activations
+    return -(-megabytes // 1000) * 1000
+
+
+def host_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
+    """Main memory of the same job, in MB: enough to load the model, or to compute without a GPU."""
+    return max(8000, INTERPRETER_MB + gpu_memory_mb(entry, training=training))
+
+
+def _parameters(entry: CheckpointEntry) -> int:
+    """Number of parameters; zero where the entry does not know it."""
+    return parameter_count(entry.parameters) if entry.parameters else 0

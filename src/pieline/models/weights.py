@@ -1,0 +1,38 @@
+"""Where the weights of a checkpoint lie."""
+
+import importlib.util
+from pathlib import Path
+
+from pieline.core.errors import UserError
+from pieline.models.checkpoint import CheckpointEntry
+
+
+def package_path(package: str, path: str) -> Path:
+    """Where a file or folder of an installed package lies, without importing the package.
+
+    Raises:
+        UserError: the package is not installed or lacks the path.
+    """
+    found = importlib.util.find_spec(package)
+    folders = list(found.submodule_search_locations or []) if found else []
+    if not folders:
+        raise UserError(
+            f"Python package {package!r} is not installed",
+            where="models.yaml",
+            mend="install the locked requirements (make environment)",
+        )
+    location = Path(folders[0]) / path
+    if not location.exists():
+        raise UserError(
+            f"package {package!r} has no {path!r}", where="models.yaml", mend="correct path"
+        )
+    return location
+
+
+def weights_location(entry: CheckpointEntry) -> str:
+    """Local path of the weights, or their name on the hub."""
+    if entry.source == "package":
+        return str(package_path(str(entry.package), str(entry.path)))
+    if entry.source == "folder":
+        return str(entry.path)
+    return entry.checkpoint

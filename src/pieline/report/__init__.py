@@ -1,1 +1,0 @@
-"""Tables and figures from metric JSON; reads nothing else of a run."""

@@ -1,1 +1,0 @@
-"""The results page: one file that shows a run and the way from each number to its sentences."""

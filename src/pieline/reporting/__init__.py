@@ -1,0 +1,1 @@
+"""Tables and figures of any study: printed numbers, and how results are shown."""

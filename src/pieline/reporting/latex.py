@@ -1,0 +1,66 @@
+"""LaTeX from Jinja templates, with everything that comes from data escaped."""
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from pieline.core.errors import UserError
+from pieline.core.files import write_text
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def escape(value: object) -> str:
+    """Text that LaTeX prints as it is."""
+    return "".join(_ESCAPES.get(character, character) for character in str(value))
+
+
+def render_table(template: str | Path, output: str | Path, **values: Any) -> None:
+    r"""Fill a LaTeX template and write it atomically.
+
+    The delimiters are `\VAR{…}` and `\BLOCK{…}`, so a template is valid LaTeX to an editor;
+    `|tex` escapes. An undefined name is an error.
+    """
+    place = Path(template)
+    environment = jinja2.Environment(
+        block_start_string=r"\BLOCK{",
+        block_end_string="}",
+        variable_start_string=r"\VAR{",
+        variable_end_string="}",
+        comment_start_string=r"\#{",
+        comment_end_string="}",
+        line_statement_prefix="%%",
+        line_comment_prefix="%#",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - LaTeX, not HTML; |tex escapes
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FileSystemLoader(place.parent),
+    )
+    environment.filters["tex"] = escape
+    try:
+        text = environment.get_template(place.name).render(**values)
+    except jinja2.TemplateSyntaxError as error:
+        raise UserError(
+            f"not a valid template: {error.message}",
+            where=f"{template}:{error.lineno}",
+            mend="correct this line",
+        ) from None
+    except jinja2.UndefinedError as error:
+        raise UserError(str(error.message), where=template, mend="correct the name") from None
+    write_text(output, text)

@@ -1,0 +1,165 @@
+"""The papers' printed numbers, and ours beside them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.errors import UserError
+from pieline.core.files import write_text
+
+
+class Comparison(BaseModel):
+    """One cell: our number beside the printed one.
+
+    `ours` and `printed` are in the unit of the printed table; None is unknown, never zero.
+    `tolerance` is how far, in the same unit, ours may lie from the printed number and count as
+    reproduced. `comparable` says whether both were computed from the same
+    data with the same checkpoint; `reason` says why not, or why there is no number of ours.
+    `decimals` are those of the printed number, where they are not its table's.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ours: float | None
+    printed: float | None
+    comparable: bool
+    reason: str
+    tolerance: float = 0.0
+    decimals: int | None = None
+
+    @property
+    def reproduced(self) -> bool | None:
+        """Whether ours lies within the tolerance; None where the two cannot be compared."""
+        difference = self.difference
+        if not self.comparable or difference is None:
+            return None
+        # Half of the last printed decimal is rounding, not difference.
+        decimals = 2 if self.decimals is None else self.decimals
+        return abs(difference) < self.tolerance + 0.5 * 10.0**-decimals
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus printed, or None where either is unknown."""
+        if self.ours is None or self.printed is None:
+            return None
+        return self.ours - self.printed
+
+
+def compare(
+    ours: float | None,
+    printed: float | None,
+    *,
+    obstacles: Sequence[str],
+    tolerance: float = 0.0,
+    decimals: int | None = None,
+) -> Comparison:
+    """Set our number beside the printed one.
+
+    Args:
+        ours: our number, None if the run was not made.
+        printed: the paper's, None if it prints none.
+        obstacles: what makes the two incomparable, most important first; none if nothing does.
+        tolerance: how far ours may lie from the printed number, in the same unit.
+        decimals: of the printed number, where they are not its table's.
+    """
+    problems = [*obstacles]
+    if printed is None:
+        problems.append("the paper prints no such number")
+    return Comparison(
+        ours=ours,
+        printed=printed,
+        comparable=not problems,
+        reason="; ".join(problems),
+        tolerance=tolerance,
+        decimals=decimals,
+    )
+
+
+def read_published(
+    path: str | Path, keys: Sequence[str]
+) -> dict[tuple[str, ...], dict[str, float]]:
+    """Read a CSV of printed numbers.
+
+    Args:
+        path: a file of published/.
+        keys: columns that identify a row.
+
+    Returns:
+        The numeric columns of each row that hold a number, by the row's keys.
+
+    Raises:
+        UserError: a key column is missing; names file and column.
+    """
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if missing := [key for key in keys if key not in table.columns]:
+        raise UserError(f"no column {missing[0]!r}", where=path, mend="restore the published file")
+    rows = {}
+    for row in table.to_dict("records"):
+        numbers = {}
+        for column, text in row.items():
+            if column not in keys and text:
+                try:
+                    numbers[str(column)] = float(text)
+                except ValueError:
+                    continue  # a descriptive column
+        rows[tuple(str(row[key]) for key in keys)] = numbers
+    return rows
+
+
+def write_comparisons(
+    path: str | Path, rows: Iterable[tuple[Mapping[str, str], Comparison]], *, decimals: int
+) -> None:
+    """Write one comparison a line as CSV.
+
+    Args:
+        path: where; written atomically.
+        rows: columns that identify the number, and the comparison.
+        decimals: to which ours and the difference are rounded, where a comparison does not say; the
+            printed number stays as printed.
+    """
+
+    def places(cell: Comparison) -> int:
+        return decimals if cell.decimals is None else cell.decimals
+
+    table = pd.DataFrame(
+        [
+            {
+                **name,
+                "ours": rounded(cell.ours, places(cell)),
+                "printed": "" if cell.printed is None else f"{cell.printed:g}",
+                "difference": rounded(cell.difference, places(cell)),
+                "comparable": "yes" if cell.comparable else "no",
+                "tolerance": f"{cell.tolerance:g}" if cell.comparable else "",
+                "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],
+                "reason": cell.reason,
+            }
+            for name, cell in rows
+        ]
+    )
+    write_text(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+def rounded(value: float | None, decimals: int) -> str:
+    """A number with fixed decimals, or nothing where it is unknown; never a negative zero."""
+    if value is None:
+        return ""
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def read_comparisons(path: str | Path) -> list[dict[str, str]]:
+    """Rows of a CSV that `write_comparisons` wrote, as text.
+
+    Raises:
+        UserError: the file is no such CSV.
+    """
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if missing := {"ours", "printed", "comparable", "reproduced"} - set(table.columns):
+        raise UserError(
+            f"no column {min(missing)!r}", where=path, mend="name a CSV of paper_tables/"
+        )
+    return [
+        {str(key): str(value) for key, value in row.items()} for row in table.to_dict("records")
+    ]

@@ -1,0 +1,1 @@
+"""What stands above the studies: claims, comparison, page, document, provenance."""

@@ -1,0 +1,1 @@
+"""The papers' claims and what decides about them."""

@@ -1,0 +1,208 @@
+"""The printed tables by name, their numbers, and ours for the same cells."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from pieline.core.errors import UserError
+from pieline.core.records import explain
+from pieline.core.yamls import read_yaml
+from pieline.reporting.printed import read_comparisons, read_published
+from pieline.results.claims.formulas import SINGLE, Row, Values
+
+Paper = Literal["jam", "idiots", "idiolink"]
+PAPERS: dict[Paper, str] = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
+"""What each paper is called by."""
+
+
+class OurTable(BaseModel):
+    """Where our numbers of a printed table stand in paper_tables/.
+
+    Where several rows stand for one printed row (seeds, losses), the first with a number counts.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    files: list[str] = Field(
+        min_length=1, description="Names of the CSVs in paper_tables/, without ending."
+    )
+    rows: dict[str, str] = Field(default={}, description="Its column for a key, where it differs.")
+    metric: str = Field(default="metric", description="Its column with the name of the number.")
+    where: dict[str, str] = Field(default={}, description="Only its rows with these values.")
+
+
+class PrintedTable(BaseModel):
+    """A file of published/: what it is and which columns identify a row."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    paper: Paper | None = Field(description="None: all three.")
+    number: str = Field(description="As the paper numbers it.")
+    title: str
+    keys: list[str] = Field(min_length=1)
+    ours: OurTable | None = None
+
+
+@dataclass(frozen=True)
+class OurCell:
+    """Our number of a printed cell; `reason` says why there is none or what keeps them apart."""
+
+    value: float | None
+    comparable: bool
+    reason: str
+
+
+class Selection(BaseModel):
+    """A column of a printed table, in the rows that `where` names and `but_not` does not."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    table: str
+    column: str
+    where: dict[str, str | list[str]] = {}
+    but_not: dict[str, list[str]] = {}
+
+    def names(self, keys: list[str]) -> list[str]:
+        """The keys that tell the selected rows apart: those that `where` leaves open."""
+        return [key for key in keys if not isinstance(self.where.get(key), str)]
+
+    def takes(self, named: Mapping[str, str]) -> bool:
+        """Whether a row with these keys is selected."""
+        return all(
+            named[key] == value if isinstance(value, str) else named[key] in value
+            for key, value in self.where.items()
+        ) and not any(named[key] in values for key, values in self.but_not.items())
+
+
+PrintedNumbers = dict[str, dict[Row, dict[str, float]]]
+"""The numbers of every printed table: by table, by row (the values of its keys), by column."""
+
+OurNumbers = dict[str, dict[tuple[Row, str], OurCell]]
+"""Our cells of every table that a run made: by table, then by row and printed column."""
+
+
+def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
+    """Read published/tables.yaml: the printed tables by the name of their file.
+
+    Raises:
+        UserError: names file, table and field.
+    """
+    raw = read_yaml(path)
+    adapter = TypeAdapter(PrintedTable)
+    tables = {}
+    for name, fields in dict(raw or {}).items():
+        try:
+            tables[name] = adapter.validate_python(fields)
+        except ValidationError as error:
+            raise UserError(
+                explain(error), where=f"{path}: {name}", mend="see the other tables"
+            ) from None
+    return tables
+
+
+def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> PrintedNumbers:
+    """Read the CSV of every table of the catalogue."""
+    return {
+        name: read_published(Path(folder) / f"{name}.csv", table.keys)
+        for name, table in catalogue.items()
+    }
+
+
+def load_ours(
+    files: Iterable[str | Path],
+    catalogue: Mapping[str, PrintedTable],
+    printed: PrintedNumbers,
+    published_names: Mapping[str, str],
+) -> OurNumbers:
+    """Find our number of every printed cell in the CSVs that a run made.
+
+    Args:
+        files: CSVs of paper_tables/.
+        catalogue: the printed tables.
+        printed: their numbers.
+        published_names: a model's name in the printed tables, by its name in models.yaml.
+    """
+    made = {Path(file).stem: file for file in files}
+    ours: OurNumbers = {}
+    for name, table in catalogue.items():
+        source = table.ours
+        if source is None or not made.keys() & set(source.files):
+            continue
+        cells: dict[tuple[Row, str], OurCell] = {}
+        columns = {column for row in printed[name].values() for column in row}
+        metrics = {column: column for column in columns}
+        metrics |= {column.removesuffix("_pct"): column for column in columns}
+        files_made = [made[file] for file in source.files if file in made]
+        rows = [row for file in files_made for row in read_comparisons(file)]
+        for row in rows:
+            if any(row.get(column) != value for column, value in source.where.items()):
+                continue
+            column = metrics.get(row.get(source.metric, ""))
+            values = [row.get(source.rows.get(key, key)) for key in table.keys]
+            if column is None or None in values:
+                continue
+            named = tuple(
+                published_names.get(str(value), str(value)) if key == "model" else str(value)
+                for key, value in zip(table.keys, values, strict=True)
+            )
+            cell = OurCell(
+                value=float(row["ours"]) if row["ours"] else None,
+                comparable=row["comparable"] == "yes",
+                reason=row.get("reason", ""),
+            )
+            # Two models may stand for one printed row; the one that was run speaks for it.
+            known = cells.get((named, column))
+            if known is None or known.value is None:
+                cells[named, column] = cell
+        ours[name] = cells
+    return ours
+
+
+def select(
+    selection: Selection, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
+) -> dict[Row, tuple[Row, float]]:
+    """The printed numbers that a selection names.
+
+    Returns:
+        By the names that tell the rows apart: the full row and its number.
+
+    Raises:
+        UserError: no such table, key, column, or nothing selected.
+    """
+    table = catalogue.get(selection.table)
+    if table is None:
+        raise UserError(
+            f"unknown table {selection.table!r}",
+            where="published/tables.yaml",
+            mend=f"known: {', '.join(catalogue)}",
+        )
+    where = f"published/{selection.table}.csv"
+    if unknown := (set(selection.where) | set(selection.but_not)) - set(table.keys):
+        raise UserError(
+            f"no key {min(unknown)!r}", where=where, mend=f"its keys: {', '.join(table.keys)}"
+        )
+    names = selection.names(table.keys)
+    found = {}
+    for row, numbers in printed[selection.table].items():
+        named = dict(zip(table.keys, row, strict=True))
+        if selection.takes(named) and selection.column in numbers:
+            found[tuple(named[key] for key in names)] = (row, numbers[selection.column])
+    if not found:
+        raise UserError(
+            f"no number in column {selection.column!r} where {selection.where}",
+            where=where,
+            mend="correct the claim that selects it",
+        )
+    return found
+
+
+def printed_values(
+    selection: Selection, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
+) -> Values:
+    """The printed numbers that a selection names, by row."""
+    return {
+        row or SINGLE: number for row, (_, number) in select(selection, catalogue, printed).items()
+    }

@@ -1,0 +1,113 @@
+"""Every cell that we computed beside the printed one, over all tables of a run."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.files import write_text
+from pieline.reporting.latex import render_table
+from pieline.reporting.printed import read_comparisons
+
+CellVerdict = Literal["reproduced", "not reproduced", "not comparable", "not run"]
+_NUMBER_COLUMNS = {
+    "ours",
+    "printed",
+    "difference",
+    "comparable",
+    "tolerance",
+    "reproduced",
+    "reason",
+}
+
+
+class ComparedCell(BaseModel):
+    """A cell of one of our tables; numbers as the CSV writes them, empty where unknown.
+
+    Attributes:
+        table: name of the CSV.
+        keys: the columns that tell the cell apart, in their order.
+        tolerance: how far ours may lie from the printed number and count as reproduced.
+        reason: why it is not comparable, or why there is no number of ours.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    table: str
+    keys: dict[str, str]
+    ours: str
+    printed: str
+    difference: str
+    tolerance: str
+    comparable: bool
+    verdict: CellVerdict
+    reason: str
+
+    @property
+    def cell(self) -> str:
+        """The keys as one text."""
+        return " ".join(value for value in self.keys.values() if value)
+
+
+def read_cells(tables: Iterable[str | Path]) -> list[ComparedCell]:
+    """The cells of CSVs that `pieline.reporting.printed.write_comparisons` wrote, in order.
+
+    Raises:
+        UserError: a file is no such CSV.
+    """
+    return [_cell(Path(path).stem, row) for path in tables for row in read_comparisons(path)]
+
+
+def summary(cells: Iterable[ComparedCell]) -> str:
+    """The line that counts: `n of m comparable cells reproduced`."""
+    verdicts = [cell.verdict for cell in cells]
+    reproduced = verdicts.count("reproduced")
+    return (
+        f"{reproduced} of {reproduced + verdicts.count('not reproduced')}"
+        " comparable cells reproduced"
+    )
+
+
+def write_comparison(
+    cells: Sequence[ComparedCell], *, csv: str | Path, tex: str | Path, template: str | Path
+) -> None:
+    """Write all cells as CSV, and those that have both numbers as a LaTeX table."""
+    table = pd.DataFrame(
+        [
+            {
+                "table": cell.table,
+                "cell": cell.cell,
+                "ours": cell.ours,
+                "printed": cell.printed,
+                "difference": cell.difference,
+                "tolerance": cell.tolerance,
+                "verdict": cell.verdict,
+                "reason": cell.reason,
+            }
+            for cell in cells
+        ]
+    )
+    write_text(csv, table.to_csv(index=False, lineterminator="\n"))
+    render_table(template, tex, cells=cells, summary=summary(cells) + ".")
+
+
+def _cell(table: str, row: dict[str, str]) -> ComparedCell:
+    return ComparedCell(
+        table=table,
+        keys={key: value for key, value in row.items() if key not in _NUMBER_COLUMNS},
+        ours=row["ours"],
+        printed=row["printed"],
+        difference=row.get("difference", ""),
+        tolerance=row.get("tolerance", ""),
+        comparable=row["comparable"] == "yes",
+        verdict=_verdict(row),
+        reason=row.get("reason", ""),
+    )
+
+
+def _verdict(row: dict[str, str]) -> CellVerdict:
+    if row["reproduced"]:
+        return "reproduced" if row["reproduced"] == "yes" else "not reproduced"
+    return "not comparable" if row["ours"] else "not run"

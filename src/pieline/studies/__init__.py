@@ -1,0 +1,1 @@
+"""The three papers, one package each."""

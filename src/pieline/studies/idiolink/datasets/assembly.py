@@ -1,0 +1,191 @@
+"""Putting the data set together: corrected texts, divided into splits, in the released format."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.errors import UserError
+from pieline.core.files import write_text
+from pieline.studies.idiolink.datasets.loose import FILE_NAMES
+from pieline.studies.idiolink.metrics.agreement import Agreement, agreement
+from pieline.studies.idiolink.originals.domains import Collection, parse_id
+from pieline.studies.idiolink.originals.splits import SPLITS, Splits
+from pieline.studies.idiolink.records import PieText
+from pieline.studies.idiolink.variants.corrections import (
+    Correction,
+    CorrectionCounts,
+    count_corrections,
+)
+from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
+from pieline.studies.idiolink.variants.votes import TextVerdict
+
+
+class SilverReview(BaseModel):
+    """The texts outside the gold PIEs: what the automatic validation flagged, and what people said.
+
+    Attributes:
+        texts: documents and queries.
+        flagged: of these, judged invalid or undecided.
+        flagged_share: fraction; null without texts.
+        reviewed: flagged texts that people have looked at.
+        awaiting: flagged texts that they have not.
+        confirmed: flagged texts that people found invalid too, and changed.
+        confirmed_share: of the flagged ones; null while any is awaiting review or none is flagged.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    texts: int
+    flagged: int
+    flagged_share: float | None
+    reviewed: int
+    awaiting: int
+    confirmed: int
+    confirmed_share: float | None
+
+
+class ConstructionMetrics(BaseModel):
+    """The construction in numbers (sections 3.2.3 and 3.2.4); shares are fractions.
+
+    Attributes:
+        sample: whether the texts are those written for this repository.
+        texts: documents and queries.
+        labels: texts by the label of the automatic validation.
+        votes: single votes by what they say.
+        agreement: with people, on the documents of the gold PIEs that both judged; null where there
+            are none.
+        gold_corrections, silver_corrections: what people changed, in the gold PIEs and outside.
+        silver: review of the flagged texts outside the gold PIEs.
+        gold_texts: texts that people have looked at.
+        generation: how the writing went, by collection.
+        validator: name of the validating model in models.yaml.
+        computed_from: digests of the files behind the numbers.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sample: bool
+    texts: int
+    labels: dict[str, int]
+    votes: dict[str, int]
+    agreement: Agreement | None
+    gold_corrections: CorrectionCounts
+    silver_corrections: CorrectionCounts
+    silver: SilverReview
+    gold_texts: int
+    generation: dict[str, GenerationReport]
+    validator: str
+    computed_from: dict[str, str]
+
+
+def construction_metrics(
+    texts: Sequence[GeneratedText],
+    verdicts: Iterable[TextVerdict],
+    corrections: Mapping[str, Correction],
+    splits: Splits,
+    *,
+    reports: Iterable[GenerationReport],
+    validator: str,
+    sample: bool,
+    computed_from: dict[str, str],
+) -> ConstructionMetrics:
+    """Count what validation and review did; `texts` are those before correction."""
+    judged = {verdict.id: verdict for verdict in verdicts}
+    gold = {text.id for text in texts if text.pie in splits.gold}
+    silver = [text.id for text in texts if text.id not in gold]
+    flagged = {name: judged[name].flagged for name in judged}
+    awaiting = sum(flagged[name] and name not in corrections for name in silver)
+    flagged_silver = [name for name in silver if flagged[name]]
+    confirmed = sum(
+        name in corrections and corrections[name].found_invalid for name in flagged_silver
+    )
+    complete = bool(flagged_silver) and not awaiting
+    index = {name for name in gold if parse_id(name).collection == "documents"}
+    return ConstructionMetrics(
+        sample=sample,
+        texts=len(texts),
+        labels=dict(Counter(verdict.label for verdict in judged.values())),
+        votes=dict(Counter(vote for verdict in judged.values() for vote in verdict.votes)),
+        agreement=agreement(
+            {name: flagged[name] for name in index},
+            {name: corrections[name].found_invalid for name in index & corrections.keys()},
+        ),
+        gold_corrections=count_corrections(
+            item for name, item in corrections.items() if name in gold
+        ),
+        silver_corrections=count_corrections(
+            item for name, item in corrections.items() if name not in gold
+        ),
+        silver=SilverReview(
+            texts=len(silver),
+            flagged=len(flagged_silver),
+            flagged_share=len(flagged_silver) / len(silver) if silver else None,
+            reviewed=len(flagged_silver) - awaiting,
+            awaiting=awaiting,
+            confirmed=confirmed,
+            confirmed_share=confirmed / len(flagged_silver) if complete else None,
+        ),
+        gold_texts=len(corrections),
+        generation={report.collection: report for report in reports},
+        validator=validator,
+        computed_from=computed_from,
+    )
+
+
+def require_review(
+    texts: Iterable[GeneratedText],
+    verdicts: Iterable[TextVerdict],
+    corrections: Mapping[str, Correction],
+    splits: Splits,
+    *,
+    sheet: str | Path,
+) -> None:
+    """Refuse a data set with texts that people should look at and have not.
+
+    Those are all texts of the gold PIEs and the flagged ones of the others.
+
+    Raises:
+        UserError: how many, and where the sheet for people is.
+    """
+    flagged = {verdict.id for verdict in verdicts if verdict.flagged}
+    awaiting = [
+        text.id
+        for text in texts
+        if (text.pie in splits.gold or text.id in flagged) and text.id not in corrections
+    ]
+    if awaiting:
+        raise UserError(
+            f"{len(awaiting)} texts await review by people ({awaiting[0]} is the first)",
+            where=sheet,
+            mend="fill in the sheet and name it in idiolink.construction.corrections, or set"
+            " idiolink.construction.unreviewed: keep",
+        )
+
+
+def save_released_format(
+    texts: Iterable[GeneratedText], splits: Splits, folder: str | Path
+) -> None:
+    """Write `<split>/indexes.json` and `<split>/queries.json` in the released format, by id.
+
+    Raises:
+        UserError: a PIE is in no split.
+    """
+    rows: dict[tuple[str, Collection], list[PieText]] = {
+        (split, collection): [] for split in SPLITS for collection in FILE_NAMES
+    }
+    for text in sorted(texts, key=lambda text: text.id):
+        rows[splits.split_of(text.pie), parse_id(text.id).collection].append(text)
+    for (split, collection), members in rows.items():
+        released = [_released(text) for text in members]
+        content = json.dumps(released, ensure_ascii=False, indent=2)
+        write_text(Path(folder) / split / FILE_NAMES[collection], content + "\n")
+
+
+def _released(text: PieText) -> dict[str, object]:
+    """A record of the release, its keys in the released order."""
+    fields = text.model_dump()
+    names = ("id", "sentence", "idiom", "span", "subject", "usage", "is_gold")
+    return {name: fields["pie" if name == "idiom" else name] for name in names}

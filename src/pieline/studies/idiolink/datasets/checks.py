@@ -1,0 +1,307 @@
+"""What can be checked of IdioLink data without judgement; lists what it finds and never fails.
+
+It serves generated data and the released files alike (sections 3.1, 3.2.2 and 3.2.3).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+
+from pydantic import BaseModel, ConfigDict
+from rapidfuzz import fuzz
+
+from pieline.core.errors import UserError
+from pieline.languages.matching import matches_pie, normalise
+from pieline.languages.words import LIGHT_WORDS, same_word
+from pieline.studies.idiolink.datasets.loose import LooseText
+from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
+
+NEAR_DUPLICATE = 90.0
+"""From which similarity (0-100, by equal characters in order) two texts are near-duplicates."""
+
+_SHINGLE_WORDS = 3
+_SHARED_SHINGLES = 0.4
+"""Share of the shorter text's word triples that a candidate must have in common with it."""
+
+
+class Finding(BaseModel):
+    """Something that a check found: the texts concerned, and what is the matter with them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    texts: list[str]
+    detail: str
+
+
+class CheckResult(BaseModel):
+    """A check: what it looks for, how many findings it has, and all of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    looks_for: str
+    count: int
+    findings: list[Finding]
+
+
+def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
+    """Run every check on the texts of all splits together."""
+    results = {}
+    for name, (looks_for, check) in CHECKS.items():
+        findings = list(check(texts))
+        results[name] = CheckResult(looks_for=looks_for, count=len(findings), findings=findings)
+    return results
+
+
+def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    found = Counter((text.collection, text.pie, text.subject, text.usage) for text in texts)
+    pies = sorted({text.pie for text in texts})
+    domains = sorted({text.subject for text in texts})
+    expected = {
+        (collection, pie, domain, usage): number
+        for collection, usages in TEXTS_PER_PAIR.items()
+        for usage, number in usages.items()
+        for pie in pies
+        for domain in domains
+    }
+    for place in sorted(expected.keys() | found.keys()):
+        if found[place] != expected.get(place, 0):
+            collection, pie, domain, usage = place
+            where = f"{pie!r}, {domain}: {found[place]} {usage} {collection}"
+            yield Finding(texts=[], detail=f"{where} instead of {expected.get(place, 0)}")
+
+
+def _ids(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    pies_of: dict[int, set[str]] = defaultdict(set)
+    for text in texts:
+        try:
+            said = parse_id(text.id)
+        except UserError:
+            yield Finding(texts=[text.id], detail="not of the released scheme")
+            continue
+        pies_of[said.pie_number].add(text.pie)
+        is_so = (text.collection, text.subject, text.usage)
+        if (said.collection, said.domain, said.usage) != is_so:
+            yield Finding(texts=[text.id], detail=f"the text is {', '.join(is_so)}")
+    for number, pies in sorted(pies_of.items()):
+        if len(pies) > 1:
+            listed = ", ".join(sorted(pies))
+            yield Finding(texts=[], detail=f"number {number:03d} stands for {listed}")
+    for name, count in sorted(Counter(text.id for text in texts).items()):
+        if count > 1:
+            yield Finding(texts=[name], detail=f"stands {count} times")
+
+
+def _domains(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    for text in texts:
+        if text.subject not in DOMAIN_CODES:
+            yield Finding(texts=[text.id], detail=f"domain {text.subject!r}")
+
+
+def _span_missing(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    for text in texts:
+        if not text.span or text.span not in text.sentence:
+            yield Finding(texts=[text.id], detail=f"span {text.span!r}")
+
+
+def _span_repeated(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    for text in texts:
+        count = text.sentence.count(text.span) if text.span else 0
+        if count > 1:
+            yield Finding(texts=[text.id], detail=f"span {text.span!r} stands {count} times")
+
+
+def _span_is_not_pie(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    for text in texts:
+        if text.usage in ("literal", "idiomatic") and not names_pie(text.span, text.pie):
+            yield Finding(texts=[text.id], detail=f"span {text.span!r} of {text.pie!r}")
+
+
+def _pie_repeated(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    for text in texts:
+        if text.usage in ("literal", "idiomatic"):
+            again = sum(occurrences(part, text.pie) for part in text.outside_span)
+            if again:
+                yield Finding(texts=[text.id], detail=f"{text.pie!r} outside its span")
+
+
+def _pie_present(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    for text in texts:
+        if text.usage in ("simplification", "sense") and occurrences(text.sentence, text.pie):
+            yield Finding(texts=[text.id], detail=f"{text.pie!r} stands in it")
+
+
+def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    documents = [text for text in texts if text.collection == "documents"]
+    originals = {text.id: text for text in documents if text.usage == "idiomatic"}
+    for text in documents:
+        if text.usage != "simplification":
+            continue
+        original = originals.get(text.id.replace("_sim_", "_idiom_"))
+        if original is None:
+            yield Finding(texts=[text.id], detail="no idiomatic document of the same number")
+            continue
+        similarity = min(
+            fuzz.ratio(_without_articles(one), _without_articles(other))
+            for one, other in zip(text.outside_span, original.outside_span, strict=True)
+        )
+        if similarity < 100:
+            detail = f"outside the spans {similarity:.0f} % alike"
+            yield Finding(texts=[text.id, original.id], detail=detail)
+
+
+def _without_articles(text: str) -> str:
+    # A replaced PIE may turn the "a" before it into "an".
+    return " ".join(word for word in normalise(text).split() if word not in ("a", "an"))
+
+
+def _shared_by_index_and_queries(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    for group in _equal_texts(texts):
+        if len({text.collection for text in group}) > 1:
+            yield Finding(texts=[text.id for text in group], detail="the same text")
+
+
+def _duplicates(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    for collection in TEXTS_PER_PAIR:
+        for group in _equal_texts(text for text in texts if text.collection == collection):
+            yield Finding(texts=[text.id for text in group], detail=f"the same text, {collection}")
+
+
+def _equal_texts(texts: Iterable[LooseText]) -> Iterator[list[LooseText]]:
+    """Groups of texts that differ at most in case, punctuation and spaces."""
+    groups = defaultdict(list)
+    for text in texts:
+        groups[normalise(text.sentence)].append(text)
+    yield from (group for group in groups.values() if len(group) > 1)
+
+
+def _across_splits(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    splits = defaultdict(set)
+    for text in texts:
+        splits[text.pie].add(text.split)
+    for pie, names in sorted(splits.items()):
+        if len(names) > 1:
+            yield Finding(texts=[], detail=f"{pie!r} in {' and '.join(sorted(names))}")
+
+
+def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[Finding]:
+    """Pairs much alike but not equal; a simplification is meant to be like its original."""
+    plain = [normalise(text.sentence) for text in texts]
+    shingles = [_shingles(text) for text in plain]
+    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, triples in enumerate(shingles):
+        for triple in triples:
+            holders[triple].append(place)
+    shared: Counter[tuple[int, int]] = Counter()
+    for places in holders.values():
+        shared.update(combinations(places, 2))
+    for (one, other), count in sorted(shared.items()):
+        fewest = min(len(shingles[one]), len(shingles[other]))
+        if count < _SHARED_SHINGLES * fewest or plain[one] == plain[other]:
+            continue
+        pair = texts[one], texts[other]
+        if {text.usage for text in pair} == {"idiomatic", "simplification"} and len(
+            {text.id.replace("_sim_", "_idiom_") for text in pair}
+        ) == 1:
+            continue
+        similarity = fuzz.ratio(plain[one], plain[other])
+        if similarity >= NEAR_DUPLICATE:
+            detail = f"{similarity:.0f} % alike"
+            yield Finding(texts=[text.id for text in pair], detail=detail)
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    words = text.split()
+    return {
+        tuple(words[start : start + _SHINGLE_WORDS])
+        for start in range(max(1, len(words) - _SHINGLE_WORDS + 1))
+    }
+
+
+SLOTS = frozenset({"someone", "someones", "somebody", "somebodys", "something", "ones", "oneself"})
+"""Words of a PIE's base form that stand for whatever the text puts there."""
+
+_LONGEST_FILLER = 4
+
+
+def occurrences(text: str, pie: str) -> int:
+    """How often the words of a PIE stand in a text, in order and in any inflection.
+
+    They stand side by side; only a slot of the PIE ("take someone for a ride") holds one to four
+    words of any kind.
+    """
+    words, wanted = normalise(text).split(), normalise(pie).split()
+    count = place = 0
+    while wanted and place < len(words):
+        end = _end_of_match(words, wanted, place)
+        count += end is not None
+        place = place + 1 if end is None else end
+    return count
+
+
+def _end_of_match(words: Sequence[str], wanted: Sequence[str], start: int) -> int | None:
+    """Where a match of the wanted words that begins at `start` ends, the shortest one."""
+    if not wanted:
+        return start
+    if wanted[0] in SLOTS:
+        lengths = range(1, _LONGEST_FILLER + 1)
+    elif start < len(words) and same_word(words[start], wanted[0], "english"):
+        lengths = range(1, 2)
+    else:
+        return None
+    ends = (
+        _end_of_match(words, wanted[1:], start + length)
+        for length in lengths
+        if start + length <= len(words)
+    )
+    return next((end for end in ends if end is not None), None)
+
+
+def names_pie(span: str, pie: str) -> bool:
+    """Whether a span is the PIE, with slots filled and words inserted ("out of her own pocket")."""
+    if matches_pie(span, pie):
+        return True
+    words = normalise(span).split()
+    fixed = [word for word in normalise(pie).split() if word not in LIGHT_WORDS["english"]]
+    place = 0
+    for wanted in fixed:
+        while place < len(words) and not same_word(words[place], wanted, "english"):
+            place += 1
+        place += 1
+    return bool(fixed) and place <= len(words)
+
+
+Check = Callable[[Sequence[LooseText]], Iterator[Finding]]
+CHECKS: dict[str, tuple[str, Check]] = {
+    "counts_per_pair": (
+        "pairs with another number of texts of a usage",
+        _counts_per_pair,
+    ),
+    "ids": ("ids that break the scheme, contradict their text or stand twice", _ids),
+    "domains": ("domains that are none of the ten", _domains),
+    "span_missing": ("spans that are not in their sentence", _span_missing),
+    "span_repeated": ("spans that stand more than once in their sentence", _span_repeated),
+    "span_is_not_pie": (
+        "literal or idiomatic texts whose span is not the PIE",
+        _span_is_not_pie,
+    ),
+    "pie_repeated": (
+        "literal or idiomatic texts with the PIE outside the span",
+        _pie_repeated,
+    ),
+    "pie_present": ("simplification and sense texts with the PIE", _pie_present),
+    "simplification_is_no_copy": (
+        "simplifications that differ from their idiomatic text outside the spans",
+        _not_a_copy,
+    ),
+    "shared_by_index_and_queries": (
+        "texts that are both document and query",
+        _shared_by_index_and_queries,
+    ),
+    "duplicates": ("texts that stand more than once in a collection", _duplicates),
+    "pie_across_splits": ("PIEs in more than one split", _across_splits),
+    "near_duplicates": (
+        f"pairs of texts that are at least {NEAR_DUPLICATE:g} % alike, but not equal",
+        _near_duplicates,
+    ),
+}
+"""Every check: what it looks for, and how."""

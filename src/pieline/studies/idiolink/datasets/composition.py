@@ -1,0 +1,108 @@
+"""What IdioLink data consists of: Table 1, and the texts of each domain and usage."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.studies.idiolink.datasets.checks import CheckResult, run_checks
+from pieline.studies.idiolink.datasets.loose import LooseText
+from pieline.studies.idiolink.originals.splits import gold_pies
+
+ROWS = ("train", "validation", "test_silver", "test_gold", "test", "total")
+"""Rows of Table 1."""
+
+
+class SplitCounts(BaseModel):
+    """A row of Table 1."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pies: int
+    queries: int
+    documents: int
+
+
+class DatasetChecks(BaseModel):
+    """What IdioLink data consists of and what the checks find in it.
+
+    Attributes:
+        origin: `constructed` by this project's construction, or `released_format`.
+        sample: whether the texts are those written for this repository.
+        released: whether the files are, by their digests, those that the paper released.
+        counts: Table 1, by row.
+        gold_pies: PIEs all of whose test documents are marked gold.
+        marked_gold: texts marked gold, whatever their PIE, by split and collection.
+        domain_usage: texts by collection, domain and usage, over all splits.
+        checks: by name.
+        computed_from: digests of the files.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    origin: str
+    sample: bool
+    released: bool
+    counts: dict[str, SplitCounts]
+    gold_pies: list[str]
+    marked_gold: dict[str, dict[str, int]]
+    domain_usage: dict[str, dict[str, dict[str, int]]]
+    checks: dict[str, CheckResult]
+    computed_from: dict[str, str]
+
+
+def check_dataset(
+    texts: Sequence[LooseText],
+    *,
+    origin: str,
+    sample: bool,
+    released: bool,
+    computed_from: dict[str, str],
+) -> DatasetChecks:
+    """Count and check the texts of all splits."""
+    gold = gold_pies_of(texts)
+    marked: dict[str, Counter[str]] = defaultdict(Counter)
+    usages: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for text in texts:
+        marked[text.split][text.collection] += text.is_gold
+        usages[text.collection][text.subject][text.usage] += 1
+    return DatasetChecks(
+        origin=origin,
+        sample=sample,
+        released=released,
+        counts=table_1(texts, gold),
+        gold_pies=sorted(gold),
+        marked_gold={split: dict(counts) for split, counts in marked.items()},
+        domain_usage={
+            collection: {domain: dict(counts) for domain, counts in domains.items()}
+            for collection, domains in usages.items()
+        },
+        checks=run_checks(texts),
+        computed_from=computed_from,
+    )
+
+
+def gold_pies_of(texts: Iterable[LooseText]) -> set[str]:
+    """PIEs of the gold standard (see `splits.gold_pies`)."""
+    test = (text for text in texts if (text.split, text.collection) == ("test", "documents"))
+    return gold_pies(test)
+
+
+def table_1(texts: Iterable[LooseText], gold: set[str]) -> dict[str, SplitCounts]:
+    """PIEs, queries and documents of each row of Table 1."""
+    rows: Mapping[str, list[LooseText]] = {row: [] for row in ROWS}
+    for text in texts:
+        if text.split == "test":
+            names = ["test", "test_gold" if text.pie in gold else "test_silver"]
+        else:
+            names = ["validation" if text.split == "val" else text.split]
+        for name in (*names, "total"):
+            rows[name].append(text)
+    return {
+        row: SplitCounts(
+            pies=len({text.pie for text in members}),
+            queries=sum(text.collection == "queries" for text in members),
+            documents=sum(text.collection == "documents" for text in members),
+        )
+        for row, members in rows.items()
+    }

@@ -1,0 +1,149 @@
+"""Training tuples for contrastive fine-tuning (IdioLink, section 4.3)."""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_text
+from pieline.core.records import Record, explain
+from pieline.studies.idiolink.raw.released import RELEVANT_USAGES
+from pieline.studies.idiolink.records import Document, PieText, Query
+
+SOFT_NEGATIVES = 3
+HARD_NEGATIVES = 2
+"""How many of each a tuple has (Table 3)."""
+
+T = TypeVar("T", bound=PieText)
+
+
+class TrainingTuple(Record):
+    """One query's training example; all fields are ids.
+
+    Attributes:
+        query: the query.
+        positive: a document of its PIE in the same meaning.
+        hard: documents of its PIE in the opposite meaning.
+        soft: documents of other PIEs, of any usage.
+    """
+
+    query: str
+    positive: str
+    hard: tuple[str, ...] = Field(strict=False)
+    soft: tuple[str, ...] = Field(strict=False)
+
+
+class _ReleasedTuple(Record):
+    """A line of the released file of mined tuples, which holds texts instead of ids."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    query: str
+    positive: str
+    negatives: list[str]
+
+
+def sample_tuples(
+    queries: Sequence[Query], documents: Sequence[Document], *, seed: int
+) -> list[TrainingTuple]:
+    """One tuple a query, drawn without replacement, in the queries' order.
+
+    A query's draw depends on the seed and its own id only.
+
+    Raises:
+        UserError: a query has too few documents of one kind to draw from.
+    """
+    ids = [document.id for document in documents]
+    result = []
+    for query in queries:
+        same_meaning, opposite, others = [], [], []
+        for name, document in zip(ids, documents, strict=True):
+            if document.pie != query.pie:
+                others.append(name)
+            elif document.usage in RELEVANT_USAGES[query.usage]:
+                same_meaning.append(name)
+            else:
+                opposite.append(name)
+        generator = random.Random(f"{seed}/{query.id}")  # noqa: S311 - no secret
+        drawn = []
+        for kind, names, count in (
+            ("documents of the same meaning", same_meaning, 1),
+            ("documents of the opposite meaning", opposite, HARD_NEGATIVES),
+            ("documents of other PIEs", others, SOFT_NEGATIVES),
+        ):
+            if len(names) < count:
+                raise UserError(
+                    f"only {len(names)} {kind}, {count} needed",
+                    where=query.id,
+                    mend="train on a split with more documents",
+                )
+            drawn.append(generator.sample(names, count))
+        (positive,), hard, soft = drawn
+        result.append(
+            TrainingTuple(query=query.id, positive=positive, hard=tuple(hard), soft=tuple(soft))
+        )
+    return result
+
+
+def read_released_tuples(
+    path: str | Path, queries: Sequence[Query], documents: Sequence[Document]
+) -> list[TrainingTuple]:
+    """The released mined tuples: two hard negatives, then three soft ones.
+
+    Raises:
+        UserError: a line is no tuple, names a text that the split lacks, or has its negatives in
+            another order; names file and line.
+    """
+    by_query = _by_sentence(queries)
+    by_document = _by_sentence(documents)
+    result = []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        where = f"{path}:{number}"
+        try:
+            row = _ReleasedTuple.model_validate_json(line)
+        except ValidationError as error:
+            raise UserError(explain(error), where=where, mend="fetch the file again") from None
+        query = _found(by_query, row.query, where)
+        positive = _found(by_document, row.positive, where)
+        negatives = [_found(by_document, text, where) for text in row.negatives]
+        hard, soft = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
+        as_expected = (
+            positive.pie == query.pie
+            and positive.usage in RELEVANT_USAGES[query.usage]
+            and all(text.pie == query.pie for text in hard)
+            and not any(text.usage in RELEVANT_USAGES[query.usage] for text in hard)
+            and all(text.pie != query.pie for text in soft)
+            and len(soft) == SOFT_NEGATIVES
+        )
+        if not as_expected:
+            raise UserError(
+                "not one positive, two hard and three soft negatives in this order",
+                where=where,
+                mend="use the file that belongs to this split",
+            )
+        result.append(
+            TrainingTuple(
+                query=query.id,
+                positive=positive.id,
+                hard=tuple(text.id for text in hard),
+                soft=tuple(text.id for text in soft),
+            )
+        )
+    return result
+
+
+def _by_sentence(texts: Sequence[T]) -> dict[str, T]:
+    return {text.sentence: text for text in texts}
+
+
+def _found(texts: Mapping[str, T], sentence: str, where: str) -> T:
+    if sentence not in texts:
+        raise UserError(
+            f"text {sentence[:40]!r} is not in the split",
+            where=where,
+            mend="use the file that belongs to this split",
+        )
+    return texts[sentence]

@@ -1,0 +1,72 @@
+"""IdioLink's Figure 3: zero-shot beside fine-tuned in each query mode."""
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.studies.idiolink.figures.modes import MODE_LABELS
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.tables.finetuning import Tuned, best_trainings
+from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, per_cent
+
+_ZERO_SHOT = "#c7c7c7"
+_TRAINED = {"sentence": "#2171b5", "span": "#d95f0e"}
+_WIDTH = 0.38
+
+
+def draw_finetuning(
+    zero_shot: Sequence[IdiolinkMetrics],
+    fine_tuned: Sequence[IdiolinkMetrics],
+    models: Sequence[ModelDescription],
+) -> Figure:
+    """Bars of both metrics (per cent) by model: a row a metric, a column a query mode.
+
+    Args:
+        zero_shot: of the full index; may lack models.
+        fine_tuned: one a fine-tuned model, query mode and seed; error bars are their deviation.
+        models: all that were fine-tuned, in order.
+    """
+    best = best_trainings(fine_tuned)
+    plain = {(item.model, item.query_mode): item for item in zero_shot}
+    trained = {Tuned.parse(item.model).model for item in fine_tuned}
+    shown = [model for model in models if model.name in trained]
+    figure, axes = plt.subplots(
+        2, 4, figsize=(7.2, 3.6 + 0.1 * len(shown)), sharey=True, layout="constrained"
+    )
+    for row, (metric, title) in zip(axes, METRICS.items(), strict=True):
+        row[0].set_ylabel(f"{title} (%)")
+        for axis, mode in zip(row, QUERY_MODES, strict=True):
+            for place, model in enumerate(shown):
+                value = per_cent(plain.get((model.name, mode)), metric)
+                if value is not None:
+                    _bar(axis, place - _WIDTH / 2, value, _ZERO_SHOT)
+                if found := best.get((model.name, mode, metric)):
+                    train_mode, spread = found
+                    colour = _TRAINED["span" if train_mode.endswith("span") else "sentence"]
+                    _bar(axis, place + _WIDTH / 2, spread.mean, colour, spread.std)
+            axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 108))
+            axis.set_xticks(range(len(shown)), [model.label for model in shown], fontsize=6)
+            if len(shown) > 2:
+                axis.tick_params(axis="x", rotation=35)
+            axis.grid(axis="x", visible=False)
+            if metric == next(iter(METRICS)):
+                axis.set_title(MODE_LABELS[mode], fontsize=8)
+    handles = [mpl.patches.Patch(color=colour) for colour in (_ZERO_SHOT, *_TRAINED.values())]
+    labels = ["zero-shot", "trained on sentences", "trained on spans (where better)"]
+    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    if not all(item.dataset_is_released for item in (*zero_shot, *fine_tuned)):
+        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+    return figure
+
+
+def _bar(
+    axis: Axes, place: float, value: float, colour: str, deviation: float | None = None
+) -> None:
+    axis.bar(place, value, width=_WIDTH, color=colour)
+    if deviation is not None:
+        axis.errorbar(place, value, yerr=deviation, color="black", linewidth=0.8, capsize=1.5)
+    axis.text(place, value + 2 + (deviation or 0), f"{value:.1f}", ha="center", fontsize=5.5)

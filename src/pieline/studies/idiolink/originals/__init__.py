@@ -1,0 +1,1 @@
+"""Filtered originals of IdioLink."""

@@ -1,0 +1,74 @@
+"""The ten domains of IdioLink (section 3.2.2), their codes, and the ids of its texts."""
+
+import re
+from typing import Literal, NamedTuple, get_args
+
+from pieline.core.errors import UserError
+
+Domain = Literal[
+    "Politics",
+    "Sport",
+    "Technology",
+    "History",
+    "Medicine",
+    "Culture",
+    "Entertainment",
+    "Food",
+    "Business",
+    "Environment",
+]
+Collection = Literal["documents", "queries"]
+
+DOMAINS: tuple[Domain, ...] = get_args(Domain)
+DOMAIN_CODES: dict[str, str] = {
+    domain: f"s{number:02d}" for number, domain in enumerate(DOMAINS, start=1)
+}
+"""Code of a domain in the ids of the release."""
+
+USAGE_CODES = {
+    "literal": "lit",
+    "idiomatic": "idiom",
+    "simplification": "sim",
+    "sense": "sense",
+}
+"""Name of a usage in the ids of the release."""
+
+TEXTS_PER_PAIR: dict[Collection, dict[str, int]] = {
+    "documents": {"literal": 4, "idiomatic": 2, "simplification": 2, "sense": 2},
+    "queries": {"literal": 1, "idiomatic": 1},
+}
+"""Texts of each usage for one (PIE, domain) pair (section 3.2.2)."""
+
+_ID = re.compile(r"(q_)?(\d{3,})_(s\d\d)_(lit|idiom|sim|sense)_(\d\d)")
+
+
+class TextId(NamedTuple):
+    """What an id says: collection, number of the PIE, domain, usage and number of the text."""
+
+    collection: Collection
+    pie_number: int
+    domain: str
+    usage: str
+    number: int
+
+    def __str__(self) -> str:
+        prefix = "q_" if self.collection == "queries" else ""
+        usage = USAGE_CODES[self.usage]
+        domain = DOMAIN_CODES[self.domain]
+        return f"{prefix}{self.pie_number:03d}_{domain}_{usage}_{self.number:02d}"
+
+
+def parse_id(text: str) -> TextId:
+    """Read an id of the released scheme, such as `001_s01_idiom_01` or `q_001_s01_lit_01`.
+
+    Raises:
+        UserError: it is not of that scheme.
+    """
+    found = _ID.fullmatch(text)
+    domains = {code: domain for domain, code in DOMAIN_CODES.items()}
+    if not found or found[3] not in domains:
+        mend = "ids look like 001_s01_idiom_01 or q_001_s01_lit_01"
+        raise UserError(f"not an id of the released scheme: {text!r}", mend=mend)
+    usages = {code: usage for usage, code in USAGE_CODES.items()}
+    collection: Collection = "queries" if found[1] else "documents"
+    return TextId(collection, int(found[2]), domains[found[3]], usages[found[4]], int(found[5]))

@@ -1,0 +1,84 @@
+"""The whole of PIE selection: MAGPIE, criteria, exclusions, the released list (section 3.2.1)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.studies.idiolink.originals.domains import Domain
+from pieline.studies.idiolink.originals.pie_filter import (
+    FilterThresholds,
+    PieVerdict,
+    Semantics,
+    count_labels,
+    filter_pies,
+    read_exclusions,
+)
+from pieline.studies.idiolink.originals.released_list import (
+    FilterReport,
+    compare_released,
+    filter_report,
+    mark_released,
+    read_candidates,
+    used_pies,
+)
+from pieline.studies.idiolink.raw.magpie import read_magpie
+from pieline.studies.idiolink.variants.generation import Pair, pairs_of
+
+
+class FilterOptions(BaseModel):
+    """What decides which pairs are left, besides the files."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    semantics: Semantics
+    thresholds: FilterThresholds
+    pies: list[str] | None
+    domains: list[Domain]
+
+
+def filter_magpie(
+    magpie: str | Path,
+    exclusions: str | Path,
+    options: FilterOptions,
+    *,
+    candidates: str | Path | None,
+    documents: Sequence[str | Path],
+    computed_from: dict[str, str],
+) -> tuple[list[PieVerdict], list[Pair], FilterReport]:
+    """Verdicts on every PIE of MAGPIE, the (PIE, domain) pairs that are left, and the report.
+
+    Args:
+        magpie: the corpus.
+        exclusions: TSV of manual exclusions.
+        options: criteria, and which PIEs and domains are wanted.
+        candidates: the released list, or None.
+        documents: the released index files, which tell which candidates were used.
+        computed_from: digests of these files.
+
+    Raises:
+        UserError: a file is wrong, or an exclusion or a wanted PIE does not fit MAGPIE.
+    """
+    removed = read_exclusions(exclusions)
+    counts = count_labels(read_magpie(magpie), options.thresholds)
+    readings: dict[Semantics, list[PieVerdict]] = {
+        "paper": filter_pies(counts, options.thresholds, "paper", removed),
+        "released": filter_pies(counts, options.thresholds, "released", removed),
+    }
+    verdicts = filter_pies(
+        counts, options.thresholds, options.semantics, removed, only=options.pies
+    )
+    comparison = None
+    if candidates is not None:
+        listed, used = read_candidates(candidates), used_pies(documents)
+        comparison = compare_released(readings[options.semantics], listed, used)
+        verdicts = mark_released(verdicts, listed, used)
+    report = filter_report(
+        verdicts,
+        readings,
+        semantics=options.semantics,
+        thresholds=options.thresholds,
+        released=comparison,
+        computed_from=computed_from,
+    )
+    return verdicts, pairs_of(verdicts, options.domains), report

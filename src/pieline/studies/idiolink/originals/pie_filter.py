@@ -1,0 +1,259 @@
+"""Which PIEs of MAGPIE the study uses, and why (section 3.2.1)."""
+
+import csv
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_text
+from pieline.studies.idiolink.raw.magpie import Occurrence
+
+Semantics = Literal["paper", "released"]
+Criterion = Literal["occurrences", "balance", "confidence", "manual", "selection"]
+
+
+class FilterThresholds(BaseModel):
+    """The three criteria of section 3.2.1; both bounds of the balance are included."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    min_occurrences: PositiveInt = 30
+    min_share: float = Field(default=0.25, ge=0, le=1, description="Least share of a usage.")
+    max_share: float = Field(default=0.75, ge=0, le=1, description="Largest share of a usage.")
+    min_confidence: float = Field(default=1.0, ge=0, le=1)
+
+
+class PieVerdict(BaseModel):
+    """What the filter found of one PIE.
+
+    Attributes:
+        number: of a PIE that meets all criteria, from 1 in alphabetical order; ids begin with it.
+        occurrences: lines of MAGPIE with this PIE.
+        idiomatic, literal, other: of these, by label.
+        confident: of these, the idiomatic and literal ones with enough confidence.
+        least_confidence: smallest confidence of any of its lines.
+        idiomatic_share, literal_share: fractions, of the denominator that the semantics name; null
+            where it is zero.
+        failed: criteria that it does not meet, in the order of the paper.
+        reasons: the same for people.
+        kept: whether the study uses it.
+        released: what the released list says, where there is one: `used`, `valid` (but used in no
+            released split), `invalid` or `absent`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pie: str
+    number: int | None
+    occurrences: int
+    idiomatic: int
+    literal: int
+    other: int
+    confident: int
+    least_confidence: float
+    idiomatic_share: float | None
+    literal_share: float | None
+    failed: list[Criterion]
+    reasons: list[str]
+    kept: bool
+    released: Literal["used", "valid", "invalid", "absent"] | None = None
+
+
+@dataclass
+class LabelCounts:
+    """Counts over the occurrences of one PIE."""
+
+    labels: dict[str, int] = field(default_factory=lambda: dict.fromkeys("ilfo?", 0))
+    confident: int = 0
+    least_confidence: float = 1.0
+
+    @property
+    def occurrences(self) -> int:
+        """All of them, whatever their label."""
+        return sum(self.labels.values())
+
+    @property
+    def idiomatic(self) -> int:
+        """Those with label `i`."""
+        return self.labels["i"]
+
+    @property
+    def literal(self) -> int:
+        """Those with label `l`."""
+        return self.labels["l"]
+
+
+def count_labels(
+    occurrences: Iterable[Occurrence], thresholds: FilterThresholds
+) -> dict[str, LabelCounts]:
+    """Counts by PIE; holds one small object for each PIE, whatever the number of occurrences."""
+    counts: dict[str, LabelCounts] = {}
+    for occurrence in occurrences:
+        found = counts.setdefault(occurrence.idiom, LabelCounts())
+        found.labels[occurrence.label] += 1
+        found.least_confidence = min(found.least_confidence, occurrence.confidence)
+        found.confident += (
+            occurrence.label in "il" and occurrence.confidence >= thresholds.min_confidence
+        )
+    return counts
+
+
+def filter_pies(
+    counts: Mapping[str, LabelCounts],
+    thresholds: FilterThresholds,
+    semantics: Semantics,
+    exclusions: Mapping[str, str],
+    *,
+    only: Collection[str] | None = None,
+) -> list[PieVerdict]:
+    """Judge every PIE, in alphabetical order.
+
+    `paper`, as section 3.2.1 says it: a PIE needs enough occurrences, an idiomatic share of its
+    idiomatic and literal occurrences within the bounds, and enough confidence in every one of its
+    annotations.
+
+    `released`, as the published code does it: a PIE needs enough occurrences and an idiomatic
+    share or a literal share within the bounds, both of all its occurrences whatever their label.
+    Confidence removes single occurrences, after the counting; a PIE falls only if no confident
+    idiomatic or literal occurrence is left.
+
+    Args:
+        counts: by PIE.
+        thresholds: of the three criteria.
+        semantics: whose reading of them.
+        exclusions: PIEs that people removed, with their reasons. One that the criteria remove
+            anyway is no mistake: other thresholds may keep it.
+        only: of the PIEs that pass, those that are wanted; None wants all.
+
+    Raises:
+        UserError: MAGPIE does not have an excluded PIE, or a wanted PIE does not pass.
+    """
+    if unknown := sorted(exclusions.keys() - counts.keys()):
+        raise UserError(
+            f"excluded PIE {unknown[0]!r} does not occur in MAGPIE",
+            where="exclusions",
+            mend="spell it as MAGPIE does or remove it",
+        )
+    verdicts: list[PieVerdict] = []
+    number = 0
+    for pie in sorted(counts):
+        found = counts[pie]
+        judge = _judge_paper if semantics == "paper" else _judge_released
+        shares, reasons = judge(found, thresholds)
+        meets_criteria = not reasons
+        number += meets_criteria
+        if pie in exclusions:
+            reasons["manual"] = f"excluded by hand: {exclusions[pie]}"
+        if only is not None and not reasons and pie not in only:
+            reasons["selection"] = "not among the PIEs that the configuration asks for"
+        verdicts.append(
+            PieVerdict(
+                pie=pie,
+                number=number if meets_criteria else None,
+                occurrences=found.occurrences,
+                idiomatic=found.idiomatic,
+                literal=found.literal,
+                other=found.occurrences - found.idiomatic - found.literal,
+                confident=found.confident,
+                least_confidence=found.least_confidence,
+                idiomatic_share=shares[0],
+                literal_share=shares[1],
+                failed=list(reasons),
+                reasons=list(reasons.values()),
+                kept=not reasons,
+            )
+        )
+    if missing := sorted(set(only or ()) - {verdict.pie for verdict in verdicts if verdict.kept}):
+        raise UserError(
+            f"PIE {missing[0]!r} does not pass the filter",
+            where="idiolink.construction.pies",
+            mend="leave it out, or change the thresholds",
+        )
+    return verdicts
+
+
+_Judgement = tuple[tuple[float | None, float | None], dict[Criterion, str]]
+
+
+def _judge_paper(found: LabelCounts, thresholds: FilterThresholds) -> _Judgement:
+    shares = _shares(found, found.idiomatic + found.literal)
+    reasons = _too_few(found, thresholds)
+    if not _balanced(shares[0], thresholds):
+        reasons["balance"] = (
+            f"idiomatic in {_percent(shares[0])} of its idiomatic and literal occurrences, "
+            f"not in {_bounds(thresholds)}"
+        )
+    if found.least_confidence < thresholds.min_confidence:
+        reasons["confidence"] = (
+            f"an annotation with confidence {found.least_confidence:g}, "
+            f"below {thresholds.min_confidence:g}"
+        )
+    return shares, reasons
+
+
+def _judge_released(found: LabelCounts, thresholds: FilterThresholds) -> _Judgement:
+    shares = _shares(found, found.occurrences)
+    reasons = _too_few(found, thresholds)
+    if not any(_balanced(share, thresholds) for share in shares):
+        reasons["balance"] = (
+            f"idiomatic in {_percent(shares[0])} and literal in {_percent(shares[1])} of all "
+            f"occurrences, neither in {_bounds(thresholds)}"
+        )
+    if not found.confident:
+        reasons["confidence"] = (
+            "no idiomatic or literal occurrence with a confidence of at least "
+            f"{thresholds.min_confidence:g}"
+        )
+    return shares, reasons
+
+
+def _too_few(found: LabelCounts, thresholds: FilterThresholds) -> dict[Criterion, str]:
+    if found.occurrences >= thresholds.min_occurrences:
+        return {}
+    few = f"{found.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
+    return {"occurrences": few}
+
+
+def _shares(found: LabelCounts, total: int) -> tuple[float | None, float | None]:
+    if not total:
+        return None, None
+    return found.idiomatic / total, found.literal / total
+
+
+def _balanced(share: float | None, thresholds: FilterThresholds) -> bool:
+    return share is not None and thresholds.min_share <= share <= thresholds.max_share
+
+
+def _percent(share: float | None) -> str:
+    return "no share" if share is None else f"{100 * share:.1f} %"
+
+
+def _bounds(thresholds: FilterThresholds) -> str:
+    return f"{100 * thresholds.min_share:g}-{100 * thresholds.max_share:g} %"
+
+
+def read_exclusions(path: str | Path) -> dict[str, str]:
+    """Read the decisions of manual inspection: a TSV with the columns `pie` and `reason`.
+
+    Raises:
+        UserError: another header, an empty field, or a PIE that stands twice; names file and line.
+    """
+    rows = csv.reader(StringIO(read_text(path)), delimiter="\t", quoting=csv.QUOTE_NONE)
+    if next(rows, None) != ["pie", "reason"]:
+        mend = "begin with the header line 'pie<TAB>reason'"
+        raise UserError("not a file of exclusions", where=f"{path}:1", mend=mend)
+    exclusions: dict[str, str] = {}
+    for number, row in enumerate(rows, start=2):
+        where = f"{path}:{number}"
+        if len(row) != 2 or not all(cell.strip() for cell in row):
+            raise UserError("not a PIE and a reason", where=where, mend="write 'pie<TAB>reason'")
+        pie, reason = (cell.strip() for cell in row)
+        if pie in exclusions:
+            raise UserError(f"{pie!r} stands twice", where=where, mend="keep one of its reasons")
+        exclusions[pie] = reason
+    return exclusions

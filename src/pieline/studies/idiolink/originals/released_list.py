@@ -1,0 +1,187 @@
+"""The released list of candidate PIEs, and how our selection compares with it."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from io import StringIO
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_text
+from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, PieVerdict, Semantics
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document
+
+_COLUMNS = ["id", "idiom", "valid"]
+
+
+class Candidate(BaseModel):
+    """A PIE of `MAGPIE_SOURCE_IDIOMS.csv`: its number, and whether people judged it valid."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    number: int
+    pie: str
+    valid: bool
+
+
+class ReleasedComparison(BaseModel):
+    """Our selection beside the released one.
+
+    Attributes:
+        candidates, valid, used: PIEs on the released list, those marked valid, and those in a
+            released split (the paper says 118 and 107; 109 are marked valid).
+        valid_but_unused: marked valid, in no released split.
+        only_ours, only_released: PIEs that only one of the two keeps.
+        candidates_we_drop, candidates_we_add: the same before manual exclusion.
+        same_number: whether every common candidate has the released number.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    candidates: int
+    valid: int
+    used: int
+    valid_but_unused: list[str]
+    only_ours: list[str]
+    only_released: list[str]
+    candidates_we_add: list[str]
+    candidates_we_drop: list[str]
+    same_number: bool
+
+
+class FilterReport(BaseModel):
+    """The filter in numbers.
+
+    Attributes:
+        semantics: whose reading of the criteria.
+        pies, occurrences: in MAGPIE.
+        kept: PIEs that the study uses.
+        candidates: PIEs that meet the three criteria, before manual exclusion.
+        failed: PIEs by criterion that they do not meet; one PIE may fail several.
+        kept_by_semantics: PIEs that each reading of the criteria keeps, after manual exclusion and
+            before the configuration selects.
+        differs: PIEs that only one of the two readings keeps, with the reading that does.
+        released: beside the released list; null without one.
+        computed_from: digests of the files behind the numbers.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    semantics: str
+    thresholds: dict[str, float]
+    pies: int
+    occurrences: int
+    candidates: int
+    kept: int
+    failed: dict[str, int]
+    kept_by_semantics: dict[str, int]
+    differs: dict[str, str]
+    released: ReleasedComparison | None
+    computed_from: dict[str, str]
+
+
+def read_candidates(path: str | Path) -> list[Candidate]:
+    """Read the released list of candidates.
+
+    Raises:
+        UserError: other columns, or a line that is no candidate; names file and line.
+    """
+    rows = csv.reader(StringIO(read_text(path)))
+    if next(rows, None) != _COLUMNS:
+        mend = f"the columns are {', '.join(_COLUMNS)}"
+        raise UserError("not the released list of PIEs", where=f"{path}:1", mend=mend)
+    candidates = []
+    for number, row in enumerate(rows, start=2):
+        if len(row) != 3 or not row[0].isdigit() or not row[1] or row[2] not in ("0", "1"):
+            mend = "write a number, a PIE and 0 or 1"
+            raise UserError("not a candidate", where=f"{path}:{number}", mend=mend)
+        candidates.append(Candidate(number=int(row[0]), pie=row[1], valid=row[2] == "1"))
+    return candidates
+
+
+def used_pies(documents: Iterable[str | Path]) -> set[str]:
+    """PIEs of the released index files.
+
+    Raises:
+        UserError: a file is not in the released format.
+    """
+    return {text.pie for path in documents for text in read_texts(path, Document)}
+
+
+def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
+    """The manual exclusions that the released files imply, with what they tell as the reason."""
+    reasons = {True: "valid on the released list, but in no released split"}
+    reasons[False] = "marked invalid on the released list"
+    return {
+        candidate.pie: reasons[candidate.valid]
+        for candidate in candidates
+        if candidate.pie not in used
+    }
+
+
+def mark_released(
+    verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
+) -> list[PieVerdict]:
+    """The verdicts with what the released list says of each PIE."""
+    listed = {candidate.pie: candidate for candidate in candidates}
+
+    def status(pie: str) -> Literal["used", "valid", "invalid", "absent"]:
+        if pie in used:
+            return "used"
+        if pie not in listed:
+            return "absent"
+        return "valid" if listed[pie].valid else "invalid"
+
+    return [verdict.model_copy(update={"released": status(verdict.pie)}) for verdict in verdicts]
+
+
+def compare_released(
+    verdicts: Sequence[PieVerdict], candidates: Sequence[Candidate], used: Set[str]
+) -> ReleasedComparison:
+    """Set our selection beside the released list."""
+    listed = {candidate.pie: candidate.number for candidate in candidates}
+    ours = {verdict.pie: verdict.number for verdict in verdicts if verdict.number is not None}
+    kept = {verdict.pie for verdict in verdicts if verdict.kept}
+    valid = {candidate.pie for candidate in candidates if candidate.valid}
+    return ReleasedComparison(
+        candidates=len(listed),
+        valid=len(valid),
+        used=len(used),
+        valid_but_unused=sorted(valid - used),
+        only_ours=sorted(kept - used),
+        only_released=sorted(used - kept),
+        candidates_we_add=sorted(ours.keys() - listed.keys()),
+        candidates_we_drop=sorted(listed.keys() - ours.keys()),
+        same_number=all(ours[pie] == listed[pie] for pie in ours.keys() & listed.keys()),
+    )
+
+
+def filter_report(
+    verdicts: Sequence[PieVerdict],
+    readings: Mapping[Semantics, Sequence[PieVerdict]],
+    *,
+    semantics: Semantics,
+    thresholds: FilterThresholds,
+    released: ReleasedComparison | None,
+    computed_from: dict[str, str],
+) -> FilterReport:
+    """Sum up the filter; `readings` are the verdicts under each reading, without a selection."""
+    kept = {name: {item.pie for item in items if item.kept} for name, items in readings.items()}
+    differing = kept["paper"] ^ kept["released"]
+    return FilterReport(
+        semantics=semantics,
+        thresholds=thresholds.model_dump(),
+        pies=len(verdicts),
+        occurrences=sum(verdict.occurrences for verdict in verdicts),
+        candidates=sum(verdict.number is not None for verdict in verdicts),
+        kept=sum(verdict.kept for verdict in verdicts),
+        failed=dict(Counter(name for verdict in verdicts for name in verdict.failed)),
+        kept_by_semantics={name: len(pies) for name, pies in kept.items()},
+        differs={pie: "paper" if pie in kept["paper"] else "released" for pie in sorted(differing)},
+        released=released,
+        computed_from=computed_from,
+    )

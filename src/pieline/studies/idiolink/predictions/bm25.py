@@ -1,0 +1,123 @@
+"""The BM25 baseline (IdioLink, appendix E): rank-bm25's BM25Okapi, tuned on validation."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from rank_bm25 import BM25Okapi
+from tqdm import tqdm
+
+from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
+from pieline.studies.idiolink.predictions.runs import Run, rank
+from pieline.studies.idiolink.records import Document, Query
+
+Bm25QueryMode = Literal["sentence", "span"]
+
+_TOKEN = re.compile(r"\b\w+(?:'\w+)?\b")
+
+
+def tokenize(text: str) -> list[str]:
+    """Lowercase words by the paper's pattern (appendix E.1)."""
+    return _TOKEN.findall(text.lower())
+
+
+class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
+    """BM25Okapi with the same scores to the bit, but each term's frequencies looked up once.
+
+    BM25Okapi looks a query term up in all documents anew for each query; here the column of a term
+    is kept, which makes 1,500 sentence queries over 7,500 documents some twenty times faster.
+    """
+
+    def __init__(self, corpus: Sequence[list[str]], *, k1: float, b: float) -> None:
+        super().__init__(corpus, k1=k1, b=b)
+        self._frequencies: dict[str, NDArray[np.int64]] = {}
+        self._lengths = np.array(self.doc_len)
+
+    def get_scores(self, query: Sequence[str]) -> NDArray[np.float64]:
+        """BM25 score of every document, shape (documents,)."""
+        scores = np.zeros(self.corpus_size)
+        for term in query:
+            frequency = self._frequency(term)
+            scores += (self.idf.get(term) or 0) * (
+                frequency
+                * (self.k1 + 1)
+                / (frequency + self.k1 * (1 - self.b + self.b * self._lengths / self.avgdl))
+            )
+        return scores
+
+    def _frequency(self, term: str) -> NDArray[np.int64]:
+        if term not in self._frequencies:
+            self._frequencies[term] = np.array([words.get(term, 0) for words in self.doc_freqs])
+        return self._frequencies[term]
+
+    def with_parameters(self, parameters: Bm25Parameters) -> "Bm25Index":
+        """The same index at another grid point; statistics of the corpus are shared."""
+        other = Bm25Index.__new__(Bm25Index)
+        other.__dict__.update(self.__dict__)
+        other.k1, other.b = parameters.k1, parameters.b
+        return other
+
+
+def build_index(documents: Sequence[Document], parameters: Bm25Parameters) -> Bm25Index:
+    """Index the `sentence` field of the documents."""
+    corpus = [tokenize(document.sentence) for document in documents]
+    return Bm25Index(corpus, k1=parameters.k1, b=parameters.b)
+
+
+def search(
+    index: Bm25Index,
+    documents: Sequence[Document],
+    queries: Sequence[Query],
+    *,
+    query_mode: Bm25QueryMode,
+    top_k: int,
+    progress: bool = True,
+) -> Run:
+    """Rank the documents for each query by its sentence or by its span alone."""
+
+    def scores() -> Iterator[NDArray[np.float64]]:
+        for query in tqdm(queries, unit="query", disable=not progress, delay=5, mininterval=2):
+            yield index.get_scores(tokenize(getattr(query, query_mode)))
+
+    ids = [document.id for document in documents]
+    return rank([query.id for query in queries], scores(), ids, top_k=top_k)
+
+
+def tune(
+    documents: Sequence[Document],
+    queries: Sequence[Query],
+    *,
+    query_mode: Bm25QueryMode,
+    k1: Sequence[float],
+    b: Sequence[float],
+    top_k: int,
+    ndcg_at_10: Callable[[Run], float],
+) -> Tuning:
+    """Search the grid on the validation split by nDCG@10; the first best point in grid order wins.
+
+    Args:
+        documents: index of the validation split.
+        queries: its queries.
+        query_mode: what of a query is searched for.
+        k1: grid of k1.
+        b: grid of b.
+        top_k: documents kept a query.
+        ndcg_at_10: mean nDCG@10 of a run (fraction).
+    """
+    points = [Bm25Parameters(k1=first, b=second) for first in k1 for second in b]
+    index = build_index(documents, points[0])
+    grid = []
+    for point in points:
+        run = search(
+            index.with_parameters(point),
+            documents,
+            queries,
+            query_mode=query_mode,
+            top_k=top_k,
+            progress=False,
+        )
+        grid.append(GridPoint(k1=point.k1, b=point.b, ndcg_at_10=ndcg_at_10(run)))
+    best = max(grid, key=lambda point: point.ndcg_at_10)
+    return Tuning(chosen=Bm25Parameters(k1=best.k1, b=best.b), grid=grid)

@@ -1,0 +1,137 @@
+"""Embeddings on disk: npy files, the manifest beside each, and the shards of an unfinished job."""
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.files import atomic_path, canonical_json, sha256, write_json
+from pieline.models.embedder import EmbedderEntry
+
+Vectors = NDArray[np.float32]
+
+
+class EmbeddingManifest(BaseModel):
+    """What an npy file of embeddings was made from.
+
+    Attributes:
+        checkpoint: the model's name on the hub.
+        source: where its weights came from.
+        revision: commit on the hub that was loaded; None for weights that lie in a folder.
+        dtype: precision of the forward pass; the file itself is float32.
+        weights: SHA-256 by name of the files that were loaded; empty for those of the hub, which
+            the revision pins.
+        texts: SHA-256 of the embedded records' file.
+        rows: number of embeddings.
+        dimensions: of each.
+        vectors: SHA-256 of the npy file.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    checkpoint: str
+    source: str
+    revision: str | None
+    dtype: str
+    weights: dict[str, str]
+    texts: str
+    rows: int
+    dimensions: int
+    vectors: str
+
+
+class Shards:
+    """Finished parts of a job that embeds many texts, beside its output.
+
+    A part is taken only by a job with the same key: another model, text file or version of the code
+    never finds it.
+    """
+
+    def __init__(self, folder: str | Path, key: str) -> None:
+        self._folder = Path(folder)
+        self._key = key
+
+    @classmethod
+    def beside(
+        cls, output: str | Path, entry: EmbedderEntry, *, weights: dict[str, str], texts: str
+    ) -> "Shards":
+        """Shards of a job that writes `output`.
+
+        Args:
+            output: its npy file.
+            entry: the model's entry.
+            weights: digests of the weights' files.
+            texts: digest of the texts' file.
+        """
+        code = sorted(path.read_bytes() for path in Path(__file__).parent.glob("*.py"))
+        described = canonical_json([entry.execution_spec(), weights, texts])
+        key = hashlib.sha256(described.encode() + b"".join(code)).hexdigest()[:16]
+        place = Path(output)
+        return cls(place.parent / f".{place.stem}.shards", key)
+
+    def part(self, name: str) -> "Shards":
+        """Shards of one of the job's passes over texts."""
+        return Shards(self._folder, f"{self._key}-{name}")
+
+    def load(self, number: int) -> tuple[Vectors, ...] | None:
+        """The arrays of a finished part, or None."""
+        path = self._path(number)
+        if not path.exists():
+            return None
+        with np.load(path, allow_pickle=False) as arrays:
+            return tuple(arrays[name] for name in sorted(arrays.files))
+
+    def save(self, number: int, arrays: Sequence[Vectors]) -> None:
+        """Keep a finished part."""
+        named = {f"array{place}": array for place, array in enumerate(arrays)}
+        with atomic_path(self._path(number)) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, **named)  # type: ignore[arg-type] # named like no keyword
+
+    def remove(self) -> None:
+        """Delete all parts: the job is done."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{self._key}-{number:05d}.npz"
+
+
+def save_vectors(path: str | Path, vectors: Vectors) -> None:
+    """Write embeddings as a float32 npy file, atomically."""
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        np.save(stream, vectors.astype(np.float32, copy=False), allow_pickle=False)
+
+
+def save_manifest(
+    vectors: str | Path,
+    entry: EmbedderEntry,
+    *,
+    revision: str | None,
+    weights: dict[str, str],
+    texts: str,
+) -> None:
+    """Write the manifest beside an npy file, as JSON of the same name.
+
+    Args:
+        vectors: the npy file.
+        entry: the model's entry.
+        revision: commit of the hub that was loaded.
+        weights: digests of the weights' files.
+        texts: digest of the texts' file.
+    """
+    rows, dimensions = np.load(vectors, mmap_mode="r").shape
+    manifest = EmbeddingManifest(
+        checkpoint=entry.checkpoint,
+        source=entry.source,
+        revision=revision,
+        dtype=entry.dtype,
+        weights=weights,
+        texts=texts,
+        rows=rows,
+        dimensions=dimensions,
+        vectors=sha256(vectors),
+    )
+    write_json(Path(vectors).with_suffix(".json"), manifest.model_dump())

@@ -1,0 +1,83 @@
+"""The format of MAGPIE (Haagsma et al., 2020): one occurrence of a PIE in context a line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import Field, NonNegativeInt, ValidationError, model_validator
+
+from pieline.core.errors import UserError
+from pieline.core.records import Record, explain
+
+Label = Literal["i", "l", "f", "o", "?"]
+"""Idiomatic, literal, false extraction, other, unclear."""
+
+TARGET = 2
+"""Place of the sentence with the PIE among the five of `context`."""
+
+_SEE = "correct this line or fetch the file again; the format is in data/sample/magpie/README.md"
+
+
+class LabelShares(Record):
+    """Share of the votes for each label."""
+
+    idiomatic: float = Field(alias="i", ge=0, le=1)
+    literal: float = Field(alias="l", ge=0, le=1)
+    false_extraction: float = Field(alias="f", ge=0, le=1)
+    other: float = Field(alias="o", ge=0, le=1)
+    unclear: float = Field(alias="?", ge=0, le=1)
+
+
+class WordOffsets(NamedTuple):
+    """First character of a word of the PIE in the target sentence, and the one after its last."""
+
+    start: NonNegativeInt
+    end: NonNegativeInt
+
+
+class Occurrence(Record):
+    """One annotated occurrence of a PIE.
+
+    `confidence` is the share of the votes for `label`; `context` five tokenised sentences, the
+    third of which holds the PIE at `offsets`.
+    """
+
+    id: int
+    idiom: str = Field(min_length=1)
+    label: Label
+    confidence: float = Field(ge=0, le=1)
+    label_distribution: LabelShares
+    judgment_count: NonNegativeInt
+    context: Annotated[list[str], Field(min_length=5, max_length=5)]
+    offsets: Annotated[list[WordOffsets], Field(min_length=1)]
+    document_id: str
+    genre: str
+    sentence_no: str
+    split: str
+    variant_type: str
+    non_standard_usage_explanations: list[str]
+
+    @model_validator(mode="after")
+    def _offsets_lie_in_the_target(self) -> Self:
+        length = len(self.context[TARGET])
+        for start, end in self.offsets:
+            if not start < end <= length:
+                raise ValueError(f"offsets {start}-{end} do not lie in the target sentence")
+        return self
+
+
+def read_magpie(path: str | Path) -> Iterator[Occurrence]:
+    """Read a MAGPIE file one line at a time, so that memory does not grow with the file.
+
+    Raises:
+        UserError: the file is missing, or a line is not UTF-8, not JSON, blank, or no such
+            record; names file and line.
+    """
+    if not Path(path).is_file():
+        raise UserError("no such file", where=path, mend="check the path")
+    with Path(path).open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                yield Occurrence.model_validate_json(line)
+            except ValidationError as error:
+                raise UserError(explain(error), where=f"{path}:{number}", mend=_SEE) from None

@@ -1,0 +1,95 @@
+"""The released format of IdioLink: `indexes.json` and `queries.json` per split, and its qrels."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import ValidationError
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json, write_text
+from pieline.core.records import check_unique_ids, explain
+from pieline.studies.idiolink.records import Document, PieText, Query
+
+Composition = Literal["full", "lit_sim_sense", "lit_idiom"]
+
+COMPOSITIONS: dict[str, frozenset[str]] = {
+    "full": frozenset({"literal", "idiomatic", "simplification", "sense"}),
+    "lit_sim_sense": frozenset({"literal", "simplification", "sense"}),
+    "lit_idiom": frozenset({"literal", "idiomatic"}),
+}
+"""Usages that stay in the index, by the name of the index composition."""
+
+RELEVANT_USAGES: dict[str, frozenset[str]] = {
+    "literal": frozenset({"literal"}),
+    "idiomatic": frozenset({"idiomatic", "simplification", "sense"}),
+}
+"""Usages of the documents that a query of a usage should retrieve (section 3.1)."""
+
+T = TypeVar("T", bound=PieText)
+Qrels = dict[str, dict[str, int]]
+"""Relevance by query id and document id, as TREC tools have it."""
+
+
+def read_texts(path: str | Path, record: type[T]) -> list[T]:
+    """Read `indexes.json` (as `Document`) or `queries.json` (as `Query`), in file order.
+
+    Raises:
+        UserError: not JSON, not an array, a record that breaks the format (unknown usage, a span
+            that is not in its sentence, a missing or unknown field), or a duplicate id. The
+            message names the file, the record's place and its id.
+    """
+    rows = read_json(path)
+    if not isinstance(rows, list):
+        raise UserError("not a JSON array of records", where=path, mend="see data/sample/idiolink")
+    texts = []
+    for number, row in enumerate(rows, start=1):
+        name = row.get("id", "?") if isinstance(row, dict) else "?"
+        where = f"{path}: record {number} ({name})"
+        if not isinstance(row, dict):
+            raise UserError("not a JSON object", where=where, mend="see data/sample/idiolink")
+        fields = {("pie" if key == "idiom" else key): value for key, value in row.items()}
+        try:
+            texts.append(record.model_validate(fields))
+        except ValidationError as error:
+            problem = explain(error)
+            raise UserError(problem, where=where, mend="correct this record") from None
+    check_unique_ids([text.id for text in texts], where=path)
+    return texts
+
+
+def compose_index(documents: Iterable[Document], composition: str) -> list[Document]:
+    """The documents that an index composition keeps, in order."""
+    return [text for text in documents if text.usage in COMPOSITIONS[composition]]
+
+
+def meaning_qrels(queries: Iterable[Query], documents: Sequence[Document]) -> Qrels:
+    """Relevant documents of each query: the same PIE in the same meaning (section 3.1)."""
+    by_pie = defaultdict(list)
+    for text in documents:
+        by_pie[text.pie].append(text)
+    return {
+        query.id: {
+            text.id: 1 for text in by_pie[query.pie] if text.usage in RELEVANT_USAGES[query.usage]
+        }
+        for query in queries
+    }
+
+
+def subject_qrels(queries: Iterable[Query], documents: Iterable[Document]) -> Qrels:
+    """Documents of the query's subject, whatever their meaning: how topical is a ranking?"""
+    by_subject = defaultdict(list)
+    for text in documents:
+        by_subject[text.subject].append(text.id)
+    return {query.id: dict.fromkeys(by_subject[query.subject], 1) for query in queries}
+
+
+def write_qrels(path: str | Path, qrels: Qrels) -> None:
+    """Write qrels in TREC format (`query 0 document relevance`), sorted."""
+    lines = (
+        f"{query} 0 {document} {qrels[query][document]}\n"
+        for query in sorted(qrels)
+        for document in sorted(qrels[query])
+    )
+    write_text(path, "".join(lines))

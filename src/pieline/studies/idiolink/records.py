@@ -1,0 +1,45 @@
+"""Texts of IdioLink: documents and queries."""
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from pieline.core.records import Record
+
+Usage = Literal["literal", "idiomatic", "simplification", "sense"]
+
+
+QueryUsage = Literal["literal", "idiomatic"]
+
+
+class PieText(Record):
+    """A text with a marked span that carries the meaning of a PIE (IdioLink, section 3.1).
+
+    `pie` is the canonical form, `span` the words that carry its meaning in `sentence`, `subject`
+    the domain, `is_gold` whether a person checked it.
+    """
+
+    id: str
+    sentence: str
+    pie: str
+    span: str
+    subject: str
+    is_gold: bool
+
+    @model_validator(mode="after")
+    def _span_is_verbatim(self) -> Self:
+        if not self.span or self.span not in self.sentence:
+            raise ValueError(f"span {self.span!r} is not in its sentence")
+        return self
+
+
+class Document(PieText):
+    """A document of the IdioLink index."""
+
+    usage: Usage
+
+
+class Query(PieText):
+    """An IdioLink query: its PIE is used literally or idiomatically."""
+
+    usage: QueryUsage

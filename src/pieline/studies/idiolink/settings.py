@@ -1,0 +1,126 @@
+"""Settings of IdioLink: the section idiolink of config.yaml."""
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from pieline.core.settings import Settings
+from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
+from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, Semantics
+from pieline.studies.idiolink.originals.splits import SplitSizes
+from pieline.studies.idiolink.training.settings import Hyperparameters, Loss, TrainMode
+
+QueryMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
+
+
+class Bm25Grid(Settings):
+    """Grid for k1 and b, searched on the validation split (IdioLink, appendix E.1)."""
+
+    k1: list[PositiveFloat] = Field(default=[0.6, 0.9, 1.2, 1.5, 2.0], min_length=1)
+    b: list[float] = Field(default=[0.2, 0.4, 0.6, 0.75, 0.9], min_length=1)
+
+
+class FineTuning(Hyperparameters):
+    """Contrastive fine-tuning (IdioLink, section 4.3), with the hyperparameters of Table 3."""
+
+    models: list[str] = Field(
+        default=[], description="Embedders of models.yaml; none: no training."
+    )
+    train_modes: list[TrainMode] = Field(
+        default=["sentence", "instruction_sentence", "span", "instruction_span"], min_length=1
+    )
+    losses: list[Loss] = Field(
+        default=["paper"],
+        min_length=1,
+        description="'paper': equation 2; 'released': InfoNCE with in-batch negatives and"
+        " temperature 0.05, as the released code.",
+    )
+    tuples: Literal["sampled", "released"] = Field(
+        default="sampled",
+        description="Training tuples drawn by the seed (section 4.3), or the released mined ones.",
+    )
+    seeds: list[NonNegativeInt] = Field(default=[42, 43, 44], min_length=1)
+    batch_sizes: dict[str, PositiveInt] = Field(
+        default={}, description="Tuples a step of single models, instead of batch_size."
+    )
+    threads: PositiveInt = Field(
+        default=1,
+        description="Threads of a training on CPU, whatever the cores: sums depend on it.",
+    )
+
+
+class GenerationParameters(Settings):
+    """Request parameters of IdioLink's construction (section 3.2); null sends none."""
+
+    temperature: float | None = Field(default=1, ge=0)
+    max_tokens: PositiveInt | None = None
+
+
+class Construction(Settings):
+    """IdioLink from its beginning: MAGPIE to a validated, split data set (section 3.2)."""
+
+    enabled: bool | None = Field(
+        default=None,
+        description="Construct the data set; null does so with the sample data only. With the real"
+        " data it needs MAGPIE, paid models and people who review.",
+    )
+    semantics: Semantics = Field(
+        default="paper", description="The three criteria as the paper says or as its code does."
+    )
+    thresholds: FilterThresholds = FilterThresholds()
+    exclusions: str | None = Field(
+        default=None,
+        description="TSV (pie, reason) of PIEs removed by hand; null: the sample's own, or what the"
+        " released files imply.",
+    )
+    pies: list[str] | None = Field(
+        default=None, description="Of the PIEs that pass the filter only these; null: all."
+    )
+    domains: list[Domain] = Field(default=list(DOMAINS), min_length=1)
+    index_writer: str = Field(default="gemini-2.5-pro", description="Writes the documents.")
+    query_writer: str = Field(default="gemini-3-flash-preview", description="Writes the queries.")
+    validator: str = Field(default="gpt-4o-mini", description="Judges all texts.")
+    parameters: GenerationParameters = GenerationParameters()
+    attempts: PositiveInt = Field(
+        default=3, description="Answers asked for a (PIE, domain) pair until one can be used."
+    )
+    runs: PositiveInt = Field(default=3, description="Votes on each text.")
+    split_source: Literal["drawn", "released"] = Field(
+        default="drawn", description="Drawn with the seed, or as in the released files."
+    )
+    splits: SplitSizes = SplitSizes()
+    seed: NonNegativeInt = 42
+    corrections: str | None = Field(
+        default=None,
+        description="Decisions of people (filled-in CSV, or Label Studio export); null: the"
+        " sample's own, or none.",
+    )
+    unreviewed: Literal["refuse", "keep"] = Field(
+        default="refuse",
+        description="Texts that people should review and have not: refuse, or keep as they are.",
+    )
+
+
+class IdiolinkSettings(Settings):
+    """The IdioLink study."""
+
+    models: list[str] = Field(default=["bm25", "sbert"], description="Names of models.yaml.")
+    query_modes: list[QueryMode] = Field(
+        default=["sentence", "span", "instruction_sentence", "instruction_span"]
+    )
+    compositions: list[Literal["full", "lit_sim_sense", "lit_idiom"]] = Field(
+        default=["full", "lit_sim_sense", "lit_idiom"],
+        description="Index compositions; every one but 'full' is the ablation.",
+    )
+    top_k: PositiveInt = Field(default=100, description="Documents kept for each query.")
+    dataset: Literal["released_format", "constructed"] = Field(
+        default="released_format",
+        description="Texts of the experiments: from the released files (or the sample in their"
+        " format), or from the construction.",
+    )
+    construction: Construction = Construction()
+    bm25: Bm25Grid = Bm25Grid()
+    finetuning: FineTuning = FineTuning()
+    permutations: PositiveInt = Field(
+        default=10_000, description="Of the randomisation test between query modes."
+    )

@@ -1,0 +1,348 @@
+"""Contrastive fine-tuning of an embedder (IdioLink, section 4.3 and appendix F)."""
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict
+from sentence_transformers import SentenceTransformer
+from torch.nn import functional
+from tqdm import tqdm
+from transformers import get_linear_schedule_with_warmup
+
+from pieline.core.errors import UserError
+from pieline.core.files import atomic_path
+from pieline.models.embedder import EmbedderEntry
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.tuples import TrainingTuple
+from pieline.studies.idiolink.predictions.embedding import (
+    TokenizedTexts,
+    embed_index,
+    embed_queries,
+)
+from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
+from pieline.studies.idiolink.predictions.runs import Run, cosine_scores, rank
+from pieline.studies.idiolink.records import Query
+from pieline.studies.idiolink.training.settings import TrainingSettings
+
+RELEASED_TEMPERATURE = 0.05
+_VALIDATION_DEPTH = 100
+_TEXTS_AT_ONCE = 64
+
+
+class Epoch(BaseModel):
+    """Mean training loss of an epoch and nDCG@10 (fraction) on the validation split after it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    loss: float
+    validation_ndcg_at_10: float
+
+
+class TrainingLog(BaseModel):
+    """What happened: the epochs that were run and which of them (from 1) the weights are of."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epochs: list[Epoch]
+    best_epoch: int
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The tuples with the split they name, and the split on which epochs are compared."""
+
+    tuples: Sequence[TrainingTuple]
+    train: IdiolinkDataset
+    validation: IdiolinkDataset
+
+
+def paper_loss(
+    queries: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor
+) -> torch.Tensor:
+    """Equation 2: no temperature, no in-batch negatives, no positive in the denominator.
+
+    Args:
+        queries: shape (batch, dimensions); all vectors of any length.
+        positives: shape (batch, dimensions).
+        negatives: shape (batch, negatives, dimensions).
+
+    Returns:
+        The mean over the batch.
+    """
+    positive = functional.cosine_similarity(queries, positives, dim=-1)
+    negative = functional.cosine_similarity(queries.unsqueeze(1), negatives, dim=-1)
+    return (negative.logsumexp(dim=1) - positive).mean()
+
+
+def released_loss(
+    queries: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor
+) -> torch.Tensor:
+    """InfoNCE as in the released code: temperature 0.05, the batch's other positives as negatives.
+
+    Arguments and result are those of `paper_loss`.
+    """
+    queries = functional.normalize(queries, dim=-1)
+    in_batch = queries @ functional.normalize(positives, dim=-1).T
+    own = torch.einsum("bd,bnd->bn", queries, functional.normalize(negatives, dim=-1))
+    logits = torch.cat([in_batch, own], dim=1) / RELEASED_TEMPERATURE
+    return functional.cross_entropy(logits, torch.arange(len(queries), device=logits.device))
+
+
+LOSSES: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "paper": paper_loss,
+    "released": released_loss,
+}
+
+
+def fine_tune(
+    model: SentenceTransformer,
+    entry: EmbedderEntry,
+    data: TrainingData,
+    settings: TrainingSettings,
+    *,
+    ndcg_at_10: Callable[[Run], float],
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+) -> TrainingLog:
+    """Fine-tune all weights of a model in place; it ends with those of its best epoch.
+
+    Queries are embedded as the training mode says, documents always as whole sentences. With the
+    same arguments, number of threads and device the weights are the same to the bit, also if the
+    process was killed in between: a call that finds its checkpoint goes on behind the last epoch
+    that was finished.
+
+    Args:
+        model: in float32, as `load_encoder` gives it.
+        entry: its entry of models.yaml; where its dtype is a half precision and there is a GPU,
+            forward passes are autocast to it.
+        data: what to train and validate on.
+        settings: hyperparameters.
+        ndcg_at_10: mean nDCG@10 of a run over the validation split.
+        checkpoint: file that keeps the state after each epoch; the caller deletes it.
+        progress: whether to show a progress bar.
+
+    Raises:
+        UserError: a tuple names a text that is not in the split, or the loss is no number.
+    """
+    training = _Training(model, entry, data, settings)
+    state = _State(training)
+    if checkpoint:
+        state.resume(checkpoint)
+    remaining = range(len(state.epochs), settings.max_epochs)
+    with tqdm(remaining, unit="epoch", disable=not progress, mininterval=2) as epochs:
+        for epoch in epochs:
+            if state.stale >= settings.patience:
+                break
+            loss = training.run_epoch(epoch)
+            state.add(Epoch(loss=loss, validation_ndcg_at_10=ndcg_at_10(training.validate())))
+            epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{state.best:.4f}")
+            if checkpoint:
+                state.save(checkpoint)
+    model.load_state_dict(state.best_weights)
+    model.eval()
+    return TrainingLog(epochs=state.epochs, best_epoch=state.best_epoch)
+
+
+def save_weights(model: SentenceTransformer, output: str | Path) -> None:
+    """Write a model as a folder that `load_encoder` takes; it appears only when it is complete."""
+    place = Path(output)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as unfinished:
+        complete = Path(unfinished) / place.name
+        model.save(str(complete), create_model_card=False)
+        complete.replace(place)
+
+
+class _Training:
+    """A model with its optimiser and its data."""
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        entry: EmbedderEntry,
+        data: TrainingData,
+        settings: TrainingSettings,
+    ) -> None:
+        self.model = model
+        self.entry = entry
+        self.data = data
+        self.settings = settings
+        self.instructed = settings.train_mode.startswith("instruction")
+        self.by_span = settings.train_mode.endswith("span")
+        self._queries = {query.id: query for query in data.train.queries}
+        self._documents = {document.id: document for document in data.train.documents}
+        self._validation_queries = self._texts(data.validation.queries)
+        steps = -(-len(data.tuples) // settings.batch_size)
+        self.optimizer = torch.optim.AdamW(
+            model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.schedule = get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
+            self.optimizer, settings.warmup_steps, steps * settings.max_epochs
+        )
+
+    @property
+    def key(self) -> str:
+        """Digest of all that determines the training; a checkpoint of another is not taken."""
+        told = [self.settings, self.entry, self.data]
+        code = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+        return hashlib.sha256(repr(told).encode() + b"".join(code)).hexdigest()
+
+    def run_epoch(self, epoch: int) -> float:
+        """Take every tuple once; the mean loss.
+
+        Seeding anew in each epoch makes its randomness a matter of its number alone.
+        """
+        torch.manual_seed(
+            int(np.random.SeedSequence([self.settings.seed, epoch]).generate_state(1)[0])
+        )
+        generator = np.random.default_rng([self.settings.seed, epoch])
+        order = generator.permutation(len(self.data.tuples))
+        self.model.train()
+        losses = []
+        for start in range(0, len(order), self.settings.batch_size):
+            batch = [self.data.tuples[index] for index in order[start:][: self.settings.batch_size]]
+            losses.append(self._step(batch) * len(batch))
+        return sum(losses) / len(order)
+
+    def validate(self) -> Run:
+        """Rank the validation split as the model stands, in the mode of the training."""
+        self.model.eval()
+        vectors = embed_queries(
+            self.model,
+            self._validation_queries,
+            batch_size=self.entry.batch_size,
+            progress=False,
+        )
+        documents = self.data.validation.documents
+        return rank(
+            [query.id for query in self.data.validation.queries],
+            cosine_scores(
+                vectors.span if self.by_span else vectors.sentence,
+                embed_index(self.model, documents, self.entry, progress=False),
+            ),
+            [document.id for document in documents],
+            top_k=_VALIDATION_DEPTH,
+        )
+
+    def _step(self, batch: Sequence[TrainingTuple]) -> float:
+        with torch.autocast(
+            self.model.device.type,
+            dtype=getattr(torch, self.entry.dtype),
+            enabled=self.entry.dtype != "float32" and self.model.device.type == "cuda",
+        ):
+            queries = self._encode(
+                self._texts([self._named(self._queries, row.query) for row in batch]),
+                by_span=self.by_span,
+            )
+            documents = self._encode(
+                [
+                    document_text(self._named(self._documents, name), self.entry)
+                    for row in batch
+                    for name in (row.positive, *row.hard, *row.soft)
+                ],
+                by_span=False,
+            )
+        grouped = documents.float().unflatten(0, (len(batch), -1))  # type: ignore[no-untyped-call]
+        loss = LOSSES[self.settings.loss](queries.float(), grouped[:, 0], grouped[:, 1:])
+        if not torch.isfinite(loss):
+            raise UserError(
+                f"the loss is {loss.item()}",
+                where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
+                mend="lower the learning rate or train in float32",
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_norm)
+        self.optimizer.step()
+        self.schedule.step()
+        return float(loss.item())
+
+    def _encode(self, texts: Sequence[QueryText], *, by_span: bool) -> torch.Tensor:
+        """Embeddings with gradients, in the given order; texts of similar length go together."""
+        tokenized = TokenizedTexts(self.model, texts)
+        if by_span:
+            tokenized.check_spans()
+        order = tokenized.by_length
+        parts = []
+        for start in range(0, len(order), _TEXTS_AT_ONCE):
+            encoded = tokenized.encode(order[start : start + _TEXTS_AT_ONCE], spans=by_span)
+            parts.append(encoded.sentence if encoded.span is None else encoded.span)
+        return torch.cat(parts)[torch.tensor(order).argsort()]
+
+    def _texts(self, queries: Sequence[Query]) -> list[QueryText]:
+        return [query_text(query, self.entry, instructed=self.instructed) for query in queries]
+
+    @staticmethod
+    def _named(texts: dict[str, Any], name: str) -> Any:
+        if name not in texts:
+            raise UserError(
+                f"a tuple names {name!r}, which is not in the split", mend="make the tuples again"
+            )
+        return texts[name]
+
+
+class _State:
+    """How far a training has come, and the weights of its best epoch."""
+
+    def __init__(self, training: _Training) -> None:
+        self._training = training
+        self.epochs: list[Epoch] = []
+        self.best = -1.0
+        self.best_epoch = 0
+        self.best_weights: dict[str, torch.Tensor] = {}
+
+    @property
+    def stale(self) -> int:
+        """Epochs since the best one."""
+        return len(self.epochs) - self.best_epoch
+
+    def add(self, epoch: Epoch) -> None:
+        """Take note of a finished epoch; the model holds its weights."""
+        self.epochs.append(epoch)
+        if epoch.validation_ndcg_at_10 > self.best + self._training.settings.min_delta:
+            self.best = epoch.validation_ndcg_at_10
+            self.best_epoch = len(self.epochs)
+            self.best_weights = {
+                name: tensor.detach().cpu().clone()
+                for name, tensor in self._training.model.state_dict().items()
+            }
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that the next epoch needs, atomically."""
+        training = self._training
+        with atomic_path(path) as temporary:
+            torch.save(
+                {
+                    "key": training.key,
+                    "epochs": [epoch.model_dump() for epoch in self.epochs],
+                    "best": self.best,
+                    "best_epoch": self.best_epoch,
+                    "best_weights": self.best_weights,
+                    "weights": training.model.state_dict(),
+                    "optimizer": training.optimizer.state_dict(),
+                    "schedule": training.schedule.state_dict(),
+                },
+                temporary,
+            )
+
+    def resume(self, path: str | Path) -> None:
+        """Take up the training from its checkpoint, if there is one of exactly this training."""
+        training = self._training
+        if not Path(path).exists():
+            return
+        found = torch.load(path, map_location="cpu", weights_only=True)
+        if found["key"] != training.key:
+            return
+        training.model.load_state_dict(found["weights"])
+        training.optimizer.load_state_dict(found["optimizer"])
+        training.schedule.load_state_dict(found["schedule"])
+        self.epochs = [Epoch.model_validate(epoch) for epoch in found["epochs"]]
+        self.best = found["best"]
+        self.best_epoch = found["best_epoch"]
+        self.best_weights = found["best_weights"]

@@ -1,0 +1,283 @@
+"""What people changed: exporting texts for review and taking their corrections in (3.2.3, 3.2.4).
+
+The same columns serve as a spreadsheet (CSV) and as Label Studio tasks.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json, read_text, write_json, write_text
+from pieline.core.records import Record, check_unique_ids, explain
+from pieline.studies.idiolink.originals.domains import parse_id
+from pieline.studies.idiolink.variants.generation import GeneratedText
+from pieline.studies.idiolink.variants.votes import TextVerdict
+
+Action = Literal["valid", "span_corrected", "text_revised", "replaced"]
+Cause = Literal[
+    "", "wrong_span", "usage_mismatch", "ambiguous", "unclear", "other_idiom", "off_domain"
+]
+
+_DECISION = ("action", "cause", "new_sentence", "new_span")
+COLUMNS = (
+    *("id", "pie", "domain", "usage", "sentence", "span"),
+    *("why", "votes", "failed", "comments", *_DECISION),
+)
+"""Columns of the review sheet; people fill in the last four."""
+
+LABELLING = """<View>
+  <Header value="PIE: $pie, domain: $domain, kind: $usage"/>
+  <Text name="sentence" value="$sentence"/>
+  <Text name="span" value="Span: $span"/>
+  <Text name="why" value="$why: $failed $comments"/>
+  <Choices name="action" toName="sentence" choice="single" required="true">
+    <Choice value="valid"/><Choice value="span_corrected"/>
+    <Choice value="text_revised"/><Choice value="replaced"/>
+  </Choices>
+  <Choices name="cause" toName="sentence" choice="single">
+    <Choice value="wrong_span"/><Choice value="usage_mismatch"/><Choice value="ambiguous"/>
+    <Choice value="unclear"/><Choice value="other_idiom"/><Choice value="off_domain"/>
+  </Choices>
+  <TextArea name="new_sentence" toName="sentence" maxSubmissions="1"/>
+  <TextArea name="new_span" toName="sentence" maxSubmissions="1"/>
+</View>
+"""
+"""Label Studio's labelling interface for the tasks."""
+
+
+class Correction(Record):
+    """What people decided about one text.
+
+    Attributes:
+        id: of the text.
+        sentence, span: the text that they saw, so that a decision is never applied to another one.
+        action: `valid`: nothing to change; `span_corrected`: another span in the same sentence;
+            `text_revised`: the sentence changed; `replaced`: another sentence in its place.
+        cause: why, where they say it.
+        new_sentence, new_span: the text from now on; empty is as it was.
+    """
+
+    id: str
+    sentence: str
+    span: str
+    action: Action
+    cause: Cause = ""
+    new_sentence: str = ""
+    new_span: str = ""
+
+    @model_validator(mode="after")
+    def _action_says_what_changed(self) -> Self:
+        sentence_changed = self.sentence_after != self.sentence
+        span_changed = self.span_after != self.span
+        if self.action == "valid" and (sentence_changed or span_changed):
+            raise ValueError("action 'valid' goes with a new sentence or span")
+        if self.action == "span_corrected" and (sentence_changed or not span_changed):
+            raise ValueError("action 'span_corrected' needs a new span and the same sentence")
+        if self.action in ("text_revised", "replaced") and not sentence_changed:
+            raise ValueError(f"action {self.action!r} needs a new sentence")
+        if self.span_after not in self.sentence_after:
+            raise ValueError(f"span {self.span_after!r} is not in the corrected sentence")
+        return self
+
+    @property
+    def sentence_after(self) -> str:
+        """The sentence from now on."""
+        return self.new_sentence or self.sentence
+
+    @property
+    def span_after(self) -> str:
+        """The span from now on."""
+        return self.new_span or self.span
+
+    @property
+    def found_invalid(self) -> bool:
+        """Whether people found the text invalid as it was."""
+        return self.action != "valid"
+
+
+class ReviewRow(NamedTuple):
+    """A text that people should look at, and why: `gold` or `flagged`."""
+
+    text: GeneratedText
+    verdict: TextVerdict
+    why: str
+
+
+def to_review(
+    texts: Iterable[GeneratedText], verdicts: Iterable[TextVerdict], gold: Iterable[str]
+) -> list[ReviewRow]:
+    """Texts for people: all of the gold PIEs, and the flagged ones of the others; sorted by id."""
+    by_id = {verdict.id: verdict for verdict in verdicts}
+    checked = set(gold)
+    rows = []
+    for text in sorted(texts, key=lambda text: text.id):
+        verdict = by_id[text.id]
+        if text.pie in checked or verdict.flagged:
+            rows.append(ReviewRow(text, verdict, "gold" if text.pie in checked else "flagged"))
+    return rows
+
+
+def write_review(
+    rows: Sequence[ReviewRow], corrections: Mapping[str, Correction], *, sheet: Path, tasks: Path
+) -> None:
+    """Write the review sheet (CSV) and the Label Studio tasks (JSON), filled in where decided."""
+    values = [_cells(row, corrections.get(row.text.id)) for row in rows]
+    stream = StringIO()
+    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(values)
+    write_text(sheet, stream.getvalue())
+    write_json(tasks, [_task(cells) for cells in values])
+
+
+def _cells(row: ReviewRow, correction: Correction | None) -> dict[str, str]:
+    text, verdict = row.text, row.verdict
+    cells = {"id": text.id, "pie": text.pie, "domain": text.subject, "usage": text.usage}
+    cells |= {"sentence": text.sentence, "span": text.span, "why": row.why}
+    failed = (f"{name} ({count})" for name, count in sorted(verdict.failed.items()))
+    cells |= {"votes": " ".join(verdict.votes), "failed": ", ".join(failed)}
+    cells["comments"] = " | ".join(verdict.comments)
+    decided = correction.model_dump() if correction else {}
+    return cells | {name: decided.get(name, "") for name in _DECISION}
+
+
+def _task(cells: Mapping[str, str]) -> dict[str, Any]:
+    """A Label Studio task; a decision that was already made stands in it as an annotation."""
+    data = {name: value for name, value in cells.items() if name not in _DECISION}
+    if not cells["action"]:
+        return {"data": data}
+    result = [
+        {"from_name": name, "to_name": "sentence", "type": kind, "value": {field: [cells[name]]}}
+        for name, kind, field in _CONTROLS
+        if cells[name]
+    ]
+    return {"data": data, "annotations": [{"result": result}]}
+
+
+_CONTROLS = (
+    ("action", "choices", "choices"),
+    ("cause", "choices", "choices"),
+    ("new_sentence", "textarea", "text"),
+    ("new_span", "textarea", "text"),
+)
+
+
+def read_corrections(path: str | Path) -> dict[str, Correction]:
+    """Read decisions by text id: a review sheet (.csv) or a Label Studio export (.json).
+
+    Rows and tasks without an action are not decided yet and are left out.
+
+    Raises:
+        UserError: missing columns, a decision that contradicts itself, or a text decided twice;
+            names file and row or task.
+    """
+    rows = _sheet_rows(path) if Path(path).suffix == ".csv" else _task_rows(path)
+    corrections = []
+    for where, cells in rows:
+        if not cells["action"]:
+            continue
+        try:
+            corrections.append(Correction.model_validate(cells))
+        except ValidationError as error:
+            place = f"{path}: {where} ({cells['id']})"
+            raise UserError(explain(error), where=place, mend="correct this decision") from None
+    check_unique_ids([correction.id for correction in corrections], where=path)
+    return {correction.id: correction for correction in corrections}
+
+
+def _sheet_rows(path: str | Path) -> Iterable[tuple[str, dict[str, str]]]:
+    rows = csv.DictReader(StringIO(read_text(path)))
+    wanted = ["id", "sentence", "span", *_DECISION]
+    if missing := [name for name in wanted if name not in (rows.fieldnames or [])]:
+        mend = "fill in the sheet that the workflow wrote"
+        raise UserError(f"no column {missing[0]!r}", where=path, mend=mend)
+    for number, row in enumerate(rows, start=2):
+        yield f"row {number}", {name: (row[name] or "").strip() for name in wanted}
+
+
+def _task_rows(path: str | Path) -> Iterable[tuple[str, dict[str, str]]]:
+    tasks = read_json(path)
+    if not isinstance(tasks, list):
+        raise UserError("not a list of tasks", where=path, mend="export JSON from Label Studio")
+    for number, task in enumerate(tasks, start=1):
+        try:
+            data = task["data"]
+            cells = {name: str(data[name]) for name in ("id", "sentence", "span")}
+            cells |= dict.fromkeys(_DECISION, "")
+            # Label Studio exports a cancelled annotation too; of several the last one counts.
+            done = [a for a in task.get("annotations", []) if not a.get("was_cancelled")]
+            for item in done[-1]["result"] if done else []:
+                for name, kind, field in _CONTROLS:
+                    if item["from_name"] == name and item["type"] == kind:
+                        cells[name] = str(item["value"][field][0]).strip()
+        except (KeyError, IndexError, TypeError, AttributeError):
+            mend = "export JSON (not JSON-MIN) from Label Studio"
+            raise UserError(
+                "not a task of this review", where=f"{path}: task {number}", mend=mend
+            ) from None
+        yield f"task {number}", cells
+
+
+def apply_corrections(
+    texts: Iterable[GeneratedText], corrections: Mapping[str, Correction], *, where: str | Path
+) -> list[GeneratedText]:
+    """The texts as people left them; those that they looked at are marked gold.
+
+    Raises:
+        UserError: a decision about a text that there is not, or that has changed since.
+    """
+    texts = list(texts)
+    if unknown := sorted(corrections.keys() - {text.id for text in texts}):
+        raise UserError(
+            f"a decision about {unknown[0]!r}, which is no text of this data set",
+            where=where,
+            mend="remove it, or name the corrections that belong to these texts",
+        )
+    corrected = []
+    for text in texts:
+        correction = corrections.get(text.id)
+        if correction is None:
+            corrected.append(text)
+            continue
+        if (correction.sentence, correction.span) != (text.sentence, text.span):
+            raise UserError(
+                f"the decision about {text.id!r} was made for another text",
+                where=where,
+                mend="review the text again",
+            )
+        changes = {"sentence": correction.sentence_after, "span": correction.span_after}
+        corrected.append(text.model_copy(update=changes | {"is_gold": True}))
+    return corrected
+
+
+class CorrectionCounts(BaseModel):
+    """Decisions of people, counted; `valid` ones are in `reviewed` only."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reviewed: int
+    corrected: int
+    by_action: dict[str, int]
+    by_cause: dict[str, int]
+    by_usage: dict[str, int]
+    by_collection: dict[str, int]
+
+
+def count_corrections(corrections: Iterable[Correction]) -> CorrectionCounts:
+    """Count decisions by action, cause, usage and collection."""
+    decisions = list(corrections)
+    changed = [decision for decision in decisions if decision.found_invalid]
+    return CorrectionCounts(
+        reviewed=len(decisions),
+        corrected=len(changed),
+        by_action=dict(Counter(decision.action for decision in changed)),
+        by_cause=dict(Counter(decision.cause or "not told" for decision in changed)),
+        by_usage=dict(Counter(parse_id(decision.id).usage for decision in changed)),
+        by_collection=dict(Counter(parse_id(decision.id).collection for decision in changed)),
+    )

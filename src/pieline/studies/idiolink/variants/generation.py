@@ -1,0 +1,247 @@
+"""Having documents and queries written by language models (section 3.2.2)."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.errors import UserError
+from pieline.core.records import Record
+from pieline.llm.answers import Answer
+from pieline.llm.parsing import Parsed, parse_object
+from pieline.llm.prompts import Prompt
+from pieline.llm.questions import Question, make_question
+from pieline.models.llm import LLMSpec
+from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection, TextId
+from pieline.studies.idiolink.originals.pie_filter import PieVerdict
+from pieline.studies.idiolink.records import PieText, Usage
+
+Ask = Callable[[Sequence[Question]], Mapping[str, Answer]]
+"""Gets answers by key; `pieline.llm.client.ask` with its other arguments bound."""
+
+_MARK = re.compile(r"\[\[(.*?)\]\]")
+
+
+class Pair(Record):
+    """A PIE, its number in the ids, and a domain: what one generation asks about."""
+
+    pie: str
+    pie_number: int
+    domain: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.pie} / {self.domain}"
+
+
+class GeneratedText(PieText):
+    """A text as a model wrote it; `answer_key` names the recorded answer that holds it."""
+
+    usage: Usage
+    answer_key: str
+
+    @property
+    def marked(self) -> str:
+        """The sentence with its span in double square brackets."""
+        return self.sentence.replace(self.span, f"[[{self.span}]]", 1)
+
+
+class WrittenTexts(BaseModel):
+    """A model's answer: marked texts by usage. Queries are of the first two usages only."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    literal: list[str]
+    idiomatic: list[str]
+    simplification: list[str] = []
+    sense: list[str] = []
+
+
+class GenerationReport(BaseModel):
+    """How the writing went.
+
+    Attributes:
+        collection: documents or queries.
+        model: name in models.yaml.
+        pairs, texts: written.
+        answers: number of answers by what became of them; `unusable` could be read but lack texts
+            or marks.
+        asked_again: pairs whose first answer did not serve.
+        origins: answers by origin; `hand-written` ones are of the sample and no model wrote them.
+        dropped_parameters: wanted, but not accepted by the provider, so not sent.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    collection: str
+    model: str
+    pairs: int
+    texts: int
+    answers: dict[str, int]
+    asked_again: list[str]
+    origins: dict[str, int]
+    dropped_parameters: list[str]
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A model in the role of writer, with its prompt.
+
+    `name` is its name in models.yaml; `attempts` the most answers asked for one pair.
+    """
+
+    name: str
+    spec: LLMSpec
+    prompt: Prompt
+    parameters: Mapping[str, Any]
+    attempts: int
+
+
+def pairs_of(verdicts: Iterable[PieVerdict], domains: Sequence[str]) -> list[Pair]:
+    """Every (PIE, domain) pair of the PIEs that are kept, in the order of the ids."""
+    return [
+        Pair(pie=verdict.pie, pie_number=verdict.number, domain=domain)
+        for verdict in verdicts
+        if verdict.kept and verdict.number is not None
+        for domain in domains
+    ]
+
+
+def generation_question(
+    pair: Pair, writer: Writer, collection: Collection, *, attempt: int
+) -> Question:
+    """What a writer is asked about a pair; a later attempt is another sample."""
+    messages = writer.prompt.messages(
+        pie=pair.pie, domain=pair.domain, texts=TEXTS_PER_PAIR[collection]
+    )
+    return make_question(writer.spec, messages, writer.parameters, sample=attempt, name=pair.name)
+
+
+def generate(
+    pairs: Sequence[Pair], writer: Writer, collection: Collection, ask: Ask
+) -> tuple[list[GeneratedText], GenerationReport]:
+    """Have the texts of every pair written, sorted by id.
+
+    An answer that cannot be read, or lacks texts or marks, is asked again as another sample.
+
+    Raises:
+        UserError: pairs that still have no texts after all attempts, or answers that the provider
+            did not give; what was answered is recorded, so that running again goes on from there.
+    """
+    texts: list[GeneratedText] = []
+    outcomes: Counter[str] = Counter()
+    origins: Counter[str] = Counter()
+    dropped: set[str] = set()
+    problems: dict[Pair, str] = {}
+    asked_again: list[str] = []
+    waiting = list(pairs)
+    for attempt in range(writer.attempts):
+        questions = [
+            generation_question(pair, writer, collection, attempt=attempt) for pair in waiting
+        ]
+        answers = answered(ask, questions)
+        problems = {}
+        for pair, question in zip(waiting, questions, strict=True):
+            answer = answers[question.key]
+            parsed = parse_object(answer, WrittenTexts)
+            origins[answer.origin] += 1
+            dropped.update(question.dropped)
+            try:
+                texts += _texts_in(parsed, pair, collection, question.key)
+                outcomes[parsed.outcome.value] += 1
+            except ValueError as error:
+                readable = parsed.outcome.is_readable
+                outcomes["unusable" if readable else parsed.outcome.value] += 1
+                problems[pair] = str(error)
+        waiting = list(problems)
+        if not waiting:
+            break
+        if attempt == 0:
+            asked_again = [pair.name for pair in waiting]
+    if problems:
+        pair, problem = next(iter(problems.items()))
+        raise UserError(
+            f"{len(problems)} of {len(pairs)} pairs have no texts after {writer.attempts} attempts"
+            f" (last of {pair.name}: {problem})",
+            where=f"{writer.name}, {collection}",
+            mend="raise idiolink.construction.attempts or change the prompt",
+        )
+    return sorted(texts, key=lambda text: text.id), GenerationReport(
+        collection=collection,
+        model=writer.name,
+        pairs=len(pairs),
+        texts=len(texts),
+        answers=dict(outcomes),
+        asked_again=asked_again,
+        origins=dict(origins),
+        dropped_parameters=sorted(dropped),
+    )
+
+
+def answered(ask: Ask, questions: Sequence[Question]) -> Mapping[str, Answer]:
+    """Answers to all questions.
+
+    Raises:
+        UserError: some were not given; a result made without them would change when they are.
+    """
+    answers = ask(questions)
+    failed = [question for question in questions if answers[question.key].error is not None]
+    if failed:
+        raise UserError(
+            f"{len(failed)} of {len(questions)} questions got no answer"
+            f" ({answers[failed[0].key].error})",
+            where=failed[0].name,
+            mend="run again: the answers that were given are recorded",
+        )
+    return answers
+
+
+def _texts_in(
+    parsed: Parsed[WrittenTexts], pair: Pair, collection: Collection, answer_key: str
+) -> list[GeneratedText]:
+    """The texts of an answer.
+
+    Raises:
+        ValueError: what is wrong with it.
+    """
+    if parsed.value is None:
+        raise ValueError(parsed.reason or parsed.outcome.value)
+    texts = []
+    for usage, wanted in TEXTS_PER_PAIR[collection].items():
+        marked: list[str] = getattr(parsed.value, usage)
+        if len(marked) != wanted:
+            raise ValueError(f"{len(marked)} {usage} texts instead of {wanted}")
+        for number, text in enumerate(marked, start=1):
+            sentence, span = unmark(text)
+            texts.append(
+                GeneratedText(
+                    id=str(TextId(collection, pair.pie_number, pair.domain, usage, number)),
+                    sentence=sentence,
+                    pie=pair.pie,
+                    span=span,
+                    subject=pair.domain,
+                    is_gold=False,
+                    usage=usage,  # type: ignore[arg-type]  # a key of TEXTS_PER_PAIR
+                    answer_key=answer_key,
+                )
+            )
+    return texts
+
+
+def unmark(text: str) -> tuple[str, str]:
+    """Sentence and span of a text with its span in double square brackets.
+
+    Raises:
+        ValueError: not exactly one pair of brackets, or nothing in it.
+    """
+    marks = _MARK.findall(text)
+    if len(marks) != 1 or not marks[0].strip():
+        raise ValueError(f"{len(marks)} marked spans instead of one in {text[:60]!r}")
+    sentence = " ".join(_MARK.sub(r"\1", text).split())
+    if "[[" in sentence or "]]" in sentence:
+        raise ValueError(f"a stray bracket in {text[:60]!r}")
+    return sentence, " ".join(marks[0].split())

@@ -1,0 +1,124 @@
+"""Recordings of scripted answers: how the sample shows the construction without asking any model.
+
+People wrote the answers; their recordings say `hand-written`, and so does every report made from
+them.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
+from pieline.core.yamls import read_yaml
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
+from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
+from pieline.studies.idiolink.variants.generation import (
+    GeneratedText,
+    Pair,
+    Writer,
+    generate,
+    generation_question,
+)
+from pieline.studies.idiolink.variants.votes import CRITERIA, Judge, validation_questions
+
+Scripted = list[tuple[Question, Answer]]
+
+
+class Script(NamedTuple):
+    """What people wrote: texts by PIE, domain and usage, and how the models misbehave."""
+
+    texts: Mapping[str, Any]
+    turns: Mapping[str, Any]
+
+
+def read_script(folder: str | Path) -> Script:
+    """Read texts.yaml and script.yaml.
+
+    Raises:
+        UserError: a file is missing or is not YAML.
+    """
+    return Script(read_yaml(Path(folder) / "texts.yaml"), read_yaml(Path(folder) / "script.yaml"))
+
+
+def scripted_generation(
+    script: Script, pairs: Sequence[Pair], writer: Writer, collection: Collection
+) -> Scripted:
+    """The writer's answers on every pair: the unusable first ones, and those with the texts.
+
+    Raises:
+        UserError: the script has no texts for a pair.
+    """
+    answers = []
+    for pair in pairs:
+        try:
+            written = script.texts[pair.pie][pair.domain]
+            texts = {
+                usage: [written["queries"][usage]] if collection == "queries" else written[usage]
+                for usage in TEXTS_PER_PAIR[collection]
+            }
+        except KeyError:
+            raise UserError(
+                f"no {collection} for {pair.name}", where="texts.yaml", mend="write them"
+            ) from None
+        turns = [{"text": canonical_json(texts)}]
+        if pair.name in script.turns["fenced"].get(collection, []):
+            turns = [{"text": f"```python\n{texts!r}\n```"}]
+        first = script.turns["first_answers"].get(collection, {}).get(pair.name)
+        for attempt, turn in enumerate([first, *turns] if first else turns):
+            question = generation_question(pair, writer, collection, attempt=attempt)
+            answers.append((question, _answer(question, turn)))
+    return answers
+
+
+def scripted_validation(
+    script: Script, texts: Sequence[GeneratedText], judge: Judge, collection: Collection
+) -> Scripted:
+    """The validator's answers on every pair and run."""
+    answers = []
+    for question, members in validation_questions(texts, judge):
+        pair, run = f"{members[0].pie} / {members[0].subject}", question.sample + 1
+        whole = script.turns["validator_answers"].get(collection, {}).get(pair, {}).get(run)
+        turn = whole or {"text": canonical_json({"judgements": _judgements(script, members, run)})}
+        answers.append((question, _answer(question, turn)))
+    return answers
+
+
+def scripted_texts(
+    script: Script, pairs: Sequence[Pair], writer: Writer, collection: Collection
+) -> list[GeneratedText]:
+    """The texts that the scripted answers hold."""
+    recorded = {
+        question.key: answer
+        for question, answer in scripted_generation(script, pairs, writer, collection)
+    }
+    texts, _ = generate(pairs, writer, collection, partial(_recorded, recorded))
+    return texts
+
+
+def _recorded(answers: Mapping[str, Answer], questions: Sequence[Question]) -> dict[str, Answer]:
+    return {question.key: answers[question.key] for question in questions}
+
+
+def _judgements(
+    script: Script, texts: Sequence[GeneratedText], run: int
+) -> list[dict[str, object]]:
+    judgements: list[dict[str, object]] = []
+    for number, text in enumerate(texts, start=1):
+        if run in script.turns["forgotten"].get(text.id, []):
+            continue
+        broken = script.turns["broken"].get(text.id, {}).get(run, {})
+        verdict: dict[str, object] = {name: name not in broken for name in CRITERIA}
+        judgements.append({"number": number, **verdict, "comment": "; ".join(broken.values())})
+    return judgements
+
+
+def _answer(question: Question, turn: Mapping[str, str]) -> Answer:
+    return Answer(
+        key=question.key,
+        text=turn["text"].strip(),
+        finish_reason=turn.get("finish_reason", "stop"),
+        origin="hand-written",
+    )

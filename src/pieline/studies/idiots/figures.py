@@ -1,0 +1,100 @@
+"""Recall against specificity: who says "idiom" to everything, and who tells the two apart."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.reporting.printed import read_published
+from pieline.studies.idiots.metrics import DetectionMetrics, Score
+from pieline.studies.idiots.tables import run_labels
+
+_GREY = "#777777"
+_PRINTED = " (printed)"
+
+
+def draw_recall_against_specificity(
+    metrics: Sequence[DetectionMetrics],
+    models: Sequence[ModelDescription],
+    *,
+    published: str | Path,
+) -> Figure:
+    """Each run with its 95 % intervals, and the printed numbers as hollow marks.
+
+    On the dashed line balanced accuracy is one half: what a model reaches that does not look at the
+    sentence. A run without recall or specificity has no mark; the legend says so.
+
+    Args:
+        metrics: one a run.
+        models: those run.
+        published: CSV of Table 1.
+    """
+    figure, axis = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
+    axis.plot([0, 1], [1, 0], linestyle="--", linewidth=0.8, color=_GREY)
+    axis.text(
+        0.5,
+        0.5,
+        "balanced accuracy 0.5",
+        rotation=-45,
+        rotation_mode="anchor",
+        horizontalalignment="center",
+        verticalalignment="bottom",
+        fontsize=6,
+        color=_GREY,
+    )
+    for label, item in zip(run_labels(metrics, models), metrics, strict=True):
+        recall, specificity = item.recall, item.specificity
+        if recall.value is None or specificity.value is None:
+            axis.plot([], [], "o", label=f"{label}: nothing to measure")
+            continue
+        axis.errorbar(
+            specificity.value,
+            recall.value,
+            xerr=_reach(specificity),
+            yerr=_reach(recall),
+            fmt="o",
+            markersize=5,
+            elinewidth=0.8,
+            capsize=2,
+            label=label,
+        )
+    for mark, (name, row) in zip("sD^vP*X", _printed(published).items(), strict=False):
+        axis.plot(
+            row["specificity"],
+            row["recall"],
+            mark,
+            markersize=5,
+            markerfacecolor="none",
+            color=_GREY,
+            label=name + _PRINTED,
+        )
+    axis.set(
+        xlim=(-0.04, 1.04),
+        ylim=(-0.04, 1.04),
+        xlabel="specificity",
+        ylabel="recall",
+        aspect="equal",
+    )
+    handles, labels = axis.get_legend_handles_labels()
+    printed = [label.endswith(_PRINTED) for label in labels]
+    order = sorted(range(len(labels)), key=lambda number: printed[number])
+    figure.legend(
+        [handles[number] for number in order],
+        [labels[number] for number in order],
+        loc="outside right center",
+    )
+    if any(item.origin == "sample" for item in metrics):
+        figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
+    return figure
+
+
+def _printed(path: str | Path) -> Mapping[str, Mapping[str, float]]:
+    return {name: row for (name,), row in read_published(path, ["model"]).items()}
+
+
+def _reach(score: Score) -> list[list[float]]:
+    """How far the interval reaches below and above the value."""
+    assert score.value is not None and score.low is not None and score.high is not None
+    return [[max(0.0, score.value - score.low)], [max(0.0, score.high - score.value)]]

@@ -1,0 +1,270 @@
+"""Metrics of idiom detection on IdioTS (section 5), each with a 95 % bootstrap interval.
+
+An answer that cannot be read (unparseable, refused, truncated, error) is neither "idiom" nor "no
+idiom". It counts as wrong in accuracy, recall and specificity; it has no place in precision, in
+True Positive Consistency or among the false positives; and the outcome counts report it apart.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
+
+from pieline.core.outcomes import OutcomeName
+from pieline.studies.idiots.datasets import Origin
+from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
+from pieline.studies.idiots.verdicts import Run, names_pie, paired
+
+NO, YES, UNREADABLE = 0, 1, 2
+"""Classes of a sentence, and what was said of it, as scikit-learn's labels."""
+
+LEVEL = 0.95
+BOOTSTRAP_SEED = 0
+
+Indicator = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+
+
+class Score(BaseModel):
+    """A fraction with its interval; None where there is nothing to count.
+
+    `count` and `of` are the two counts that the fraction is made of; a mean of two has none.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    value: float | None
+    count: int | None = None
+    of: int | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class DetectionMetrics(BaseModel):
+    """Metrics of one run; all scores are fractions, and idiomatic is the positive class.
+
+    Attributes:
+        accuracy, misclassification_rate, recall, specificity, precision, balanced_accuracy: the
+            first level of evaluation (section 5.1, Table 1).
+        true_positive_consistency: of the true positives, those that name the right idiom
+            (section 5.2, Table 2).
+        distractor_pie_ratio: of all distractors, those whose associated PIE was given a figurative
+            meaning (section 5.2.1, Table 3).
+        by_distractor_kind: specificity and distractor PIE ratio of each kind of distractor; empty
+            where nobody marked the distractors.
+        outcomes: how many answers had each outcome.
+        verdicts: of the answers that found an idiom, how many a person judged, and how many only
+            the matching function.
+        resamples: of the bootstrap.
+        computed_from: digests of the files behind the numbers.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    setting: str
+    seed: int
+    origin: Origin
+    idiomatic: int
+    distractors: int
+    accuracy: Score
+    misclassification_rate: Score
+    recall: Score
+    specificity: Score
+    precision: Score
+    balanced_accuracy: Score
+    true_positive_consistency: Score
+    distractor_pie_ratio: Score
+    by_distractor_kind: dict[str, dict[str, Score]]
+    outcomes: dict[str, int]
+    verdicts: dict[str, int]
+    resamples: int
+    computed_from: dict[str, str]
+
+
+class Fraction(NamedTuple):
+    """A metric by sentence: is it in the base, and does it count?"""
+
+    counted: Indicator
+    base: Indicator
+
+
+def detection_metrics(
+    sentences: Sequence[IdiotsSentence],
+    predictions: Sequence[DetectionPrediction],
+    run: Run,
+    *,
+    origin: Origin,
+    resamples: int,
+    verdicts: Mapping[str, bool] | None = None,
+    computed_from: Mapping[str, str] | None = None,
+) -> DetectionMetrics:
+    """Score one run.
+
+    Args:
+        sentences: of the dataset.
+        predictions: one for each sentence.
+        run: model, setting and seed.
+        origin: of the dataset.
+        resamples: of the bootstrap.
+        verdicts: by sentence, whether a person says that the answer names the gold PIE; replaces
+            the matching function's verdict.
+        computed_from: digests of the files behind the numbers.
+
+    Raises:
+        UserError: sentences and predictions do not belong together.
+    """
+    verdicts = verdicts or {}
+    cases = paired(sentences, predictions)
+    gold = np.array([int(sentence.is_idiomatic) for sentence, _ in cases])
+    said = np.array([_label(prediction) for _, prediction in cases])
+    named = np.array(
+        [
+            verdicts.get(sentence.id, names_pie(sentence, prediction))
+            for sentence, prediction in cases
+        ],
+        dtype=bool,
+    )
+    fractions = _fractions(gold, said, named)
+    weights = bootstrap_weights(gold, resamples)
+    scores = {name: _score(fraction, weights) for name, fraction in fractions.items()}
+    for name, value in first_level(gold, said).items():
+        scores[name] = scores[name].model_copy(update={"value": value})
+    found = [prediction for prediction in predictions if prediction.has_idiom]
+    human = sum(prediction.id in verdicts for prediction in found)
+    outcomes = Counter(prediction.outcome for prediction in predictions)
+    return DetectionMetrics(
+        **run._asdict(),
+        origin=origin,
+        idiomatic=int(np.sum(gold == YES)),
+        distractors=int(np.sum(gold == NO)),
+        **scores,
+        balanced_accuracy=_mean(
+            scores["recall"],
+            scores["specificity"],
+            _resampled(fractions["recall"], weights),
+            _resampled(fractions["specificity"], weights),
+        ),
+        by_distractor_kind=_by_kind(cases, fractions, weights),
+        outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
+        verdicts={"human": human, "automatic": len(found) - human},
+        resamples=resamples,
+        computed_from=dict(computed_from or {}),
+    )
+
+
+def first_level(gold: Counts, said: Counts) -> dict[str, float | None]:
+    """Table 1's metrics but balanced accuracy, by scikit-learn, from labels.
+
+    Args:
+        gold: `YES` or `NO` by sentence, shape (n,).
+        said: `YES`, `NO` or `UNREADABLE` by sentence, shape (n,).
+    """
+    options = {"labels": [NO, YES], "average": None, "zero_division": np.nan}
+    specificity, recall = recall_score(gold, said, **options)
+    _, precision = precision_score(gold, said, **options)
+    numbers = {
+        "accuracy": accuracy_score(gold, said),
+        "misclassification_rate": zero_one_loss(gold, said),
+        "recall": recall,
+        "specificity": specificity,
+        "precision": precision,
+    }
+    return {name: None if np.isnan(value) else float(value) for name, value in numbers.items()}
+
+
+def bootstrap_weights(gold: Counts, resamples: int) -> Counts:
+    """How often each sentence is drawn in each resample, shape (resamples, n).
+
+    Idiomatic sentences and distractors are drawn apart: every resample has as many of both as the
+    dataset, whose sizes were chosen and not sampled.
+    """
+    random = np.random.default_rng(BOOTSTRAP_SEED)
+    weights = np.zeros((resamples, len(gold)), dtype=np.int64)
+    for label in (NO, YES):
+        members = np.flatnonzero(gold == label)
+        if len(members):
+            shares = np.full(len(members), 1 / len(members))
+            weights[:, members] = random.multinomial(len(members), shares, size=resamples)
+    return weights
+
+
+def _label(prediction: DetectionPrediction) -> int:
+    """What was said of a sentence."""
+    return UNREADABLE if prediction.has_idiom is None else int(prediction.has_idiom)
+
+
+def _fractions(gold: Counts, said: Counts, named: Indicator) -> dict[str, Fraction]:
+    """Every metric that is one count of another, by its name in `DetectionMetrics`."""
+    everything = np.ones(len(gold), dtype=bool)
+    idiomatic, distractor, found = gold == YES, gold == NO, said == YES
+    right = gold == said
+    return {
+        "accuracy": Fraction(right, everything),
+        "misclassification_rate": Fraction(~right, everything),
+        "recall": Fraction(idiomatic & found, idiomatic),
+        "specificity": Fraction(distractor & (said == NO), distractor),
+        "precision": Fraction(idiomatic & found, found),
+        "true_positive_consistency": Fraction(idiomatic & found & named, idiomatic & found),
+        "distractor_pie_ratio": Fraction(distractor & found & named, distractor),
+    }
+
+
+def _by_kind(
+    cases: Sequence[tuple[IdiotsSentence, DetectionPrediction]],
+    fractions: Mapping[str, Fraction],
+    weights: Counts,
+) -> dict[str, dict[str, Score]]:
+    """The metrics of distractors by kind."""
+    result = {}
+    for kind in get_args(DistractorKind):
+        members = np.array([sentence.distractor_kind == kind for sentence, _ in cases])
+        if members.any():
+            result[kind] = {
+                name: _score(
+                    Fraction(fractions[name].counted & members, fractions[name].base & members),
+                    weights,
+                )
+                for name in ("specificity", "distractor_pie_ratio")
+            }
+    return result
+
+
+def _score(fraction: Fraction, weights: Counts) -> Score:
+    count, base = int(fraction.counted.sum()), int(fraction.base.sum())
+    low, high = _interval(_resampled(fraction, weights))
+    if not base:
+        return Score(value=None, count=count, of=base)
+    return Score(value=count / base, count=count, of=base, low=low, high=high)
+
+
+def _mean(
+    one: Score, other: Score, resampled: NDArray[np.float64], others: NDArray[np.float64]
+) -> Score:
+    if one.value is None or other.value is None:
+        return Score(value=None)
+    low, high = _interval((resampled + others) / 2)
+    return Score(value=(one.value + other.value) / 2, low=low, high=high)
+
+
+def _resampled(fraction: Fraction, weights: Counts) -> NDArray[np.float64]:
+    """The fraction in each resample, NaN where its base is empty."""
+    counted = (weights @ fraction.counted).astype(float)
+    base = (weights @ fraction.base).astype(float)
+    result = np.full(len(base), np.nan)
+    np.divide(counted, base, out=result, where=base > 0)
+    return result
+
+
+def _interval(resampled: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """The percentile interval over the resamples in which the fraction is defined."""
+    defined = resampled[~np.isnan(resampled)]
+    if not len(defined):
+        return None, None
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return round(float(low), 6), round(float(high), 6)

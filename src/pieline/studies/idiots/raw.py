@@ -1,0 +1,110 @@
+"""The released format of IdioTS: one JSON array of sentences."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json, read_text
+from pieline.core.records import check_unique_ids, explain
+from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
+
+KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
+_KIND_COLUMNS = ["sentence_id", "kind"]
+_SEE = "see data/sample/idiots/README.md"
+
+
+class _Released(BaseModel):
+    """One object of the array."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    idiom_id: str = Field(min_length=1)
+    idiom: str = Field(min_length=1)
+    sentence_id: str = Field(pattern=r"-(id|di)$")
+    # A string, and the string "False" is as true as any other: only these two may pass.
+    sentence_has_idiom: Literal["True", "False"]
+    en: str = Field(min_length=1)
+    es: str
+
+    @model_validator(mode="after")
+    def _label_agrees_with_id(self) -> Self:
+        if (self.sentence_has_idiom == "True") != self.sentence_id.endswith("-id"):
+            raise ValueError(
+                f"sentence_has_idiom {self.sentence_has_idiom!r} contradicts the id's suffix"
+            )
+        return self
+
+
+def read_sentences(
+    path: str | Path, kinds: Mapping[str, DistractorKind] | None = None
+) -> list[IdiotsSentence]:
+    """Read the sentences of IdioTS in file order.
+
+    Args:
+        path: the released JSON file.
+        kinds: distractor kinds by sentence id, where someone marked them.
+
+    Raises:
+        UserError: not JSON, not an array, a record that breaks the format (a label that is not the
+            string "True" or "False" or contradicts the id, a missing or unknown field), a
+            duplicate id, or a kind for a sentence that is no distractor. The message names the
+            file, the record's place and its id.
+    """
+    rows = read_json(path)
+    if not isinstance(rows, list) or not rows:
+        raise UserError("not a JSON array of sentences", where=path, mend=_SEE)
+    kinds = kinds or {}
+    sentences = []
+    for number, row in enumerate(rows, start=1):
+        name = row.get("sentence_id", "?") if isinstance(row, dict) else "?"
+        where = f"{path}: record {number} ({name})"
+        try:
+            released = _Released.model_validate(row)
+            sentences.append(
+                IdiotsSentence(
+                    id=released.sentence_id,
+                    pie_id=released.idiom_id,
+                    pie=released.idiom,
+                    sentence=released.en,
+                    translation=released.es,
+                    is_idiomatic=released.sentence_has_idiom == "True",
+                    distractor_kind=kinds.get(released.sentence_id),
+                )
+            )
+        except ValidationError as error:
+            raise UserError(explain(error), where=where, mend=_SEE) from None
+    check_unique_ids([sentence.id for sentence in sentences], where=path)
+    if unknown := sorted(kinds.keys() - {sentence.id for sentence in sentences}):
+        raise UserError(
+            f"no sentence {unknown[0]!r}, which has a distractor kind", where=path, mend=_SEE
+        )
+    return sentences
+
+
+def read_distractor_kinds(path: str | Path) -> dict[str, DistractorKind]:
+    """Read a CSV (`sentence_id,kind`) that marks how each distractor was made (section 3.3).
+
+    Raises:
+        UserError: other columns, an unknown kind, or a sentence that stands twice; names the line.
+    """
+    reader = csv.reader(read_text(path).splitlines())
+    if next(reader, None) != _KIND_COLUMNS:
+        raise UserError(f"the columns are not {','.join(_KIND_COLUMNS)}", where=path, mend=_SEE)
+    kinds: dict[str, DistractorKind] = {}
+    for row in reader:
+        where = f"{path}:{reader.line_num}"
+        if len(row) != len(_KIND_COLUMNS):
+            raise UserError(f"{len(row)} columns, not 2", where=where, mend=_SEE)
+        name, kind = row
+        if kind not in KINDS:
+            raise UserError(
+                f"unknown kind {kind!r}", where=where, mend=f"one of {', '.join(KINDS)}"
+            )
+        if name in kinds:
+            raise UserError(f"sentence {name!r} stands twice", where=where, mend="remove one line")
+        kinds[name] = KINDS[kind]
+    return kinds

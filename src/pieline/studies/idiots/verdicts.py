@@ -1,0 +1,208 @@
+"""The second, manual level of IdioTS's evaluation (section 5.2): cases to judge, and verdicts.
+
+A model that says "idiom" may name the wrong one. Whether it names the PIE of the sentence is first
+decided by the matching function; people can then judge every case, and their verdict replaces it.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_text, write_text
+from pieline.core.records import explain, save_jsonl
+from pieline.languages.matching import matches_pie
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+
+_INFINITIVE = re.compile(r"^to\s+", re.IGNORECASE)
+YesNo = Literal["yes", "no"]
+_MEND = "take the file that the run wrote, and fill in only the column verdict"
+
+
+class Run(NamedTuple):
+    """One run of the study."""
+
+    model: str
+    setting: str
+    seed: int
+
+
+class ReviewCase(BaseModel):
+    """A sentence in which a model found an idiom: does the answer name the gold PIE?
+
+    `gold` is the class of the sentence. In an idiomatic sentence "yes" means that the model was
+    right for the right reason; in a distractor, that it gave the associated PIE a figurative
+    meaning. `verdict` is empty until a person fills it in. `answer_key` ties a verdict to the very
+    answer that was judged.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    setting: str
+    seed: int
+    sentence_id: str
+    sentence: str
+    gold_idiom: str
+    gold: Literal["idiomatic", "distractor"]
+    idiom: str
+    meaning: str
+    explanation: str
+    automatic_verdict: YesNo
+    verdict: Literal["", "yes", "no"] = ""
+    answer_key: str
+
+    @field_validator("verdict", mode="before")
+    @classmethod
+    def _typed_by_a_person(cls, value: object) -> object:
+        return value.strip().lower() if isinstance(value, str) else value
+
+    @property
+    def run(self) -> Run:
+        """The run that the case is of."""
+        return Run(self.model, self.setting, self.seed)
+
+
+COLUMNS = list(ReviewCase.model_fields)
+
+
+def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool:
+    """Whether an answer found an idiom and, by the matching function, named the sentence's PIE."""
+    # The canonical form is an infinitive (section 3.1): its "to" is no word of the idiom.
+    pie = _INFINITIVE.sub("", sentence.pie)
+    return bool(prediction.has_idiom) and matches_pie(prediction.idiom or "", pie)
+
+
+def paired(
+    sentences: Sequence[IdiotsSentence], predictions: Sequence[DetectionPrediction]
+) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
+    """Each sentence with its prediction, in the order of the sentences.
+
+    Raises:
+        UserError: a sentence without a prediction or the other way round.
+    """
+    by_id = {prediction.id: prediction for prediction in predictions}
+    odd = sorted(by_id.keys() ^ {sentence.id for sentence in sentences})
+    if odd or len(by_id) != len(predictions):
+        raise UserError(
+            f"sentences and predictions do not belong together ({(odd or ['a repeated id'])[0]})",
+            mend="make the predictions again",
+        )
+    return [(sentence, by_id[sentence.id]) for sentence in sentences]
+
+
+def review_cases(
+    sentences: Sequence[IdiotsSentence], predictions: Sequence[DetectionPrediction], run: Run
+) -> list[ReviewCase]:
+    """The cases of a run that a person must judge: all answers that found an idiom."""
+    return [
+        ReviewCase(
+            model=run.model,
+            setting=run.setting,
+            seed=run.seed,
+            sentence_id=sentence.id,
+            sentence=sentence.sentence,
+            gold_idiom=sentence.pie,
+            gold="idiomatic" if sentence.is_idiomatic else "distractor",
+            idiom=prediction.idiom or "",
+            meaning=prediction.meaning or "",
+            explanation=prediction.explanation or "",
+            automatic_verdict="yes" if names_pie(sentence, prediction) else "no",
+            answer_key=prediction.answer_key,
+        )
+        for sentence, prediction in paired(sentences, predictions)
+        if prediction.has_idiom
+    ]
+
+
+def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | Path) -> None:
+    """Write cases as JSONL and as CSV, both of which `read_cases` reads."""
+    cases = list(cases)
+    save_jsonl(jsonl, cases)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(case.model_dump() for case in cases)
+    write_text(table, text.getvalue())
+
+
+def read_cases(path: str | Path) -> list[ReviewCase]:
+    """Read cases from JSONL, or from CSV where the name ends in .csv.
+
+    Raises:
+        UserError: other columns, a verdict that is not yes, no or empty, or a case that stands
+            twice; names file and line.
+    """
+    text = read_text(path).removeprefix("\ufeff")  # spreadsheets put a byte order mark
+    cases: list[ReviewCase] = []
+    seen: set[tuple[Run, str]] = set()
+    is_table = Path(path).suffix.lower() == ".csv"
+    for line, row in _rows(text, path) if is_table else enumerate(text.splitlines(), start=1):
+        where = f"{path}:{line}"
+        try:
+            case = (
+                ReviewCase.model_validate_json(row)
+                if isinstance(row, str)
+                else ReviewCase.model_validate(row)
+            )
+        except ValidationError as error:
+            raise UserError(explain(error), where=where, mend=_MEND) from None
+        if (case.run, case.sentence_id) in seen:
+            raise UserError(
+                f"{case.sentence_id} of this run stands twice", where=where, mend="remove one line"
+            )
+        seen.add((case.run, case.sentence_id))
+        cases.append(case)
+    return cases
+
+
+def _rows(text: str, path: str | Path) -> Iterable[tuple[int, Mapping[str, str]]]:
+    """Rows of a CSV with the number of the line on which each ends."""
+    reader = csv.DictReader(io.StringIO(text))
+    if reader.fieldnames is None or set(reader.fieldnames) != set(COLUMNS):
+        raise UserError(f"the columns are not {', '.join(COLUMNS)}", where=path, mend=_MEND)
+    for row in reader:
+        if None in row or None in row.values():
+            raise UserError(
+                f"not {len(COLUMNS)} columns", where=f"{path}:{reader.line_num}", mend=_MEND
+            )
+        yield reader.line_num, row
+
+
+def human_verdicts(
+    cases: Iterable[ReviewCase],
+    predictions: Iterable[DetectionPrediction],
+    run: Run,
+    *,
+    where: str | Path = "",
+) -> dict[str, bool]:
+    """What people judged of one run: whether the answer names the gold PIE, by sentence.
+
+    Args:
+        cases: of any runs; those of others and those without a verdict are left out.
+        predictions: of the run.
+        run: which one.
+        where: the file of the cases, for messages.
+
+    Raises:
+        UserError: a verdict on an answer that the run did not give.
+    """
+    answers = {prediction.id: prediction for prediction in predictions}
+    verdicts = {}
+    for case in cases:
+        if case.run != run or not case.verdict:
+            continue
+        answer = answers.get(case.sentence_id)
+        if answer is None or answer.answer_key != case.answer_key or not answer.has_idiom:
+            raise UserError(
+                f"the verdict on {case.sentence_id} judges another answer of {run.model}",
+                where=where,
+                mend="judge the case anew or empty its verdict",
+            )
+        verdicts[case.sentence_id] = case.verdict == "yes"
+    return verdicts

@@ -1,0 +1,69 @@
+"""BIO tags of PIEs and the spans that they mark (ID10M-JAM, section 3.1)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+Tag = Literal["O", "B-IDIOM", "I-IDIOM"]
+
+
+OUTSIDE: Tag = "O"
+
+
+BEGIN: Tag = "B-IDIOM"
+
+
+INSIDE: Tag = "I-IDIOM"
+
+
+TAGS: tuple[Tag, ...] = (OUTSIDE, BEGIN, INSIDE)
+
+
+TAG_IDS: dict[str, int] = {tag: number for number, tag in enumerate(TAGS)}
+"""Numbers of the tags as in the release of ID10M-JAM (`tag_ids`)."""
+
+
+class Span(NamedTuple):
+    """A run of tokens: the number of the first, and of the one after the last."""
+
+    start: int
+    end: int
+
+
+def spans_of(tags: Sequence[str]) -> list[Span]:
+    """The spans that BIO tags mark (section 3.1), in order.
+
+    Raises:
+        ValueError: an unknown tag, or an I that follows no B or I; names the token's number.
+    """
+    spans: list[Span] = []
+    for number, tag in enumerate(tags):
+        if tag == BEGIN:
+            spans.append(Span(number, number + 1))
+        elif tag == INSIDE:
+            if not spans or spans[-1].end != number:
+                raise ValueError(f"{INSIDE} without {BEGIN} at token {number + 1}")
+            spans[-1] = Span(spans[-1].start, number + 1)
+        elif tag != OUTSIDE:
+            raise ValueError(f"unknown tag {tag!r} at token {number + 1}")
+    return spans
+
+
+def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
+    """The BIO tags of `length` tokens that mark these spans: the inverse of `spans_of`.
+
+    Raises:
+        ValueError: a span is empty, reaches beyond the tokens, or overlaps another.
+    """
+    tags: list[Tag] = [OUTSIDE] * length
+    for start, end in spans:
+        if not 0 <= start < end <= length:
+            raise ValueError(f"span {start}-{end} does not lie within {length} tokens")
+        if any(tag != OUTSIDE for tag in tags[start:end]):
+            raise ValueError(f"span {start}-{end} overlaps another")
+        tags[start:end] = [BEGIN] + [INSIDE] * (end - start - 1)
+    return tags
+
+
+def span_text(tokens: Sequence[str], span: Span) -> str:
+    """The words of a span as they stand in the sentence (tokens keep their trailing space)."""
+    return "".join(tokens[span.start : span.end]).strip()

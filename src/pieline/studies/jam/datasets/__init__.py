@@ -1,0 +1,1 @@
+"""Datasets of ID10M-JAM."""

@@ -1,0 +1,96 @@
+"""What encoders learn from, and where a prompt's examples come from: ID10M's train and dev."""
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pieline.core.errors import UserError
+from pieline.studies.jam.raw.id10m import TaggedSentence
+
+HELD_OUT = 10
+"""One of so many sentences is held out for the choice of the epoch where there is no dev split."""
+
+
+class TrainingSplits(NamedTuple):
+    """Sentences to learn from, and those to choose the epoch on."""
+
+    train: list[TaggedSentence]
+    dev: list[TaggedSentence]
+
+
+def hold_out(sentences: Sequence[TaggedSentence], *, seed: int) -> TrainingSplits:
+    """Cut one split in two, so that train has nine of ten sentences with an idiom and without.
+
+    For a mirror that lacks ID10M's train split: dev must then serve for both.
+
+    Args:
+        sentences: of one split.
+        seed: of the choice.
+    """
+    chooser = random.Random(f"hold out {seed}")  # noqa: S311 - not for secrets
+    kinds = [
+        [number for number, item in enumerate(sentences) if bool(item.spans) == idiomatic]
+        for idiomatic in (True, False)
+    ]
+    held = {number for kind in kinds for number in chooser.sample(kind, len(kind) // HELD_OUT)}
+    return TrainingSplits(
+        [item for number, item in enumerate(sentences) if number not in held],
+        [item for number, item in enumerate(sentences) if number in held],
+    )
+
+
+def thin_out(
+    sentences: Sequence[TaggedSentence], *, per_idiom: float | None, seed: int
+) -> list[TaggedSentence]:
+    """Keep only so many sentences without an idiom for each one with an idiom, in their order.
+
+    In ID10M four of five sentences have none, and a short training then learns to tag nothing.
+
+    Args:
+        sentences: to learn from.
+        per_idiom: how many; None keeps all, as the paper does.
+        seed: of the choice.
+    """
+    empty = [number for number, item in enumerate(sentences) if not item.spans]
+    if per_idiom is None:
+        return list(sentences)
+    wanted = min(len(empty), round(per_idiom * (len(sentences) - len(empty))))
+    chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
+    kept = set(chooser.sample(empty, wanted))
+    return [item for number, item in enumerate(sentences) if item.spans or number in kept]
+
+
+def choose_examples(
+    sentences: Sequence[TaggedSentence],
+    *,
+    idiomatic: int,
+    literal: int,
+    seed: int,
+    where: str = "train split",
+) -> list[TaggedSentence]:
+    """Examples for a prompt: so many with an idiom and without, in random order (section 4.2).
+
+    Args:
+        sentences: to choose from.
+        idiomatic: number of examples with an idiom.
+        literal: number of examples without.
+        seed: of choice and order.
+        where: named in an error.
+
+    Raises:
+        UserError: there are too few.
+    """
+    chooser = random.Random(f"examples {seed}")  # noqa: S311 - not for secrets
+    chosen = []
+    for wanted, has_idiom in ((idiomatic, True), (literal, False)):
+        group = [item for item in sentences if bool(item.spans) == has_idiom]
+        if len(group) < wanted:
+            kind = "with" if has_idiom else "without"
+            raise UserError(
+                f"{len(group)} sentences {kind} an idiom, {wanted} wanted",
+                where=where,
+                mend="ask for fewer examples",
+            )
+        chosen += chooser.sample(group, wanted)
+    chooser.shuffle(chosen)
+    return chosen

@@ -1,0 +1,1 @@
+"""Figures of ID10M-JAM."""

@@ -1,0 +1,1 @@
+"""Metrics of ID10M-JAM."""

@@ -1,0 +1,299 @@
+"""Where a causal model looks from a PIE (ID10M-JAM, appendix H): attention from its tokens.
+
+Of originals with one variant that misled some model and one that misled none, both variants are
+passed through a model, and the attention from the PIE's tokens to every word before it is read off
+each layer and head.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from pieline.core.errors import UserError
+from pieline.languages.matching import normalise
+from pieline.languages.words import STOP_WORDS
+from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.weights import weights_location
+from pieline.studies.jam.bio import OUTSIDE
+from pieline.studies.jam.metrics.attention_records import (
+    AttendedVariant,
+    AttentionMetrics,
+    AttentionPair,
+    MeanShare,
+)
+from pieline.studies.jam.metrics.drift import Judgement, ratio_interval
+from pieline.studies.jam.metrics.identification import tags_of_idioms
+from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.records import JamSentence, by_original
+from pieline.studies.jam.variants.projection import context_of
+
+DECIMALS = 5
+"""Attention is rounded, so that its last bits do not decide about equal files."""
+
+
+@dataclass(frozen=True)
+class CausalModel:
+    """A causal language model in eager mode (others do not return attention), and its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+
+
+def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = None) -> CausalModel:
+    """Load a model for `attention_to_words`.
+
+    Args:
+        entry: of models.yaml.
+        weights: folder to load instead of the entry's own.
+
+    Raises:
+        UserError: the weights cannot be had.
+    """
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    location = str(weights) if weights else weights_location(entry)
+    revision = entry.revision if location == entry.checkpoint else None
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(location, revision=revision)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            location,
+            revision=revision,
+            dtype=getattr(torch, entry.dtype),
+            attn_implementation="eager",
+        )
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"cannot load the weights: {str(error).splitlines()[0]}",
+            where=f"{entry.checkpoint} ({entry.source})",
+            mend="check network and revision, or download the checkpoint on a machine with network",
+        ) from None
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return CausalModel(model.to(device).eval(), tokenizer)
+
+
+def attention_to_words(
+    causal: CausalModel, tokens: Sequence[str], queries: Collection[int]
+) -> npt.NDArray[np.float64]:
+    """Attention from some words to every word of a sentence.
+
+    Attention from a word is the mean over its sub-tokens (and over the words), attention to a word
+    is the sum over its sub-tokens. What falls on special tokens is left out, so rows need not sum
+    to 1.
+
+    Args:
+        causal: model and tokenizer.
+        tokens: the sentence's, with trailing spaces.
+        queries: places of the words that attend.
+
+    Returns:
+        Shape (layers, heads, words).
+
+    Raises:
+        ValueError: no sub-token belongs to the attending words.
+    """
+    encoding = causal.tokenizer("".join(tokens), return_offsets_mapping=True, return_tensors="pt")
+    ends = np.cumsum([len(token) for token in tokens])
+    # A sub-token may begin with the space before its word: its last character says whose it is.
+    words = [
+        int(np.searchsorted(ends, end - 1, side="right")) if end > start else None
+        for start, end in encoding.pop("offset_mapping")[0].tolist()
+    ]
+    rows = [place for place, word in enumerate(words) if word in queries]
+    if not rows:
+        raise ValueError("no sub-token belongs to the attending words")
+    with torch.inference_mode():
+        output = causal.model(
+            **{name: value.to(causal.model.device) for name, value in encoding.items()},
+            output_attentions=True,
+        )
+    layers = torch.stack([layer[0] for layer in output.attentions]).double().cpu().numpy()
+    attended = layers[:, :, rows, :].mean(axis=2)
+    result = np.zeros((*attended.shape[:2], len(tokens)))
+    for place, word in enumerate(words):
+        if word is not None:
+            result[:, :, word] += attended[:, :, place]
+    return result
+
+
+def cue_shares(
+    attention: npt.NDArray[np.float64],
+    *,
+    cues: Collection[int],
+    pie: Collection[int],
+) -> npt.NDArray[np.float64]:
+    """Share of the PIE's attention to its context that falls on cue words, by layer and head.
+
+    The context is every word before the PIE's end but the PIE itself and the first word: causal
+    models park attention on the first token whatever it is.
+
+    Args:
+        attention: shape (layers, heads, words).
+        cues: places of the cue words.
+        pie: places of the PIE.
+
+    Returns:
+        Shape (layers, heads); 0 where no attention falls on the context.
+    """
+    context = [place for place in range(1, max(pie)) if place not in pie]
+    total = attention[:, :, context].sum(axis=2)
+    on_cues = attention[:, :, [place for place in context if place in cues]].sum(axis=2)
+    shares: npt.NDArray[np.float64] = np.zeros_like(total)
+    np.divide(on_cues, total, out=shares, where=total > 0)
+    return shares
+
+
+def pie_places(sentence: JamSentence) -> list[int]:
+    """Places of the PIE's tokens; those of a literal sentence are looked up. May be empty."""
+    tags = list(sentence.tags)
+    if all(tag == OUTSIDE for tag in tags):
+        tags = tags_of_idioms(sentence.tokens, sentence.pies)
+    return [place for place, tag in enumerate(tags) if tag != OUTSIDE]
+
+
+def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
+    """Places of the content words that the adversarial context adds; may be empty."""
+    length = len(context_of(original.sentence, variant.sentence) or "")
+    places, position = [], 0
+    for place, token in enumerate(variant.tokens):
+        # Not the "s" of a genitive.
+        words = {word for word in normalise(token).split() if len(word) > 1}
+        if position < length and words - STOP_WORDS[variant.language]:
+            places.append(place)
+        position += len(token)
+    return places
+
+
+def attended_variant(
+    causal: CausalModel, original: JamSentence, variant: JamSentence
+) -> AttendedVariant | None:
+    """What a model attends to from the PIE of a variant; None where it has no PIE or no cues."""
+    pie, cues = pie_places(variant), cue_places(original, variant)
+    if not pie or not set(cues) - {0}:
+        return None
+    attention = attention_to_words(causal, variant.tokens, pie)
+    shares = cue_shares(attention, cues=set(cues), pie=set(pie))
+    seen = max(pie) + 1
+    return AttendedVariant(
+        id=variant.id,
+        words=[token.strip() for token in variant.tokens[:seen]],
+        pie_words=pie,
+        cue_words=[place for place in cues if place < seen],
+        by_layer=_rounded(attention[:, :, :seen].mean(axis=1)),
+        cue_share=_rounded(shares),
+        share=round(float(shares.mean()), DECIMALS),
+    )
+
+
+def select_pairs(runs: Sequence[Sequence[Judgement]], *, number: int) -> list[tuple[str, int, int]]:
+    """Originals with a variant that misled some run and one that misled none.
+
+    A variant misleads a run that was right about its original and is wrong about it. The other one
+    must be judged right, as its original, by some run at least. Originals whose variants mislead
+    most runs come first.
+
+    Args:
+        runs: decisions of each run on the same dataset.
+        number: how many at most.
+
+    Returns:
+        Original, and the places among its variants (from 0) of the misleading and the other one.
+    """
+    misled: dict[str, list[int]] = {}
+    resolved: dict[str, list[int]] = {}
+    for case in (case for judgements in runs for case in judgements):
+        good_ones = tuple(case.correct and right for right in case.variants)
+        for totals, found in ((misled, case.flipped), (resolved, good_ones)):
+            before = totals.get(case.original_id, [0] * len(case.variants))
+            totals[case.original_id] = [
+                count + value for count, value in zip(before, found, strict=True)
+            ]
+    candidates = []
+    for name, counts in misled.items():
+        good = [place for place, count in enumerate(counts) if not count and resolved[name][place]]
+        if good and any(counts):
+            candidates.append((-max(counts), name, counts.index(max(counts)), good[0]))
+    return [(name, worst, best) for _, name, worst, best in sorted(candidates)[:number]]
+
+
+def analyse(
+    causal: CausalModel,
+    sentences: Mapping[str, Sequence[JamSentence]],
+    chosen: Sequence[tuple[str, int, int]],
+) -> list[AttentionPair]:
+    """Attention of the chosen pairs; pairs in which a variant has no PIE or no cues are left out.
+
+    Args:
+        causal: the model.
+        sentences: of each original, itself first (`pieline.studies.jam.records.by_original`).
+        chosen: as `select_pairs` returns them.
+    """
+    pairs = []
+    for name, worst, best in chosen:
+        original, *variants = sentences[name]
+        misleading = attended_variant(causal, original, variants[worst])
+        resolved = attended_variant(causal, original, variants[best])
+        if misleading and resolved:
+            pairs.append(
+                AttentionPair(
+                    original_id=name,
+                    pie=original.pies[0],
+                    is_figurative=original.is_figurative,
+                    misleading=misleading,
+                    resolved=resolved,
+                )
+            )
+    return pairs
+
+
+def mean_share(values: Sequence[float], *, resamples: int) -> MeanShare:
+    """Mean over pairs and its 95 % bootstrap interval."""
+    if not values:
+        return MeanShare(mean=None, interval=None)
+    interval = ratio_interval(values, [1.0] * len(values), resamples=resamples, seed=0)
+    return MeanShare(mean=float(np.mean(values)), interval=interval)
+
+
+def _rounded(values: npt.NDArray[np.float64]) -> list[list[float]]:
+    return [[round(float(value), DECIMALS) for value in row] for row in values]
+
+
+def attention_metrics(
+    runs: Sequence[JamMetrics],
+    sentences: Sequence[JamSentence],
+    causal: CausalModel,
+    *,
+    model: str,
+    pairs: int,
+    resamples: int,
+    computed_from: dict[str, str],
+) -> AttentionMetrics:
+    """The whole analysis of one language.
+
+    Args:
+        runs: whose decisions say which variants mislead.
+        sentences: the dataset.
+        causal: the model that is looked into.
+        model: its name in models.yaml.
+        pairs: at most so many.
+        resamples: draws of the bootstrap.
+        computed_from: digests of the files behind the numbers.
+    """
+    chosen = select_pairs([run.judgements() for run in runs], number=pairs)
+    found = analyse(causal, by_original(sentences), chosen)
+    shares = [(pair.misleading.share, pair.resolved.share) for pair in found]
+    return AttentionMetrics(
+        language=sentences[0].language,
+        model=model,
+        dataset_is_released=all(run.dataset_is_released for run in runs),
+        judged_by=[f"{run.model}/{run.setting}/seed-{run.seed}" for run in runs],
+        pairs=found,
+        misleading=mean_share([one for one, _ in shares], resamples=resamples),
+        resolved=mean_share([other for _, other in shares], resamples=resamples),
+        difference=mean_share([one - other for one, other in shares], resamples=resamples),
+        computed_from=computed_from,
+    )

@@ -1,0 +1,73 @@
+"""Whether a model identified a PIE: the one decision behind every number of ID10M-JAM."""
+
+from collections.abc import Sequence
+
+from pieline.languages.matching import Scoring, matches_any, normalise
+from pieline.languages.words import Language
+from pieline.studies.jam.bio import OUTSIDE, Span, Tag, spans_of, tags_of
+
+
+def is_correct(
+    idioms: Sequence[str] | None,
+    pies: Sequence[str],
+    *,
+    is_figurative: bool,
+    language: Language,
+    scoring: Scoring = "paper",
+) -> bool:
+    """Whether a prediction is right about the PIE of a sentence; for language models and encoders.
+
+    `paper` (section 4.1): right if the PIE is named exactly when it is figurative, whatever else
+    is named. A prediction that could not be read is never right: it says neither.
+
+    `released` (the analysis published with ID10M-JAM): on a literal sentence any named idiom is
+    wrong, whichever it is; on a figurative one an idiom counts if it contains the PIE or is
+    contained in it, so that "" and "a" count. A prediction that could not be read counts as one
+    that names nothing, which makes it right on literal sentences.
+
+    Args:
+        idioms: named by the prediction; None where it could not be read.
+        pies: the spellings of the sentence's PIE.
+        is_figurative: whether the PIE is used idiomatically.
+        language: of the sentence.
+        scoring: which of the two.
+    """
+    if scoring == "released":
+        if not is_figurative:
+            return not idioms
+    elif idioms is None:
+        return False
+    named = any(matches_any(idioms or (), pie, language=language, scoring=scoring) for pie in pies)
+    return named == is_figurative
+
+
+def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
+    """BIO tags that mark idioms named as text: each where it first stands in whole tokens.
+
+    Case, punctuation and spacing do not matter. An idiom that does not stand in the sentence as it
+    was named marks nothing, and neither does one that overlaps an earlier one.
+
+    Args:
+        tokens: of the sentence.
+        idioms: as a language model spells them.
+    """
+    pieces = [normalise(token).replace(" ", "") for token in tokens]
+    starts, position = {}, 0
+    for number, piece in enumerate(pieces):
+        if piece:
+            starts[position] = number
+            position += len(piece)
+    text = "".join(pieces)
+    ends = {start + len(pieces[number]): number + 1 for start, number in starts.items()}
+    tags: list[Tag] = [OUTSIDE] * len(tokens)
+    for idiom in idioms:
+        wanted = normalise(idiom).replace(" ", "")
+        place = text.find(wanted) if wanted else -1
+        while place >= 0 and not (place in starts and place + len(wanted) in ends):
+            place = text.find(wanted, place + 1)
+        if place < 0:
+            continue
+        span = Span(starts[place], ends[place + len(wanted)])
+        if all(tag == OUTSIDE for tag in tags[span.start : span.end]):
+            tags = tags_of([*spans_of(tags), span], len(tokens))
+    return tags

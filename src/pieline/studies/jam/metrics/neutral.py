@@ -1,0 +1,106 @@
+"""The neutral-context ablation (ID10M-JAM, appendix G): what confuses without adversarial cues."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.languages.matching import Scoring
+from pieline.languages.words import Language
+from pieline.studies.jam.metrics.drift import Interval, ratio_interval
+from pieline.studies.jam.metrics.identification import is_correct
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence
+
+
+class NeutralMetrics(BaseModel):
+    """How many confusing variants stay confusing when their context is neutral.
+
+    Attributes:
+        language, model, setting, seed: of the run that was confused.
+        dataset_is_released: whether the hard variants are those of the paper.
+        confusing: hard variants that confused it.
+        neutral: those that a neutral variant was written for.
+        still_confused: neutral variants that it was wrong about.
+        share: of the neutral ones (fraction); null without any.
+        interval: of the share; variants are drawn by original.
+        outcomes: number of neutral variants by what became of their prediction.
+        computed_from: digests of the files.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    language: Language
+    model: str
+    setting: str
+    seed: int
+    dataset_is_released: bool
+    confusing: int
+    neutral: int
+    still_confused: int
+    share: float | None
+    interval: Interval | None
+    outcomes: dict[str, int]
+    computed_from: dict[str, str]
+
+
+def neutral_metrics(
+    neutral: Sequence[JamSentence],
+    predictions: Mapping[str, IdiomPrediction],
+    *,
+    language: Language,
+    model: str,
+    setting: str,
+    seed: int,
+    confusing: int,
+    scoring: Scoring,
+    released: bool,
+    resamples: int,
+    computed_from: dict[str, str],
+) -> NeutralMetrics:
+    """Score predictions of neutral variants.
+
+    Args:
+        neutral: one for each confusing variant that one could be written for.
+        predictions: of these, by id.
+        language: of the run.
+        model: name in models.yaml.
+        setting: of the run.
+        seed: of the run.
+        confusing: number of hard variants that confused the run.
+        scoring: which decision counts as right.
+        released: whether the hard variants are those of the paper.
+        resamples: draws of the bootstrap.
+        computed_from: digests of the files behind the numbers.
+    """
+    wrong: dict[str, int] = {}
+    total: dict[str, int] = {}
+    outcomes: dict[str, int] = {}
+    for item in sorted(neutral, key=lambda item: item.id):
+        found = predictions[item.id]
+        right = is_correct(
+            found.idioms,
+            item.pies,
+            is_figurative=item.is_figurative,
+            language=item.language,
+            scoring=scoring,
+        )
+        total[item.original_id] = total.get(item.original_id, 0) + 1
+        wrong[item.original_id] = wrong.get(item.original_id, 0) + int(not right)
+        outcomes[found.outcome] = outcomes.get(found.outcome, 0) + 1
+    still = sum(wrong.values())
+    return NeutralMetrics(
+        language=language,
+        model=model,
+        setting=setting,
+        seed=seed,
+        dataset_is_released=released,
+        confusing=confusing,
+        neutral=len(neutral),
+        still_confused=still,
+        share=still / len(neutral) if neutral else None,
+        interval=ratio_interval(
+            [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
+        ),
+        outcomes=dict(sorted(outcomes.items())),
+        computed_from=computed_from,
+    )

@@ -1,0 +1,102 @@
+"""Counts of ID10M-JAM on its way from ID10M to the dataset: Table 2 and the flow figure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.languages.words import Language
+from pieline.studies.jam.datasets.dataset import JamManifest, count_pies
+from pieline.studies.jam.records import Original
+
+
+class JamStatistics(BaseModel):
+    """Counts in one language; None is unknown, never zero.
+
+    Attributes:
+        language: of the sentences.
+        originals_are_released: whether the originals are the released ones.
+        variants_source: where the variants come from; None without variants.
+        dataset_is_released: whether the dataset is the published one; None without variants.
+        raw_train_sentences: of ID10M.
+        raw_test_sentences: of ID10M.
+        raw_test_with_idiom: test sentences with an idiom tag.
+        dropped, fixed: test sentences by reason.
+        originals: after filtering; `figurative`, `literal`, `unique_pies_originals`: of these.
+        oddities: what the originals hold for readers to stumble over, by kind.
+        candidate_variants: before validation.
+        valid_variants: after.
+        dataset_originals, dataset_figurative, dataset_literal, dataset_variants, unique_pies: of
+            the dataset.
+        computed_from: SHA-256 by file.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    language: Language
+    originals_are_released: bool
+    variants_source: str | None
+    dataset_is_released: bool | None
+    raw_train_sentences: int | None
+    raw_test_sentences: int
+    raw_test_with_idiom: int
+    dropped: dict[str, int]
+    fixed: dict[str, int]
+    originals: int
+    figurative: int
+    literal: int
+    unique_pies_originals: int
+    oddities: dict[str, int]
+    candidate_variants: int | None
+    valid_variants: int | None
+    dataset_originals: int | None
+    dataset_figurative: int | None
+    dataset_literal: int | None
+    dataset_variants: int | None
+    unique_pies: int | None
+    computed_from: dict[str, str]
+
+
+def jam_statistics(
+    filtering: Mapping[str, Any],
+    originals: Sequence[Original],
+    *,
+    train_sentences: int | None,
+    manifest: JamManifest | None,
+    computed_from: dict[str, str],
+) -> JamStatistics:
+    """Bring the counts of all rooms together.
+
+    Args:
+        filtering: the report that was written with the originals.
+        originals: after filtering.
+        train_sentences: sentences of ID10M's training split, if the file is there.
+        manifest: of the dataset, if there are variants.
+        computed_from: digests of the files.
+    """
+    dataset = manifest.model_dump() if manifest else {}
+    return JamStatistics(
+        language=originals[0].language,
+        originals_are_released=filtering["originals_are_released"],
+        variants_source=dataset.get("variants_source"),
+        dataset_is_released=manifest.is_released if manifest else None,
+        raw_train_sentences=train_sentences,
+        raw_test_sentences=filtering["raw_sentences"],
+        raw_test_with_idiom=filtering["raw_with_idiom"],
+        dropped=filtering["reasons"]["drop"],
+        fixed=filtering["reasons"]["fix"],
+        originals=len(originals),
+        figurative=sum(item.is_figurative for item in originals),
+        literal=sum(not item.is_figurative for item in originals),
+        unique_pies_originals=count_pies(originals),
+        oddities=dict(sorted(Counter(odd["kind"] for odd in filtering["oddities"]).items())),
+        candidate_variants=dataset.get("candidate_variants"),
+        valid_variants=dataset.get("valid_variants"),
+        dataset_originals=dataset.get("originals"),
+        dataset_figurative=dataset.get("figurative"),
+        dataset_literal=dataset.get("literal"),
+        dataset_variants=dataset.get("variants"),
+        unique_pies=dataset.get("unique_pies"),
+        computed_from=computed_from,
+    )

@@ -1,0 +1,80 @@
+"""F1 of BIO tags (ID10M-JAM, section 4.1): by whole idioms and by tokens, the standard measures."""
+
+from collections.abc import Sequence
+
+import seqeval.metrics
+import sklearn.metrics
+from pydantic import BaseModel, ConfigDict
+
+from pieline.studies.jam.bio import OUTSIDE, TAGS, Tag
+
+
+class TaggingScores(BaseModel):
+    """Scores of tagged sentences, as fractions of 1; 0 where a score has no cases.
+
+    `span_*` count idioms found exactly (seqeval); `token_*` count tokens of an idiom, B and I
+    alike; `macro_f1` is the mean of the three tags' F1 over tokens.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sentences: int
+    span_precision: float
+    span_recall: float
+    span_f1: float
+    token_precision: float
+    token_recall: float
+    token_f1: float
+    macro_f1: float
+
+
+def span_f1(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -> float:
+    """Share of idioms tagged exactly: seqeval's F1 (fraction)."""
+    value = seqeval.metrics.f1_score(_lists(gold), _lists(predicted), zero_division=0)
+    return float(value)
+
+
+def tagging_scores(
+    gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]
+) -> TaggingScores:
+    """Scores of the predicted tags of some sentences.
+
+    Args:
+        gold: tags of each sentence.
+        predicted: as many of each.
+
+    Raises:
+        ValueError: other numbers of sentences or tags.
+    """
+    if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
+        raise ValueError("gold and predicted tags do not belong to the same sentences")
+    exact = [
+        float(measure(_lists(gold), _lists(predicted), zero_division=0))
+        for measure in (seqeval.metrics.precision_score, seqeval.metrics.recall_score)
+    ]
+    wanted = [tag for tags in gold for tag in tags]
+    found = [tag for tags in predicted for tag in tags]
+    precision, recall, f1, _ = sklearn.metrics.precision_recall_fscore_support(
+        [tag != OUTSIDE for tag in wanted],
+        [tag != OUTSIDE for tag in found],
+        average="binary",
+        zero_division=0,
+    )
+    macro = sklearn.metrics.f1_score(
+        wanted, found, labels=list(TAGS), average="macro", zero_division=0
+    )
+    return TaggingScores(
+        sentences=len(gold),
+        span_precision=exact[0],
+        span_recall=exact[1],
+        span_f1=span_f1(gold, predicted),
+        token_precision=float(precision),
+        token_recall=float(recall),
+        token_f1=float(f1),
+        macro_f1=float(macro),
+    )
+
+
+def _lists(tags: Sequence[Sequence[Tag]]) -> list[list[Tag]]:
+    # seqeval checks for lists and takes nothing else.
+    return [list(sentence) for sentence in tags]

@@ -1,0 +1,351 @@
+"""The originals room of ID10M-JAM: filtering ID10M's test sentences by recorded decisions.
+
+A decision file has one row for each raw sentence (section 3.2): keep it, drop it, or fix it. It
+also names the PIE, because a literal sentence has no tag that would. For the papers' real data the
+decisions are derived from the raw file and the released originals.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import ValidationError, model_validator
+from rapidfuzz import fuzz
+
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json, read_text, write_text
+from pieline.core.records import Record, check_unique_ids, explain
+from pieline.languages.matching import contains_pie
+from pieline.languages.words import Language
+from pieline.studies.jam.bio import Tag, spans_of
+from pieline.studies.jam.raw.id10m import TaggedSentence
+from pieline.studies.jam.raw.released import ReleasedRow
+from pieline.studies.jam.records import Original
+
+Reason = Literal[
+    "ambiguous", "wrong_label", "several_pies", "translation_appended", "typo", "not_recorded"
+]
+"""Why a sentence is dropped or fixed: the paper's list, and what a derived decision cannot know."""
+
+REQUIRED_COLUMNS = ("sentence_id", "decision", "reason", "pie", "text", "tokens", "tags")
+OPTIONAL_COLUMNS = ("is_figurative", "true_idioms")
+_LIST_COLUMNS = frozenset({"tokens", "tags", "true_idioms"})
+_SAME_SENTENCE = 60.0
+"""Similarity (0-100) from which a released sentence can be a corrected raw one."""
+
+
+class Decision(Record):
+    """What becomes of one raw sentence.
+
+    Attributes:
+        sentence_id: place in the raw file, as in `test-0001`.
+        decision: keep, drop or fix.
+        reason: why it is dropped or fixed.
+        pie: the PIE, of kept and fixed sentences.
+        text, tokens, tags: the corrected sentence, of fixed ones.
+        is_figurative: the reading, where the tags do not tell it.
+        true_idioms: the figurative PIE, where it is spelt otherwise than in the sentence.
+    """
+
+    sentence_id: str
+    decision: Literal["keep", "drop", "fix"]
+    reason: Reason | None = None
+    pie: str | None = None
+    text: str | None = None
+    tokens: tuple[str, ...] | None = None
+    tags: tuple[Tag, ...] | None = None
+    is_figurative: bool | None = None
+    true_idioms: tuple[str, ...] | None = None
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if (self.reason is None) != (self.decision == "keep"):
+            raise ValueError("dropped and fixed sentences need a reason, kept ones have none")
+        if (self.pie is None) != (self.decision == "drop"):
+            raise ValueError("kept and fixed sentences need a pie, dropped ones have none")
+        for name in ("text", "tokens", "tags"):
+            if (getattr(self, name) is None) != (self.decision != "fix"):
+                raise ValueError(f"fixed sentences need {name}, others have none")
+        return self
+
+
+def load_decisions(path: str | Path) -> list[Decision]:
+    """Read decisions: tab-separated, with a header; `tokens`, `tags` and `true_idioms` as JSON.
+
+    Raises:
+        UserError: a wrong header, a row that is no decision, two rows for one sentence; names file
+            and line.
+    """
+    header, *lines = read_text(path).removesuffix("\n").split("\n")
+    columns = header.split("\t")
+    known = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
+    wrong = [name for name in columns if name not in known]
+    wrong += [name for name in REQUIRED_COLUMNS if name not in columns]
+    if wrong:
+        mend = f"columns: {', '.join(REQUIRED_COLUMNS)}"
+        raise UserError(f"missing or unknown column {wrong[0]!r}", where=f"{path}:1", mend=mend)
+    decisions = []
+    for number, line in enumerate(lines, start=2):
+        where = f"{path}:{number}"
+        cells = line.split("\t")
+        if len(cells) != len(columns):
+            mend = "write every column, empty where there is nothing"
+            raise UserError(f"{len(cells)} columns, not {len(columns)}", where=where, mend=mend)
+        fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
+        decisions.append(_decision(fields, where=where))
+    check_unique_ids([item.sentence_id for item in decisions], where=path)
+    return decisions
+
+
+def save_decisions(path: str | Path, decisions: Iterable[Decision]) -> None:
+    """Write decisions as `load_decisions` reads them, atomically."""
+    columns = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
+    lines = ["\t".join(columns)]
+    for item in decisions:
+        fields = item.model_dump(mode="json", exclude_none=True)
+        lines.append("\t".join(_cell(name, fields.get(name)) for name in columns))
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def apply_decisions(
+    sentences: Sequence[TaggedSentence],
+    decisions: Sequence[Decision],
+    *,
+    language: Language,
+    where: str | Path,
+) -> list[Original]:
+    """The originals: kept and corrected sentences, in raw order (section 3.2).
+
+    Args:
+        sentences: the raw test split.
+        decisions: one for each of them.
+        language: of the sentences.
+        where: the decision file, to name in errors.
+
+    Raises:
+        UserError: a sentence without a decision, a decision without a sentence, tags or tokens
+            that do not fit the text, or a PIE that is not in the sentence.
+    """
+    by_id = {item.sentence_id: item for item in decisions}
+    known = {item.id for item in sentences}
+    missing = [item.id for item in sentences if item.id not in by_id]
+    extra = [name for name in by_id if name not in known]
+    if missing or extra:
+        problem = f"no decision for {missing[0]}" if missing else f"no raw sentence {extra[0]}"
+        mend = f"{len(missing)} decisions are missing and {len(extra)} too many"
+        raise UserError(problem, where=where, mend=mend)
+    originals = []
+    for sentence in sentences:
+        decision = by_id[sentence.id]
+        if decision.decision == "drop":
+            continue
+        try:
+            original = _original(sentence, decision, language)
+        except ValidationError as error:
+            mend = "correct the decision"
+            raise UserError(explain(error), where=f"{where}: {sentence.id}", mend=mend) from None
+        except ValueError as error:
+            mend = "correct the decision"
+            raise UserError(str(error), where=f"{where}: {sentence.id}", mend=mend) from None
+        originals.append(original)
+    return originals
+
+
+def derive_decisions(
+    sentences: Sequence[TaggedSentence], released: Sequence[ReleasedRow], *, where: str | Path
+) -> list[Decision]:
+    """The decisions that turn the raw sentences into the released originals.
+
+    The release keeps the raw order. A row whose text is a raw sentence belongs to it; any other is
+    a corrected one and belongs to the most similar raw sentence between its neighbours. The reasons
+    of dropped sentences were not published (`not_recorded`); those of corrections are read off
+    from what changed.
+
+    Args:
+        sentences: the raw test split.
+        released: the released originals.
+        where: file of the released originals, to name in errors.
+
+    Raises:
+        UserError: a released row that no raw sentence can have become.
+    """
+    places = _places([item.text for item in sentences], [row.sentence for row in released], where)
+    rows = dict(zip(places, released, strict=True))
+    return [
+        _derived(sentence, rows[place])
+        if place in rows
+        else Decision(sentence_id=sentence.id, decision="drop", reason="not_recorded")
+        for place, sentence in enumerate(sentences)
+    ]
+
+
+def filtering_report(
+    sentences: Sequence[TaggedSentence],
+    decisions: Sequence[Decision],
+    originals: Sequence[Original],
+) -> dict[str, Any]:
+    """Counts of the filtering, and the oddities of the originals that it leaves as they are."""
+    reasons = Counter((item.decision, item.reason) for item in decisions if item.reason)
+    return {
+        "raw_sentences": len(sentences),
+        "raw_with_idiom": sum(bool(item.spans) for item in sentences),
+        "kept": sum(item.decision == "keep" for item in decisions),
+        "fixed": sum(item.decision == "fix" for item in decisions),
+        "dropped": sum(item.decision == "drop" for item in decisions),
+        "reasons": {
+            kind: {
+                str(reason): count
+                for (decision, reason), count in sorted(reasons.items(), key=str)
+                if decision == kind
+            }
+            for kind in ("drop", "fix")
+        },
+        "originals": len(originals),
+        "figurative": sum(item.is_figurative for item in originals),
+        "literal": sum(not item.is_figurative for item in originals),
+        "oddities": [odd for item in originals for odd in oddities(item)],
+    }
+
+
+def oddities(original: Original) -> list[dict[str, str]]:
+    """What a reader of an original could stumble over; each with its kind and the text at fault.
+
+    - `pie_spacing`: the PIE occurs in the sentence only with other spaces ("zur  Genüge").
+    - `pie_spelling`: it occurs only after normalisation (a tokenised "achilles ' heel", case).
+    - `pie_absent`: it does not occur at all.
+    - `true_idiom_spelling`, `true_idiom_absent`: likewise of the figurative PIE.
+    - `figurative_without_tags`: the sentence is figurative and all its tags are O.
+    """
+    found = []
+    for name, texts in (("pie", original.pies), ("true_idiom", original.true_idioms)):
+        for text in texts:
+            kind = _spelling(text, original)
+            if kind:
+                found.append({"kind": f"{name}_{kind}", "text": text})
+    if original.is_figurative and not spans_of(original.tags):
+        found.append({"kind": "figurative_without_tags", "text": original.pies[0]})
+    return [{"sentence_id": original.id, **item} for item in found]
+
+
+def _spelling(text: str, original: Original) -> str | None:
+    if text in original.sentence:
+        return None
+    if " ".join(text.split()) in original.sentence:
+        return "spacing"
+    return (
+        "spelling"
+        if contains_pie(original.sentence, text, language=original.language)
+        else "absent"
+    )
+
+
+def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
+    """The decision that the filled cells of a row state."""
+    values: dict[str, Any] = dict(fields)
+    for name, text in fields.items():
+        if name in _LIST_COLUMNS or name == "is_figurative":
+            try:
+                values[name] = json.loads(text)
+            except json.JSONDecodeError:
+                mend = "write true or false" if name == "is_figurative" else "write a JSON array"
+                raise UserError(f"{name} is not JSON", where=where, mend=mend) from None
+    try:
+        return Decision.model_validate_json(canonical_json(values))
+    except ValidationError as error:
+        raise UserError(explain(error), where=where, mend="correct this row") from None
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name in _LIST_COLUMNS or name == "is_figurative":
+        return json.dumps(value, ensure_ascii=False)
+    text = str(value)
+    if "\t" in text or "\n" in text:
+        raise UserError(f"{name} holds a tab or a line end", mend="take it out of the sentence")
+    return text
+
+
+def _original(sentence: TaggedSentence, decision: Decision, language: Language) -> Original:
+    """The original that a keep or fix decision makes of a raw sentence."""
+    pie = decision.pie or ""
+    tokens = decision.tokens if decision.tokens is not None else sentence.tokens
+    tags = decision.tags if decision.tags is not None else sentence.tags
+    text = decision.text if decision.text is not None else sentence.text
+    corrected = TaggedSentence(sentence.id, tokens, tags)
+    idioms = corrected.idioms
+    figurative = bool(idioms) if decision.is_figurative is None else decision.is_figurative
+    default = (idioms or [pie]) if figurative else []
+    if not contains_pie(text, pie, language=language):
+        raise ValueError(f"the PIE {pie!r} is not in the sentence")
+    return Original(
+        id=sentence.id,
+        language=language,
+        sentence=text,
+        tokens=tokens,
+        tags=tags,
+        pies=(pie,),
+        true_idioms=tuple(default) if decision.true_idioms is None else decision.true_idioms,
+        is_figurative=figurative,
+        was_fixed=decision.decision == "fix",
+    )
+
+
+def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
+    """The keep or fix decision that makes a released row of a raw sentence."""
+    if len(row.PIE) != 1:
+        raise UserError(f"{len(row.PIE)} PIEs, not one", where=row.sentence)
+    fields: dict[str, Any] = {"sentence_id": sentence.id, "pie": row.PIE[0], "decision": "keep"}
+    if row.was_fixed:
+        corrected = {"text": row.sentence, "tokens": row.tokens, "tags": row.tags}
+        fields |= corrected | {"decision": "fix", "reason": _reason(sentence, row)}
+    # State only what the tags do not tell, as a person would.
+    idioms = TaggedSentence(sentence.id, row.tokens, row.tags).idioms
+    if bool(idioms) != row.is_figurative:
+        fields["is_figurative"] = row.is_figurative
+    if list(row.true_idioms) != ((idioms or [row.PIE[0]]) if row.is_figurative else []):
+        fields["true_idioms"] = row.true_idioms
+    return Decision(**fields)
+
+
+def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
+    """Why a sentence was corrected, as far as the correction tells."""
+    if row.sentence == sentence.text:
+        return "wrong_label"
+    if sentence.text.startswith(row.sentence) and any(
+        mark in sentence.text.removeprefix(row.sentence) for mark in "(―—"
+    ):
+        return "translation_appended"
+    return "typo" if fuzz.ratio(row.sentence, sentence.text) >= 80 else "not_recorded"
+
+
+def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> list[int]:
+    """Place in the raw file of each released sentence; they ascend."""
+    at = {text: place for place, text in enumerate(raw)}
+    exact = [at.get(text) for text in released]
+    places: list[int] = []
+    for number, (text, found) in enumerate(zip(released, exact, strict=True)):
+        first = places[-1] + 1 if places else 0
+        end = next((later for later in exact[number:] if later is not None), len(raw))
+        place = -1 if found is None else found
+        if found is None:
+            candidates = [(_similarity(text, raw[i]), -i) for i in range(first, end)]
+            score, minus_place = max(candidates, default=(0.0, 0))
+            if score >= _SAME_SENTENCE:
+                place = -minus_place
+        if place < first:
+            raise UserError(
+                "a row that no raw sentence can have become, or out of the raw order",
+                where=f"{where}: record {number + 1}",
+                mend="take raw and released files of one version",
+            )
+        places.append(place)
+    return places
+
+
+def _similarity(released: str, raw: str) -> float:
+    """How alike two sentences are (0-100), also where the raw one has something appended."""
+    whole = fuzz.ratio(released, raw)
+    return max(whole, fuzz.partial_ratio(released, raw)) if len(released) < len(raw) else whole

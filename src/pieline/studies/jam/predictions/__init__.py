@@ -1,0 +1,1 @@
+"""Predictions of ID10M-JAM."""

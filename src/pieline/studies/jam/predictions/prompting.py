@@ -1,0 +1,285 @@
+"""Idiom identification by prompting, in two settings (ID10M-JAM, section 4.2 and appendix C)."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from pieline.core.errors import UserError
+from pieline.core.records import explain
+from pieline.languages.matching import normalise
+from pieline.llm.answers import Answer
+from pieline.llm.parsing import Outcome, Parsed, parse_list
+from pieline.llm.prompts import PromptFolder
+from pieline.llm.questions import Message, Question, make_question
+from pieline.models.llm import LLMSpec
+from pieline.studies.jam.datasets.tagging_data import choose_examples
+from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
+from pieline.studies.jam.raw.id10m import TaggedSentence
+from pieline.studies.jam.records import JamSentence
+
+Ask = Callable[[Sequence[Question]], Mapping[str, Answer]]
+"""Answers by key; `pieline.llm.client.ask` with everything but the questions filled in."""
+
+ANSWER_SCHEMA: dict[str, Any] = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "idioms",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {
+                "idioms": {
+                    "type": "array",
+                    "items": {"type": "string", "maxLength": 60},
+                    "maxItems": 3,
+                }
+            },
+            "required": ["idioms"],
+            "additionalProperties": False,
+        },
+    },
+}
+"""What the setting `zero_shot_schema` has the provider enforce. Bounded: a small model may never
+end a list."""
+
+_NOTHING = frozenset({"none", "null", "keine", "keines"})
+
+
+@dataclass(frozen=True)
+class Prompting:
+    """How one run asks.
+
+    Attributes:
+        setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
+            plain prompt with the form of the answer enforced by the provider, for models too small
+            to keep to a form that the prompt only hints at.
+        seed: of the run; chooses the examples too.
+        zero_shot, few_shot: parameters of the settings.
+        prompts: folder of the templates.
+        examples_from: the train split.
+    """
+
+    setting: PromptSetting
+    seed: int
+    zero_shot: ZeroShot
+    few_shot: FewShot
+    prompts: PromptFolder
+    examples_from: Sequence[TaggedSentence] = ()
+
+    @property
+    def samples(self) -> int:
+        """Answers to each sentence."""
+        return self.few_shot.samples if self.is_few_shot else 1
+
+    @property
+    def is_few_shot(self) -> bool:
+        """Whether examples are shown and several answers combined."""
+        return self.setting == "few_shot_sc_cotbest"
+
+
+def parse_prompting(
+    text: str,
+    *,
+    setting: str,
+    seed: int,
+    prompts: PromptFolder,
+    examples_from: Sequence[TaggedSentence] = (),
+) -> Prompting:
+    """How a run asks, from the parameters that a rule hands to its script as JSON.
+
+    Args:
+        text: JSON of the setting's parameters.
+        setting: its name.
+        seed: of the run.
+        prompts: folder of the templates.
+        examples_from: the train split.
+
+    Raises:
+        UserError: no such setting, or other parameters.
+    """
+    try:
+        name = _SETTING.validate_python(setting)
+        few = name == "few_shot_sc_cotbest"
+        return Prompting(
+            setting=name,
+            seed=seed,
+            zero_shot=ZeroShot() if few else ZeroShot.model_validate_json(text),
+            few_shot=FewShot.model_validate_json(text) if few else FewShot(),
+            prompts=prompts,
+            examples_from=examples_from,
+        )
+    except ValidationError as error:
+        mend = "pass the parameters of this setting as JSON"
+        raise UserError(explain(error), where="--parameters", mend=mend) from None
+
+
+_SETTING: TypeAdapter[PromptSetting] = TypeAdapter(PromptSetting)
+
+
+def questions_about(
+    sentences: Sequence[JamSentence], spec: LLMSpec, prompting: Prompting
+) -> dict[str, list[Question]]:
+    """The questions about each sentence, by its id.
+
+    A reasoning model is asked without a temperature, and only zero-shot (section 4.3). Samples
+    of one sentence differ in their number and, where the provider accepts one, in their seed.
+
+    Args:
+        sentences: of one language.
+        spec: the model.
+        prompting: how to ask.
+
+    Raises:
+        UserError: a setting that is not for this model, or too few sentences for the examples.
+    """
+    few_shot = prompting.is_few_shot
+    _check_setting(spec, prompting)
+    asked = prompting.few_shot if few_shot else prompting.zero_shot
+    wanted: dict[str, Any] = {"max_tokens": asked.max_tokens}
+    if not spec.reasoning:
+        wanted["temperature"] = asked.temperature
+    if prompting.setting == "zero_shot_schema":
+        wanted["response_format"] = ANSWER_SCHEMA
+    prompt = prompting.prompts.load(prompt_file(prompting.setting))
+    examples = _examples(prompting) if few_shot else []
+    questions = {}
+    for sentence in sentences:
+        messages = prompt.messages(
+            sentence=sentence.sentence.strip(), language=sentence.language.capitalize()
+        )
+        # The examples stand between the system's turn and the question.
+        turns = [*messages[:-1], *examples, messages[-1]]
+        questions[sentence.id] = [
+            make_question(
+                spec,
+                turns,
+                wanted | {"seed": _sample_seed(prompting, number)},
+                sample=number,
+                name=sentence.id,
+            )
+            for number in range(prompting.samples)
+        ]
+    return questions
+
+
+def prompt_file(setting: PromptSetting) -> str:
+    """Name of the template of a setting."""
+    return f"{setting.removesuffix('_schema')}.jinja"
+
+
+def is_asked(spec: LLMSpec, setting: PromptSetting) -> bool:
+    """Whether a model is asked in a setting: reasoning models are only asked zero-shot."""
+    if setting == "zero_shot_schema":
+        return "response_format" in spec.accepts
+    return setting == "zero_shot" or not spec.reasoning
+
+
+def _check_setting(spec: LLMSpec, prompting: Prompting) -> None:
+    if not is_asked(spec, prompting.setting):
+        raise UserError(
+            f"this model is not asked in the setting {prompting.setting!r}",
+            where=spec.label,
+            mend="ask it zero_shot",
+        )
+
+
+def _sample_seed(prompting: Prompting, number: int) -> int:
+    # One seed for all samples would make them one and the same answer.
+    return prompting.seed if prompting.samples == 1 else 100 * prompting.seed + number
+
+
+def _examples(prompting: Prompting) -> list[Message]:
+    """Turns of the examples: a sentence, then the answer that is wanted."""
+    few_shot = prompting.few_shot
+    chosen = choose_examples(
+        prompting.examples_from,
+        idiomatic=few_shot.idiomatic_examples,
+        literal=few_shot.literal_examples,
+        seed=prompting.seed,
+    )
+    prompt = prompting.prompts.load("few_shot_example.jinja")
+    return [
+        turn
+        for item in chosen
+        for turn in prompt.messages(sentence=item.text.strip(), idioms=item.idioms)
+    ]
+
+
+def identify(
+    sentences: Sequence[JamSentence], spec: LLMSpec, prompting: Prompting, ask: Ask
+) -> list[IdiomPrediction]:
+    """Ask a model about sentences of one language; one prediction a sentence, in order.
+
+    Args:
+        sentences: of one language.
+        spec: the model.
+        prompting: how to ask.
+        ask: asks, or reads recordings.
+
+    Raises:
+        UserError: see `questions_about` and `pieline.llm.client.ask`.
+    """
+    questions = questions_about(sentences, spec, prompting)
+    answers = ask([question for group in questions.values() for question in group])
+    return [
+        combine(
+            sentence.id,
+            [read_sample(answers[question.key]) for question in questions[sentence.id]],
+            few_shot=prompting.few_shot,
+        )
+        for sentence in sentences
+    ]
+
+
+def read_sample(answer: Answer) -> IdiomSample:
+    """The idioms that one answer names; "none" names none."""
+    parsed: Parsed[list[str]] = parse_list(answer, "idioms")
+    if parsed.outcome is Outcome.UNPARSEABLE:
+        parsed = parse_list(answer, "idiom")
+    named = None
+    if parsed.value is not None:
+        named = tuple(text for text in parsed.value if normalise(text) not in _NOTHING)
+    return IdiomSample(key=answer.key, outcome=parsed.outcome.value, idioms=named)
+
+
+def combine(
+    identifier: str, samples: Sequence[IdiomSample], *, few_shot: FewShot
+) -> IdiomPrediction:
+    """One prediction from the answers to one sentence (self-consistency where there are several).
+
+    An idiom is kept if enough answers name it, in whatever spelling; it is written as the first of
+    them does. With fewer readable answers than votes needed nothing could be kept, so nothing is
+    known: the prediction then has the commonest outcome of the unreadable ones.
+
+    Args:
+        identifier: of the sentence.
+        samples: its answers, at least one.
+        few_shot: how votes are counted where there are several.
+    """
+    readable = [item.idioms for item in samples if item.idioms is not None]
+    released = few_shot.voting == "released"
+    needed = few_shot.min_votes
+    if released or len(samples) == 1:
+        needed = max(1, -(-len(readable) // 2))
+    if len(readable) < needed:
+        failed = Counter(item.outcome for item in samples if item.idioms is None)
+        outcome = failed.most_common(1)[0][0]
+        return IdiomPrediction(id=identifier, outcome=outcome, idioms=None, samples=tuple(samples))
+    spelled: dict[str, str] = {}
+    votes: Counter[str] = Counter()
+    for idioms in readable:
+        votes.update({normalise(text) for text in idioms} - {""})
+        for text in idioms:
+            spelled.setdefault(normalise(text), text)
+    kept = [text for form, text in spelled.items() if form and votes[form] >= needed]
+    fine = any(item.outcome == "ok" for item in samples)
+    return IdiomPrediction(
+        id=identifier,
+        outcome="ok" if fine else "repaired",
+        idioms=tuple(kept),
+        samples=tuple(samples),
+    )

@@ -1,0 +1,146 @@
+"""Settings of ID10M-JAM: the section jam of config.yaml."""
+
+from typing import Literal, Self
+
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+
+from pieline.core.settings import Settings
+from pieline.languages.matching import Scoring
+from pieline.languages.words import Language
+from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.studies.jam.training.settings import TaggingSettings
+
+
+class VariantChecks(Settings):
+    """Bounds of the automatic checks of hard variants."""
+
+    min_context_words: PositiveInt = 3
+    max_context_words: PositiveInt = 120
+    duplicate_similarity: float = Field(
+        default=0.9, gt=0, le=1, description="From here on a context is its sibling's duplicate."
+    )
+
+
+class JamVariants(Settings):
+    """Hard variants of ID10M-JAM: where they come from and which are valid (sections 3.3, 3.4)."""
+
+    source: Literal["sample", "released", "generated", "none"] = Field(
+        default="sample",
+        description="Our validated sample, the released dataset, a model; 'none': no variants.",
+    )
+    model: str | None = Field(
+        default=None, description="Language model that writes and validates generated variants."
+    )
+    generated: PositiveInt = Field(default=5, description="Variants written of each original.")
+    temperature: float = Field(default=1.0, ge=0)
+    max_tokens: PositiveInt = Field(default=16384, description="Of one answer, thoughts included.")
+    generation_seed: NonNegativeInt | None = Field(
+        default=None, description="Sent to the model where its provider accepts one."
+    )
+    review: Literal["human", "automatic"] = Field(
+        default="human",
+        description="Whether a variant nobody judged is invalid, or valid if no check flags it.",
+    )
+    annotations: dict[Language, list[str]] = Field(
+        default={}, description="Label Studio exports (JSON), by language."
+    )
+    adjudications: dict[Language, str] = Field(
+        default={}, description="Decisions on disputed variants (TSV), by language."
+    )
+    checks: VariantChecks = VariantChecks()
+    min_valid: PositiveInt = Field(
+        default=3, description="Valid variants that an original needs to stay."
+    )
+    kept: PositiveInt = Field(default=3, description="Valid variants kept of each original.")
+    seed: NonNegativeInt = Field(default=42, description="Of the choice among valid variants.")
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        if self.kept > self.min_valid:
+            raise ValueError(f"kept ({self.kept}) is above min_valid ({self.min_valid})")
+        if self.source == "generated" and self.model is None:
+            raise ValueError("source 'generated' needs a model")
+        return self
+
+
+class JamFineTuning(TaggingSettings):
+    """Fine-tuning of encoders (ID10M-JAM, appendix D), with the hyperparameters of Table 4."""
+
+    seeds: list[NonNegativeInt] = Field(default=[5, 7, 42, 123, 1773], min_length=1)
+    negatives_per_idiom: float | None = Field(
+        default=None,
+        gt=0,
+        description="Training sentences without an idiom for each with one; null: all.",
+    )
+
+
+class NeutralAblation(Settings):
+    """Whose confusing variants are rewritten with a neutral context (ID10M-JAM, appendix G)."""
+
+    model: str = Field(description="One of jam.models.")
+    setting: PromptSetting | Literal["fine_tuned"] = Field(
+        default="zero_shot", description="'fine_tuned' for an encoder."
+    )
+    seed: NonNegativeInt = 42
+    language: Language = "english"
+
+
+class AttentionAnalysis(Settings):
+    """Attention from the PIE to its context (ID10M-JAM, appendix H)."""
+
+    model: str = Field(description="A causal model, or an embedder that is one.")
+    language: Language = "english"
+    pairs: PositiveInt = Field(
+        default=10, description="Originals with a variant that misled a model and one that did not."
+    )
+
+
+class JamSettings(Settings):
+    """The ID10M-JAM study."""
+
+    languages: list[Language] = Field(default=["english", "german"], min_length=1)
+    decisions: str | None = Field(
+        default=None,
+        description="Folder with <language>.tsv that filters ID10M's test split; null: those of the"
+        " sample, or for real data those derived from the released originals.",
+    )
+    variants: JamVariants = JamVariants()
+    models: list[str] = Field(
+        default=[], description="Language models and encoders of models.yaml; none: only the data."
+    )
+    settings: list[PromptSetting] = Field(
+        default=["zero_shot", "few_shot_sc_cotbest"],
+        min_length=1,
+        description="How language models are prompted (section 4.2); reasoning models only"
+        " zero_shot. 'zero_shot_schema' is ours: the provider enforces the form of the answer.",
+    )
+    seeds: list[NonNegativeInt] = Field(
+        default=[42, 43, 44], min_length=1, description="Of prompted models."
+    )
+    seeds_by_model: dict[str, list[NonNegativeInt]] = Field(
+        default={}, description="Of prompted models that are run with other seeds."
+    )
+    zero_shot: ZeroShot = ZeroShot()
+    few_shot: FewShot = FewShot()
+    train_split: Literal["train", "dev"] = Field(
+        default="train",
+        description="Split of ID10M that encoders learn from and examples are drawn from. Of 'dev'"
+        " a tenth is held out to choose the epoch.",
+    )
+    fine_tuning: JamFineTuning = JamFineTuning()
+    scoring: Scoring = Field(
+        default="paper",
+        description="What counts as right: the paper's rule or the released analysis's.",
+    )
+    bootstrap_resamples: PositiveInt = 2000
+    neutral: NeutralAblation | None = Field(
+        default=None, description="The neutral-context ablation (appendix G); null: none."
+    )
+    humans: str | None = Field(
+        default=None,
+        description="Two people's labels of variants (CSV, section 5.1); the sample has simulated"
+        " ones.",
+    )
+    attention: AttentionAnalysis | None = Field(
+        default=None, description="The attention analysis (appendix H); null: none."
+    )

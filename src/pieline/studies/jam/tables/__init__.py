@@ -1,0 +1,1 @@
+"""Tables of ID10M-JAM."""

@@ -1,0 +1,130 @@
+"""Words as an encoder reads them: sub-tokens, of which the first of each word counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAG_IDS, TAGS, Tag
+
+IGNORED = -100
+"""Label of a sub-token that the loss leaves out."""
+
+
+@dataclass(frozen=True)
+class EncodedSentence:
+    """Sub-tokens of one sentence.
+
+    Attributes:
+        input_ids: with the special tokens.
+        firsts: by word number, the place of its first sub-token; a word that is cut off or has no
+            sub-token is missing.
+        words: number of words.
+    """
+
+    input_ids: tuple[int, ...]
+    firsts: dict[int, int]
+    words: int
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+
+def encode(
+    tokenizer: Any, sentences: Sequence[Sequence[str]], *, max_length: int
+) -> list[EncodedSentence]:
+    """Sub-tokens of sentences given as words.
+
+    Args:
+        tokenizer: a fast tokenizer of transformers.
+        sentences: words of each; their trailing spaces do not matter.
+        max_length: longest input in sub-tokens; what follows is cut off.
+    """
+    if not sentences:
+        return []
+    encoding = tokenizer(
+        [[word.strip() for word in words] for words in sentences],
+        is_split_into_words=True,
+        truncation=True,
+        max_length=max_length,
+    )
+    encoded = []
+    for number, words in enumerate(sentences):
+        firsts: dict[int, int] = {}
+        for place, word in enumerate(encoding.word_ids(number)):
+            if word is not None:
+                firsts.setdefault(word, place)
+        encoded.append(EncodedSentence(tuple(encoding["input_ids"][number]), firsts, len(words)))
+    return encoded
+
+
+def collate(
+    sentences: Sequence[EncodedSentence],
+    tags: Sequence[Sequence[Tag]] | None,
+    *,
+    pad_id: int,
+    device: torch.device | str,
+) -> dict[str, torch.Tensor]:
+    """One batch, padded to its longest sentence.
+
+    Args:
+        sentences: encoded.
+        tags: one a word of each sentence; None to predict.
+        pad_id: of the tokenizer's padding.
+        device: where the tensors go.
+
+    Returns:
+        `input_ids`, `attention_mask` and, with tags, `labels`; each of shape (batch, longest).
+    """
+    shape = len(sentences), max(map(len, sentences))
+    ids = torch.full(shape, pad_id, dtype=torch.long)
+    mask = torch.zeros(shape, dtype=torch.long)
+    labels = torch.full(shape, IGNORED, dtype=torch.long)
+    for row, sentence in enumerate(sentences):
+        ids[row, : len(sentence)] = torch.tensor(sentence.input_ids)
+        mask[row, : len(sentence)] = 1
+        if tags is not None:
+            for word, place in sentence.firsts.items():
+                labels[row, place] = TAG_IDS[tags[row][word]]
+    batch = {"input_ids": ids, "attention_mask": mask}
+    if tags is not None:
+        batch["labels"] = labels
+    return {name: tensor.to(device) for name, tensor in batch.items()}
+
+
+def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
+    """Valid BIO tags of the words from the tag number of each sub-token.
+
+    A word without sub-tokens is outside. An I that follows an O begins an idiom, as seqeval reads
+    it.
+    """
+    tags: list[Tag] = [OUTSIDE] * sentence.words
+    for word, place in sentence.firsts.items():
+        tags[word] = TAGS[numbers[place]]
+    for place, tag in enumerate(tags):
+        if tag == INSIDE and (place == 0 or tags[place - 1] == OUTSIDE):
+            tags[place] = BEGIN
+    return tags
+
+
+def batches_by_length(
+    lengths: Sequence[int], batch_size: int, generator: torch.Generator
+) -> list[list[int]]:
+    """Batches of sentences of similar length, in random order.
+
+    Sentences are shuffled, sorted by length within stretches of 50 batches, cut, and the batches
+    shuffled: little padding, and still another order each epoch.
+
+    Args:
+        lengths: of the sentences.
+        batch_size: of every batch but the last of a stretch.
+        generator: of the shuffling.
+    """
+    order = torch.randperm(len(lengths), generator=generator).tolist()
+    stretch = 50 * batch_size
+    batches = []
+    for start in range(0, len(order), stretch):
+        nearby = sorted(order[start : start + stretch], key=lambda number: -lengths[number])
+        batches += [nearby[at : at + batch_size] for at in range(0, len(nearby), batch_size)]
+    return [batches[number] for number in torch.randperm(len(batches), generator=generator)]

@@ -1,0 +1,124 @@
+"""A token-classification model with its tokenizer: loading, tagging, saving."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForTokenClassification, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from pieline.core.errors import UserError
+from pieline.models.encoder import EncoderEntry
+from pieline.models.weights import weights_location
+from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag
+from pieline.studies.jam.training.subwords import collate, decode, encode
+
+_SENTENCES_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Tagger:
+    """A model that gives each word a BIO tag.
+
+    Attributes:
+        model: a token-classification model of transformers.
+        tokenizer: its fast tokenizer.
+        max_length: longest input in sub-tokens.
+    """
+
+    model: Any
+    tokenizer: Any
+    max_length: int
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return torch.device(self.model.device)
+
+    def tag(self, sentences: Sequence[Sequence[str]], *, bfloat16: bool = False) -> list[list[Tag]]:
+        """Valid BIO tags, one a word, of sentences given as words.
+
+        Args:
+            sentences: words of each.
+            bfloat16: compute in bfloat16 where the model is on a GPU.
+        """
+        encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
+        longest_first = sorted(range(len(encoded)), key=lambda number: -len(encoded[number]))
+        tags: list[list[Tag]] = [[] for _ in encoded]
+        self.model.eval()
+        with torch.inference_mode(), autocast(self.device, bfloat16=bfloat16):
+            for start in range(0, len(encoded), _SENTENCES_AT_ONCE):
+                chosen = longest_first[start : start + _SENTENCES_AT_ONCE]
+                batch = collate(
+                    [encoded[number] for number in chosen],
+                    None,
+                    pad_id=self.tokenizer.pad_token_id,
+                    device=self.device,
+                )
+                found = self.model(**batch).logits.argmax(dim=-1).tolist()
+                for number, numbers in zip(chosen, found, strict=True):
+                    tags[number] = decode(encoded[number], numbers)
+        return tags
+
+    def save(self, folder: str | Path) -> None:
+        """Write weights and tokenizer; the folder appears only when it is complete."""
+        place = Path(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as unfinished:
+            complete = Path(unfinished) / place.name
+            self.model.save_pretrained(complete)
+            self.tokenizer.save_pretrained(complete)
+            complete.replace(place)
+
+
+def autocast(device: torch.device, *, bfloat16: bool) -> torch.autocast:
+    """Compute in bfloat16 on a GPU if wanted; on a CPU always as the weights are."""
+    return torch.autocast(
+        device.type, dtype=torch.bfloat16, enabled=bfloat16 and device.type == "cuda"
+    )
+
+
+def load_tagger(
+    entry: EncoderEntry,
+    *,
+    weights: str | Path | None = None,
+    seed: int = 0,
+    device: str | None = None,
+) -> Tagger:
+    """Load an encoder with a tagging head.
+
+    Args:
+        entry: of models.yaml.
+        weights: folder of a fine-tuned tagger; without it the published encoder gets a new head.
+        seed: of the new head.
+        device: torch device; by default the GPU if there is one.
+
+    Raises:
+        UserError: the weights cannot be had; names the checkpoint and what to do.
+    """
+    location = str(weights) if weights else weights_location(entry)
+    revision = entry.revision if location == entry.checkpoint else None
+    # It warns of a missing tagging head, which is what fine-tuning is for.
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    torch.manual_seed(seed)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, use_fast=True)
+        model = AutoModelForTokenClassification.from_pretrained(
+            location,
+            revision=revision,
+            id2label=dict(enumerate(TAGS)),
+            label2id=TAG_IDS,
+            dtype=torch.float32,
+        )
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"cannot load the weights: {str(error).splitlines()[0]}",
+            where=f"{entry.checkpoint} ({entry.source})",
+            mend="check network and revision, or download the checkpoint on a machine with network",
+        ) from None
+    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return Tagger(model.to(place).eval(), tokenizer, entry.max_length)

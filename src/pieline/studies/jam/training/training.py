@@ -1,0 +1,234 @@
+"""Fine-tuning an encoder to tag idioms (ID10M-JAM, appendix D), resumable after every epoch.
+
+What appendix D leaves to the defaults of transformers' Trainer is as there: AdamW without weight
+decay, a learning rate that falls linearly to zero without warm-up, gradients clipped to norm 1.
+Unlike the released code, which chooses the best epoch on the test set, this chooses on dev.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from tqdm import tqdm
+
+from pieline.core.files import atomic_path, canonical_json
+from pieline.studies.jam.metrics.tokens import span_f1
+from pieline.studies.jam.raw.id10m import TaggedSentence
+from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.subwords import batches_by_length, collate, encode
+from pieline.studies.jam.training.tagger import Tagger, autocast
+
+
+class TaggingEpoch(BaseModel):
+    """Mean training loss of an epoch and the F1 of whole idioms (fraction) on dev after it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    loss: float
+    dev_span_f1: float
+
+
+class TaggingLog(BaseModel):
+    """What happened: every epoch, and which of them (from 1) the weights are of."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    settings: TaggingSettings
+    seed: int
+    train_sentences: int
+    dev_sentences: int
+    epochs: list[TaggingEpoch]
+    best_epoch: int
+
+
+@dataclass
+class _State:
+    """What a checkpoint holds, besides optimizer and schedule."""
+
+    epochs: list[TaggingEpoch] = field(default_factory=list)
+    best_epoch: int = 0
+    best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def add(self, loss: float, score: float, model: torch.nn.Module) -> None:
+        """Note an epoch, and its weights if no earlier one was as good on dev."""
+        best = self.epochs[self.best_epoch - 1].dev_span_f1 if self.epochs else -1.0
+        self.epochs.append(TaggingEpoch(loss=loss, dev_span_f1=score))
+        if score > best:
+            self.best_epoch = len(self.epochs)
+            self.best_weights = {
+                key: tensor.detach().cpu().clone() for key, tensor in model.state_dict().items()
+            }
+
+
+def make_deterministic(threads: int) -> None:
+    """Have torch give the same bits every time; call before anything is computed.
+
+    Args:
+        threads: of the CPU. Sums depend on their number, so equal bits need an equal number.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True)
+
+
+def fine_tune(
+    tagger: Tagger,
+    train: Sequence[TaggedSentence],
+    dev: Sequence[TaggedSentence],
+    settings: TaggingSettings,
+    *,
+    seed: int,
+    identity: str,
+    checkpoint: str | Path,
+    after_epoch: Callable[[int], None] = lambda epoch: None,
+) -> TaggingLog:
+    """Train a tagger in place; at the end it has the weights of the best epoch on dev.
+
+    After each epoch everything needed to go on is written to `checkpoint`. A run that finds a
+    checkpoint of the same training goes on from it and ends with the same weights as one that
+    was never interrupted. A checkpoint of another training is ignored and overwritten. The caller
+    deletes the file when the weights are safe.
+
+    Args:
+        tagger: a pretrained encoder with a new head.
+        train: to learn from.
+        dev: to choose the epoch on; of equal epochs the first.
+        settings: hyperparameters.
+        seed: of the order of sentences and of dropout.
+        identity: what distinguishes this training besides data, settings and seed: the model.
+        checkpoint: file to go on from.
+        after_epoch: called with the epoch's number when its checkpoint is written.
+    """
+    training = _Training(tagger, train, settings, seed)
+    name = _fingerprint(train, dev, settings, seed=seed, identity=identity)
+    state = training.restore(Path(checkpoint), name)
+    for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
+        loss = training.one_epoch(epoch)
+        tags = tagger.tag([item.tokens for item in dev], bfloat16=settings.bfloat16)
+        state.add(loss, span_f1([item.tags for item in dev], tags), tagger.model)
+        training.keep(Path(checkpoint), name, state)
+        after_epoch(epoch)
+    tagger.model.load_state_dict(state.best_weights)
+    return TaggingLog(
+        settings=settings,
+        seed=seed,
+        train_sentences=len(train),
+        dev_sentences=len(dev),
+        epochs=state.epochs,
+        best_epoch=state.best_epoch,
+    )
+
+
+class _Training:
+    """A tagger with what moves its weights."""
+
+    def __init__(
+        self,
+        tagger: Tagger,
+        sentences: Sequence[TaggedSentence],
+        settings: TaggingSettings,
+        seed: int,
+    ) -> None:
+        self._tagger, self._sentences, self._settings = tagger, sentences, settings
+        self._seed = seed
+        self._data = encode(
+            tagger.tokenizer, [item.tokens for item in sentences], max_length=tagger.max_length
+        )
+        self._optimizer = torch.optim.AdamW(
+            tagger.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        steps = settings.epochs * len(self._batches(1))
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(
+            self._optimizer, lambda step: max(0.0, 1 - step / steps)
+        )
+
+    def one_epoch(self, epoch: int) -> float:
+        """Train on each sentence once; the mean loss of the batches."""
+        batches = self._batches(epoch)
+        tagger, settings = self._tagger, self._settings
+        torch.manual_seed(_epoch_seed(self._seed, epoch))  # dropout
+        tagger.model.train()
+        total = torch.zeros((), device=tagger.device, dtype=torch.float64)
+        title = f"epoch {epoch} of {settings.epochs}"
+        for chosen in tqdm(batches, desc=title, delay=10, mininterval=10, leave=False):
+            batch = collate(
+                [self._data[number] for number in chosen],
+                [self._sentences[number].tags for number in chosen],
+                pad_id=tagger.tokenizer.pad_token_id,
+                device=tagger.device,
+            )
+            with autocast(tagger.device, bfloat16=settings.bfloat16):
+                loss = tagger.model(**batch).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(tagger.model.parameters(), settings.max_norm)
+            self._optimizer.step()
+            self._schedule.step()
+            self._optimizer.zero_grad()
+            total += loss.detach()
+        return float(total) / len(batches)
+
+    def keep(self, path: Path, name: str, state: _State) -> None:
+        """Write all that a later run needs to go on."""
+        content = {
+            "fingerprint": name,
+            "model": self._tagger.model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "schedule": self._schedule.state_dict(),
+            "epochs": [epoch.model_dump() for epoch in state.epochs],
+            "best_epoch": state.best_epoch,
+            "best_weights": state.best_weights,
+        }
+        with atomic_path(path) as temporary:
+            torch.save(content, temporary)
+
+    def restore(self, path: Path, name: str) -> _State:
+        """Go back to where a checkpoint of this training was made, if there is one."""
+        if not path.is_file():
+            return _State()
+        try:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+        except Exception:  # whatever torch says of a file that is no checkpoint: begin anew
+            return _State()
+        if not isinstance(content, dict) or content.get("fingerprint") != name:
+            return _State()
+        self._tagger.model.load_state_dict(content["model"])
+        self._optimizer.load_state_dict(content["optimizer"])
+        self._schedule.load_state_dict(content["schedule"])
+        return _State(
+            epochs=[TaggingEpoch.model_validate(item) for item in content["epochs"]],
+            best_epoch=content["best_epoch"],
+            best_weights=content["best_weights"],
+        )
+
+    def _batches(self, epoch: int) -> list[list[int]]:
+        generator = torch.Generator().manual_seed(_epoch_seed(self._seed, epoch))
+        lengths = [len(item) for item in self._data]
+        return batches_by_length(lengths, self._settings.batch_size, generator)
+
+
+def _epoch_seed(seed: int, epoch: int) -> int:
+    # A seed for each epoch instead of a saved generator: resuming then needs no generator state.
+    return int.from_bytes(hashlib.sha256(f"{seed}/{epoch}".encode()).digest()[:6], "big")
+
+
+def _fingerprint(
+    train: Sequence[TaggedSentence],
+    dev: Sequence[TaggedSentence],
+    settings: TaggingSettings,
+    *,
+    seed: int,
+    identity: str,
+) -> str:
+    """Digest of all that a training depends on."""
+    content = {
+        "identity": identity,
+        "seed": seed,
+        "settings": settings.model_dump(),
+        "train": [[item.tokens, item.tags] for item in train],
+        "dev": [[item.tokens, item.tags] for item in dev],
+    }
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Variants of ID10M-JAM."""

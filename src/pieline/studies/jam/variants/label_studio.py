@@ -1,0 +1,235 @@
+"""Label Studio: tasks and labelling configuration for people who review texts, and their answers.
+
+One task shows an original text with its gold label and one text made from it; the annotator calls
+it valid, corrects it, or calls it invalid (ID10M-JAM, section 3.4 and appendix E).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+from xml.sax.saxutils import quoteattr
+
+from pydantic import Field, ValidationError, model_validator
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json, read_text, write_json, write_text
+from pieline.core.records import Record, check_unique_ids, explain
+
+HumanVerdict = Literal["valid", "corrected", "invalid"]
+VERDICTS: dict[HumanVerdict, str] = {
+    "valid": "Valid: it can stay as it is",
+    "corrected": "Corrected: valid as rewritten below",
+    "invalid": "Invalid: it breaks the guidelines and cannot be repaired",
+}
+_ADJUDICATION_COLUMNS = ["item_id", "verdict", "text", "note"]
+
+
+class ReviewItem(Record):
+    """What one task shows.
+
+    Attributes:
+        item_id: name under which the answer comes back.
+        original: the text it was made from.
+        expression: the PIE.
+        gold_label: the reading that it must keep, for the annotator.
+        text: what is to be judged.
+        remarks: what automatic checks found, for the annotator.
+    """
+
+    item_id: str
+    original: str
+    expression: str
+    gold_label: str
+    text: str
+    remarks: str = ""
+
+
+class Review(Record):
+    """What one person said of one item.
+
+    Attributes:
+        item_id: of the item.
+        verdict: the person's choice.
+        text: the corrected text, with the verdict `corrected` only.
+        note: a remark.
+        annotator: who said it; `adjudication` for the decision of a conference.
+    """
+
+    item_id: str
+    verdict: HumanVerdict
+    text: str | None = Field(default=None, min_length=1)
+    note: str = ""
+    annotator: str = ""
+
+    @model_validator(mode="after")
+    def _has_its_text(self) -> "Review":
+        if (self.text is None) != (self.verdict != "corrected"):
+            raise ValueError("a corrected item needs the corrected text, any other has none")
+        return self
+
+
+def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
+    """The labelling configuration, in Label Studio's XML.
+
+    Args:
+        text_name: what the judged text is called in the heading ("Hard variant").
+        criteria: what makes it valid, shown to the annotator.
+    """
+    choices = "\n".join(
+        f"    <Choice value={quoteattr(value)} html={quoteattr(label)}/>"
+        for value, label in VERDICTS.items()
+    )
+    headings = "\n".join(
+        f'  <Header size="6" value={quoteattr(f"{number}. {text}")}/>'
+        for number, text in enumerate(criteria, start=1)
+    )
+    return f"""<View>
+  <Header value="Original sentence"/>
+  <Text name="original" value="$original"/>
+  <Header size="5" value="Expression: $expression"/>
+  <Header size="5" value="Gold label: $gold_label"/>
+  <Header value={quoteattr(text_name)}/>
+  <Text name="text" value="$text"/>
+  <Header size="6" value="Automatic checks: $remarks"/>
+{headings}
+  <Choices name="verdict" toName="text" choice="single" required="true">
+{choices}
+  </Choices>
+  <TextArea name="correction" toName="text" rows="4" maxSubmissions="1" value="$text"
+            placeholder="The corrected text, changed as little as possible"
+            visibleWhen="choice-selected" whenTagName="verdict" whenChoiceValue="corrected"/>
+  <TextArea name="note" toName="text" rows="2" maxSubmissions="1"
+            placeholder="What is the matter with it? (optional)"/>
+</View>
+"""
+
+
+def write_tasks(path: str | Path, items: Iterable[ReviewItem]) -> None:
+    """Write a JSON file of tasks that Label Studio imports, atomically."""
+    write_json(
+        path,
+        # Label Studio shows the empty text as an error.
+        [{"data": {**item.model_dump(), "remarks": item.remarks or "none"}} for item in items],
+    )
+
+
+def read_export(path: str | Path) -> list[Review]:
+    """Read Label Studio's JSON export; tasks without an answer and skipped ones are left out.
+
+    Raises:
+        UserError: no such export, a verdict that does not exist, a correction without its text;
+            names the file and the item.
+    """
+    tasks = read_json(path)
+    if not isinstance(tasks, list):
+        mend = "export the project as JSON (not JSON-MIN)"
+        raise UserError("not a list of tasks", where=path, mend=mend)
+    return [
+        review
+        for number, task in enumerate(tasks, start=1)
+        for review in _task_reviews(task, f"{path}: task {number}")
+    ]
+
+
+def read_adjudications(path: str | Path) -> list[Review]:
+    """Read decisions on complex cases: tab-separated item_id, verdict, text, note, with a header.
+
+    Raises:
+        UserError: a wrong header or row, or two rows for one item; names file and line.
+    """
+    header, *lines = read_text(path).removesuffix("\n").split("\n")
+    if header.split("\t") != _ADJUDICATION_COLUMNS:
+        mend = f"write the header {' '.join(_ADJUDICATION_COLUMNS)}, tab-separated"
+        raise UserError("another header", where=f"{path}:1", mend=mend)
+    reviews = []
+    for number, line in enumerate(lines, start=2):
+        where = f"{path}:{number}"
+        cells = line.split("\t")
+        if len(cells) != len(_ADJUDICATION_COLUMNS):
+            raise UserError(f"{len(cells)} columns, not 4", where=where, mend="correct this row")
+        fields = {
+            name: cell for name, cell in zip(_ADJUDICATION_COLUMNS, cells, strict=True) if cell
+        }
+        reviews.append(_review({**fields, "annotator": "adjudication"}, where))
+    check_unique_ids([review.item_id for review in reviews], where=path)
+    return reviews
+
+
+def write_adjudications(path: str | Path, item_ids: Iterable[str]) -> None:
+    """Write an adjudication file to be filled in, one row for each item."""
+    rows = ["\t".join(_ADJUDICATION_COLUMNS), *(f"{name}\t\t\t" for name in item_ids)]
+    write_text(path, "".join(f"{row}\n" for row in rows))
+
+
+def settle(
+    reviews: Iterable[Review], adjudications: Iterable[Review] = ()
+) -> tuple[dict[str, Review], list[str]]:
+    """One review for each item, and the items on which people disagree.
+
+    An adjudication decides. Else all reviews of an item must give the same verdict and the same
+    correction; where they do not, the item is in the second value and in no other.
+    """
+    decided = {review.item_id: review for review in adjudications}
+    given: dict[str, list[Review]] = {}
+    for review in reviews:
+        given.setdefault(review.item_id, []).append(review)
+    disputed = []
+    for item_id, several in given.items():
+        if item_id in decided:
+            continue
+        if len({(review.verdict, review.text) for review in several}) > 1:
+            disputed.append(item_id)
+        else:
+            decided[item_id] = several[0]
+    return decided, disputed
+
+
+def _task_reviews(task: Any, where: str) -> list[Review]:
+    """The reviews of one exported task."""
+    data = task.get("data") if isinstance(task, dict) else None
+    if not isinstance(data, dict) or not isinstance(data.get("item_id"), str):
+        raise UserError("a task without item_id", where=where, mend="export our own tasks as JSON")
+    where = f"{where} ({data['item_id']})"
+    reviews = []
+    for annotation in task.get("annotations") or []:
+        if annotation.get("was_cancelled"):
+            continue
+        fields: dict[str, str] = {}
+        for result in annotation.get("result") or []:
+            field, value = _answered(result, where)
+            fields[field] = value
+        if not fields:
+            continue
+        if fields.get("verdict") != "corrected":
+            # The text area may hold the unchanged text that it was opened with.
+            fields.pop("text", None)
+        annotator = annotation.get("completed_by", "")
+        if isinstance(annotator, Mapping):
+            annotator = annotator.get("id", "")
+        fields |= {"item_id": data["item_id"], "annotator": str(annotator)}
+        reviews.append(_review(fields, where))
+    return reviews
+
+
+def _answered(result: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """Field of a review that one result of an annotation fills, and its value."""
+    name, value = result.get("from_name"), result.get("value") or {}
+    if name == "verdict":
+        choices = value.get("choices") or []
+        if len(choices) != 1:
+            raise UserError(f"{len(choices)} verdicts, not 1", where=where, mend="choose one")
+        return "verdict", str(choices[0])
+    if name in ("correction", "note"):
+        lines = value.get("text") or []
+        text = lines if isinstance(lines, str) else "\n".join(lines)
+        return ("text" if name == "correction" else "note"), text.strip()
+    raise UserError(
+        f"unknown control {name!r}", where=where, mend="use our labelling configuration"
+    )
+
+
+def _review(fields: Mapping[str, str], where: str) -> Review:
+    try:
+        return Review.model_validate({key: value for key, value in fields.items() if value})
+    except ValidationError as error:
+        raise UserError(explain(error), where=where, mend="correct this answer") from None

@@ -1,0 +1,245 @@
+"""Validation of hard variants: automatic checks, human review, and what both say together."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from rapidfuzz import fuzz
+
+from pieline.core.errors import UserError
+from pieline.core.records import explain
+from pieline.languages.matching import contains_pie
+from pieline.languages.words import LANGUAGES, Language
+from pieline.studies.jam.bio import OUTSIDE, Tag
+from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
+from pieline.studies.jam.variants.label_studio import Review, ReviewItem
+from pieline.studies.jam.variants.projection import find_original, project_tags, tokenise
+
+CRITERIA = (
+    "The original sentence stands in the variant word for word; only small differences of "
+    "punctuation are allowed.",
+    "The variant is fluent and coherent, and a reader understands all of it.",
+    "The added context holds no other idiom and does not repeat the expression.",
+    "A reader cannot take the expression in the other reading than the gold label.",
+    "The added context holds words that belong to the opposite reading and could mislead a model.",
+)
+"""The criteria of a valid variant (section 3.4), as the annotators see them."""
+
+_ISO_CODES: dict[str, Language] = {"en": "english", "de": "german"}
+_FEWEST_LETTERS_FOR_LANGUAGE = 25
+
+
+class CheckLimits(BaseModel):
+    """Bounds of the automatic checks.
+
+    Attributes:
+        min_context_words: fewest words that are a context.
+        max_context_words: most.
+        duplicate_similarity: from which similarity (0-1) to an earlier sibling a context counts as
+            its duplicate.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    min_context_words: int = 3
+    max_context_words: int = 120
+    duplicate_similarity: float = 0.9
+
+
+def parse_limits(text: str) -> CheckLimits:
+    """The limits that a rule hands to its script, as JSON.
+
+    Raises:
+        UserError: the text is no such limits.
+    """
+    try:
+        return CheckLimits.model_validate_json(text)
+    except ValidationError as error:
+        mend = "pass jam.variants.checks as JSON"
+        raise UserError(explain(error), where="--checks", mend=mend) from None
+
+
+def check_text(
+    original: Original | JamSentence,
+    text: str,
+    *,
+    siblings: Collection[str] = (),
+    known_pies: Collection[str] = (),
+    limits: CheckLimits | None = None,
+) -> tuple[Flag, ...]:
+    """What the automatic checks find wrong with a variant's text, by name.
+
+    - `original_missing`: the original does not stand in it, or not with minor punctuation
+      differences only; then no other check is made. `original_not_last`: text follows it.
+    - `context_empty`, `context_too_short`, `context_too_long`.
+    - `pie_repeated`: the PIE stands in the context too, in whatever inflection.
+    - `other_pie`: another known PIE does. It may well be used literally: a person decides.
+    - `wrong_language`: the context is not in the original's language.
+    - `duplicate`: its context is (nearly) that of an earlier sibling.
+
+    Args:
+        original: the original.
+        text: the variant.
+        siblings: texts of the earlier variants of this original.
+        known_pies: the PIEs of the dataset.
+        limits: bounds; the default ones where None.
+    """
+    bounds = limits or CheckLimits()
+    place = find_original(original.sentence, text)
+    if place is None:
+        return ("original_missing",)
+    language, own = original.language, set(original.pies)
+    context = text[: place.start].strip()
+    words = len([token for token in tokenise(context) if token[0].isalnum()])
+    others = [pie for pie in known_pies if pie not in own]
+    findings: Mapping[Flag, bool] = {
+        "original_not_last": any(letter.isalnum() for letter in text[place.end :]),
+        "context_empty": words == 0,
+        "context_too_short": 0 < words < bounds.min_context_words,
+        "context_too_long": words > bounds.max_context_words,
+        "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
+        "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
+        "wrong_language": not _is_in(language, context),
+        "duplicate": any(
+            _similarity(context, original, sibling) >= bounds.duplicate_similarity
+            for sibling in siblings
+        ),
+    }
+    return tuple(flag for flag, found in findings.items() if found)
+
+
+def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
+    """A variant with the original's tags projected on to it.
+
+    Where the original is missing all tags are O; the check says so, and no such variant is used.
+    """
+    projected = project_tags(original.tokens, original.tags, text)
+    if projected is None:
+        tokens = tokenise(text)
+        outside: list[Tag] = [OUTSIDE] * len(tokens)
+        projected = tokens, outside
+    return Variant(
+        language=original.language,
+        sentence=text,
+        tokens=tuple(projected[0]),
+        tags=tuple(projected[1]),
+        pies=original.pies,
+        is_figurative=original.is_figurative,
+        original_id=original.id,
+        **fields,
+    )
+
+
+def check_variants(
+    originals: Iterable[Original],
+    variants: Iterable[Variant],
+    *,
+    limits: CheckLimits | None = None,
+) -> list[Variant]:
+    """The variants with the flags of all automatic checks, sorted by original and number."""
+    by_id = {item.id: item for item in originals}
+    pies = sorted({pie for item in by_id.values() for pie in item.pies})
+    siblings: dict[str, list[str]] = {}
+    checked = []
+    for item in sorted(variants, key=lambda item: (item.original_id, item.number)):
+        earlier = siblings.setdefault(item.original_id, [])
+        flags = check_text(
+            by_id[item.original_id],
+            item.sentence,
+            siblings=earlier,
+            known_pies=pies,
+            limits=limits,
+        )
+        kept = tuple(flag for flag in item.flags if flag == "not_reviewed_by_model")
+        checked.append(item.model_copy(update={"flags": kept + flags}))
+        earlier.append(item.sentence)
+    return checked
+
+
+def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> list[ReviewItem]:
+    """What annotators are shown: the original, its gold label and one variant (appendix E)."""
+    by_id = {item.id: item for item in originals}
+    return [
+        ReviewItem(
+            item_id=item.id,
+            original=by_id[item.original_id].sentence,
+            expression=", ".join(item.pies),
+            gold_label="figurative" if item.is_figurative else "literal",
+            text=item.sentence,
+            remarks=", ".join(item.flags),
+        )
+        for item in variants
+    ]
+
+
+def apply_reviews(
+    originals: Sequence[Original],
+    variants: Sequence[Variant],
+    reviews: Mapping[str, Review],
+    *,
+    where: str,
+    limits: CheckLimits | None = None,
+) -> list[Variant]:
+    """The variants as people left them: their verdicts, their corrections, checked anew.
+
+    Args:
+        originals: of the variants.
+        variants: those that were reviewed, and others.
+        reviews: settled reviews by variant id.
+        where: the annotation file, to name in errors.
+        limits: bounds of the checks.
+
+    Raises:
+        UserError: a review of a variant that does not exist, or one that lets a variant pass in
+            which the original is missing (its gold tags would be unknown).
+    """
+    known = {item.id for item in variants}
+    if unknown := sorted(set(reviews) - known):
+        mend = "export tasks anew from these variants"
+        raise UserError(f"no variant {unknown[0]!r}", where=where, mend=mend)
+    by_id = {item.id: item for item in originals}
+    reviewed = []
+    for item in variants:
+        review = reviews.get(item.id)
+        if review is None:
+            reviewed.append(item)
+            continue
+        kept = ("number", "source", "flags", "model_verdict")
+        fields: dict[str, Any] = {name: getattr(item, name) for name in kept}
+        fields |= {"verdict": review.verdict, "note": review.note or item.note}
+        text = review.text or item.sentence
+        reviewed.append(make_variant(by_id[item.original_id], text, **fields))
+    checked = check_variants(originals, reviewed, limits=limits)
+    for item in checked:
+        if item.verdict in ("valid", "corrected") and "original_missing" in item.flags:
+            mend = "correct it so that the original stands in it, or call it invalid"
+            raise UserError("the original is not in it", where=f"{where}: {item.id}", mend=mend)
+    return checked
+
+
+def _similarity(context: str, original: Original | JamSentence, sibling: str) -> float:
+    """How alike the contexts of two variants are, from 0 to 1."""
+    place = find_original(original.sentence, sibling)
+    other = sibling if place is None else sibling[: place.start].strip()
+    return float(fuzz.ratio(context.casefold(), other.casefold())) / 100
+
+
+def _is_in(language: Language, text: str) -> bool:
+    """Whether a text is in a language; a text too short to tell passes."""
+    if sum(letter.isalpha() for letter in text) < _FEWEST_LETTERS_FOR_LANGUAGE:
+        return True
+    code, _ = _identifier().classify(text)
+    return _ISO_CODES[code] == language
+
+
+@cache
+def _identifier() -> Any:
+    """A language identifier that knows the languages of the study."""
+    # Half a second to load, needed by this check only.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    codes = [code for code, language in _ISO_CODES.items() if language in LANGUAGES]
+    identifier.set_languages(codes)
+    return identifier
