@@ -1,25 +1,21 @@
-"""What to run: the settings of config.yaml."""
+"""What to run: config.yaml, with one section for each study."""
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import (
-    Field,
-    PositiveInt,
-    ValidationError,
-)
+from pydantic import Field, PositiveInt, ValidationError, create_model
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
 from pieline.core.settings import Settings
+from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
-from pieline.studies.idiolink.settings import IdiolinkSettings
-from pieline.studies.idiots.settings import IdiotsSettings
-from pieline.studies.jam.settings import JamSettings
-
-Study = Literal["jam", "idiolink", "idiots"]
+from pieline.studies import study_classes
+from pieline.study import Run, Study
 
 
 class PageSettings(Settings):
@@ -32,9 +28,9 @@ class PageSettings(Settings):
 
 
 class Config(Settings):
-    """The whole of config.yaml."""
+    """The whole of config.yaml, but for the studies' sections (see `config_class`)."""
 
-    studies: list[Study] = Field(default=["idiolink"])
+    studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
     data: Literal["sample", "released"] = Field(
         default="sample", description="Our sample corpora, or the real public files."
     )
@@ -42,138 +38,102 @@ class Config(Settings):
         default=None,
         description="Folder that holds the real files; naming one sets data to 'released'.",
     )
-    jam: JamSettings = JamSettings()
-    idiolink: IdiolinkSettings = IdiolinkSettings()
-    idiots: IdiotsSettings = IdiotsSettings()
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
 
-    @property
-    def constructs_idiolink(self) -> bool:
-        """Whether IdioLink is constructed from MAGPIE, and not only read."""
-        enabled = self.idiolink.construction.enabled
-        return self.data == "sample" if enabled is None else enabled
+    def section(self, study: str) -> Settings:
+        """The settings of a study."""
+        found: Settings = getattr(self, study)
+        return found
 
 
-def load_config(
-    raw: Mapping[str, Any], registry: Registry, *, where: str = "config.yaml"
-) -> Config:
-    """Validate the configuration that Snakemake merged from file and command line.
+@cache
+def config_class() -> type[Config]:
+    """`Config` with a section for each study."""
+    sections: dict[str, Any] = {
+        name: (study.Settings, study.Settings()) for name, study in study_classes().items()
+    }
+    return create_model("Config", __base__=Config, __doc__="The whole of config.yaml.", **sections)
+
+
+def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
+    """The configuration, on top of the sample's small settings if it runs on the sample data.
+
+    The defaults of all settings are the papers' values, which the sample is too small for.
+
+    Args:
+        raw: what Snakemake merged from files and command line.
+        sample: config/sample.yaml.
+    """
+    if raw.get("data", "sample") != "sample" or raw.get("mirror"):
+        return dict(raw)
+    return _merged(read_yaml(sample), raw)
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = deepcopy(dict(below))
+    for key, value in above.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
+
+
+def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config:
+    """Validate a configuration.
 
     Args:
         raw: the merged mapping.
-        registry: the models that exist.
         where: the file to name in an error.
 
     Raises:
-        UserError: an unknown key (with the nearest known one), a wrong value, an unknown model.
+        UserError: an unknown key or study (with the nearest known one) or a wrong value.
     """
     try:
-        config = Config.model_validate(dict(raw))
+        config = config_class().model_validate(dict(raw))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            known = _keys_at(first["loc"][:-1])
-            raise UserError(
-                f"unknown key {location!r}",
-                where=where,
-                mend=_suggest(str(first["loc"][-1]), known),
-            ) from None
-        raise UserError(
-            explain(error), where=where, mend="see schemas/config.schema.yaml"
-        ) from None
-    _check_models(
-        config.idiolink.models, {"bm25", "embedder"}, registry, f"{where}: idiolink.models"
-    )
-    tuning = config.idiolink.finetuning
-    place = f"{where}: idiolink.finetuning"
-    _check_models(tuning.models, {"embedder"}, registry, f"{place}.models")
-    _check_models(tuning.batch_sizes, {"embedder"}, registry, f"{place}.batch_sizes")
-    construction = config.idiolink.construction
-    roles = (construction.index_writer, construction.query_writer, construction.validator)
-    _check_models(roles, {"llm"}, registry, f"{where}: idiolink.construction")
-    _check_models(config.idiots.models, {"llm"}, registry, f"{where}: idiots.models")
-    if config.mirror:
-        config = config.model_copy(update={"data": "released"})
-    _check_variants(config, registry, f"{where}: jam.variants")
-    _check_jam_models(config.jam, registry, f"{where}: jam")
-    if config.idiolink.dataset == "constructed" and not config.constructs_idiolink:
-        raise UserError(
-            "the experiments take the constructed data set and nothing constructs it",
-            where=f"{where}: idiolink.dataset",
-            mend="set idiolink.construction.enabled: true, or choose 'released_format'",
-        )
-    if tuning.models and tuning.tuples == "released" and config.data == "sample":
-        raise UserError(
-            "the sample data has no released tuples",
-            where=f"{place}.tuples",
-            mend="choose 'sampled', or data: released",
-        )
-    return config
+            mend = nearest(str(first["loc"][-1]), _keys_at(first["loc"][:-1]))
+            raise UserError(f"unknown key {location!r}", where=where, mend=mend) from None
+        raise UserError(explain(error), where=where, mend="see docs/configuration.md") from None
+    for name in config.studies:
+        if name not in study_classes():
+            mend = nearest(name, list(study_classes()))
+            raise UserError(f"unknown study {name!r}", where=f"{where}: studies", mend=mend)
+    return config.model_copy(update={"data": "released"}) if config.mirror else config
 
 
-def _check_variants(config: Config, registry: Registry, where: str) -> None:
-    """Raise a `UserError` if the hard variants cannot belong to the originals."""
-    variants = config.jam.variants
-    if variants.model is not None:
-        _check_models([variants.model], {"llm"}, registry, f"{where}.model")
-    impossible = {"released": "sample", "sample": "released"}[config.data]
-    if "jam" in config.studies and variants.source == impossible:
-        raise UserError(
-            f"the {impossible} variants do not belong to the {config.data} originals",
-            where=f"{where}.source",
-            mend=f"choose {config.data!r}, 'generated' or 'none'",
-        )
+def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, Study[Any]]:
+    """The studies that a configuration names, in its order.
 
+    Args:
+        config: what to run.
+        registry: the models that exist.
+        root: folder of the project, as seen from the working directory.
 
-def _check_jam_models(jam: JamSettings, registry: Registry, where: str) -> None:
-    """Raise a `UserError` for a model that the ID10M-JAM experiments cannot use."""
-    _check_models(jam.models, {"llm", "encoder"}, registry, f"{where}.models")
-    _check_models(jam.seeds_by_model, {"llm"}, registry, f"{where}.seeds_by_model")
-    if jam.attention:
-        _check_models(
-            [jam.attention.model], {"embedder", "causal_lm"}, registry, f"{where}.attention.model"
-        )
-    if jam.neutral and jam.neutral.model not in jam.models:
-        raise UserError(
-            f"{jam.neutral.model!r} is not among jam.models",
-            where=f"{where}.neutral.model",
-            mend="choose one of them",
-        )
-
-
-def _check_models(names: Iterable[str], kinds: set[str], registry: Registry, where: str) -> None:
-    """Raise a `UserError` for a name that models.yaml lacks or whose kind the study cannot use."""
-    usable = sorted(name for name, entry in registry.items() if entry.kind in kinds)
-    for name in names:
-        if name not in registry:
-            raise UserError(f"unknown model {name!r}", where=where, mend=_suggest(name, usable))
-        if name not in usable:
-            raise UserError(
-                f"model {name!r} is of kind {registry[name].kind!r}",
-                where=where,
-                mend=f"this study takes {' and '.join(sorted(kinds))}",
-            )
+    Raises:
+        UserError: settings that cannot be run.
+    """
+    run = Run(registry, config.llm, config.data, config.mirror, root)
+    classes = study_classes()
+    return {name: classes[name](config.section(name), run) for name in config.studies}
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:
     """Keys that config.yaml may have at a place."""
-    model: Any = Config
+    model: Any = config_class()
     for part in location:
         if hasattr(model, "model_fields"):
             model = model.model_fields[str(part)].annotation
         else:  # a mapping: its keys are free, its values are of one kind
             model = get_args(model)[1]
-    return list(model.model_fields)
-
-
-def _suggest(given: str, known: list[str]) -> str:
-    """A mend that names the nearest known word, or all of them."""
-    near = get_close_matches(given, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+        # A section that may be left out.
+        model = next((kind for kind in get_args(model) if hasattr(kind, "model_fields")), model)
+    return list(getattr(model, "model_fields", []))
 
 
 def config_schema() -> dict[str, Any]:
-    """JSON schema of config.yaml, for editors and for Snakemake's `validate`."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Config.model_json_schema()
+    """JSON schema of config.yaml, for editors."""
+    schema = config_class().model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema

@@ -1,7 +1,8 @@
 """The one exception that a user's mistake raises, and how a command shows it."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,6 +20,12 @@ class UserError(Exception):
         self.what, self.where, self.mend = what, str(where), mend
         line = f"{where}: {what}" if str(where) else what
         super().__init__(" ".join((f"{line}; {mend}" if mend else line).split()))
+
+
+def nearest(given: str, known: Collection[str]) -> str:
+    """A mend that names the nearest known word, or all of them."""
+    near = get_close_matches(given, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
 
 
 EXIT_USER_ERROR = 2

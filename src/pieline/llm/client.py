@@ -88,6 +88,13 @@ def _ask_missing(
     key = api_key(spec)
     say: Callable[[str], None] = _say if progress else lambda text: None
     with ExitStack() as stack:
+        # Runs that share a file of recordings take turns.
+        stack.enter_context(
+            wait_lock(
+                target.parent / LOCK_FOLDER / f"{target.name}.turn.lock",
+                lambda: say(f"waiting for another run that is asking {spec.label}"),
+            )
+        )
         recorder = stack.enter_context(recording(target))
         stack.callback(canonicalise, target)
         if not spec.is_local:

@@ -1,5 +1,6 @@
-"""LaTeX from Jinja templates, with everything that comes from data escaped."""
+"""LaTeX and HTML from Jinja templates, with everything that comes from data escaped."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ _ESCAPES = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "–": "--",
+    "κ": r"$\kappa$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
 }
 
 
@@ -29,13 +35,12 @@ def escape(value: object) -> str:
     return "".join(_ESCAPES.get(character, character) for character in str(value))
 
 
-def render_table(template: str | Path, output: str | Path, **values: Any) -> None:
+def render_latex(template: str | Path, output: str | Path, **values: Any) -> None:
     r"""Fill a LaTeX template and write it atomically.
 
     The delimiters are `\VAR{…}` and `\BLOCK{…}`, so a template is valid LaTeX to an editor;
     `|tex` escapes. An undefined name is an error.
     """
-    place = Path(template)
     environment = jinja2.Environment(
         block_start_string=r"\BLOCK{",
         block_end_string="}",
@@ -50,11 +55,33 @@ def render_table(template: str | Path, output: str | Path, **values: Any) -> Non
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - LaTeX, not HTML; |tex escapes
         undefined=jinja2.StrictUndefined,
-        loader=jinja2.FileSystemLoader(place.parent),
+        loader=jinja2.FileSystemLoader(Path(template).parent),
     )
     environment.filters["tex"] = escape
+    _render(environment, template, output, values)
+
+
+def render_html(template: str | Path, output: str | Path, **values: Any) -> None:
+    """Fill an HTML template, escaping every value, and write it atomically."""
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FileSystemLoader(Path(template).parent),
+    )
+    _render(environment, template, output, values)
+
+
+def _render(
+    environment: jinja2.Environment,
+    template: str | Path,
+    output: str | Path,
+    values: Mapping[str, Any],
+) -> None:
     try:
-        text = environment.get_template(place.name).render(**values)
+        text = environment.get_template(Path(template).name).render(**values)
     except jinja2.TemplateSyntaxError as error:
         raise UserError(
             f"not a valid template: {error.message}",

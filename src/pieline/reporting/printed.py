@@ -39,6 +39,10 @@ class Comparison(BaseModel):
         decimals = 2 if self.decimals is None else self.decimals
         return abs(difference) < self.tolerance + 0.5 * 10.0**-decimals
 
+    def places(self, usual: int) -> int:
+        """Decimals to show: the printed number's, else the table's usual ones."""
+        return usual if self.decimals is None else self.decimals
+
     @property
     def difference(self) -> float | None:
         """Ours minus printed, or None where either is unknown."""
@@ -109,33 +113,33 @@ def read_published(
 
 
 def write_comparisons(
-    path: str | Path, rows: Iterable[tuple[Mapping[str, str], Comparison]], *, decimals: int
+    path: str | Path,
+    rows: Iterable[tuple[Mapping[str, str], Comparison, Sequence[str]]],
+    *,
+    decimals: int,
 ) -> None:
     """Write one comparison a line as CSV.
 
     Args:
         path: where; written atomically.
-        rows: columns that identify the number, and the comparison.
+        rows: columns that identify the number, the comparison, and the metric files behind it.
         decimals: to which ours and the difference are rounded, where a comparison does not say; the
             printed number stays as printed.
     """
-
-    def places(cell: Comparison) -> int:
-        return decimals if cell.decimals is None else cell.decimals
-
     table = pd.DataFrame(
         [
             {
                 **name,
-                "ours": rounded(cell.ours, places(cell)),
+                "ours": rounded(cell.ours, cell.places(decimals)),
                 "printed": "" if cell.printed is None else f"{cell.printed:g}",
-                "difference": rounded(cell.difference, places(cell)),
+                "difference": rounded(cell.difference, cell.places(decimals)),
                 "comparable": "yes" if cell.comparable else "no",
                 "tolerance": f"{cell.tolerance:g}" if cell.comparable else "",
                 "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],
                 "reason": cell.reason,
+                "metrics": " ".join(metrics),
             }
-            for name, cell in rows
+            for name, cell, metrics in rows
         ]
     )
     write_text(path, table.to_csv(index=False, lineterminator="\n"))

@@ -1,24 +1,22 @@
 """Idiom detection by prompting: does the sentence hold an idiom, and which (IdioTS, section 4)."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pieline.core.errors import UserError
+from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
-from pieline.llm.client import ask
-from pieline.llm.locks import LOCK_FOLDER, wait_lock
 from pieline.llm.parsing import parse_object
-from pieline.llm.prompts import Prompt
+from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
-from pieline.llm.recordings import read_answers
-from pieline.llm.settings import LLMSettings
-from pieline.models.llm import LLMSpec
+from pieline.llm.task import Ask, Task
+from pieline.models.llm import LLMEntry, LLMSpec
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.idiots.settings import DetectionParameters
 
 SCHEMA_SETTING = "zero_shot_schema"
 """The setting in which the provider enforces the four JSON fields that the prompt asks for."""
@@ -112,41 +110,46 @@ def detection_questions(
     ]
 
 
-def detect(
-    sentences: Sequence[IdiotsSentence],
-    questions: Sequence[Question],
-    spec: LLMSpec,
-    settings: LLMSettings,
-    recordings: str | Path,
-) -> list[DetectionPrediction]:
-    """Ask what is not recorded and read every answer; one prediction a sentence, in order.
+class Detection(Task):
+    """Whether each sentence of IdioTS holds an idiom, and which; one prediction a sentence.
 
-    Settings and seeds of one model share a file of recordings: runs that have to ask take turns.
-
-    Raises:
-        UserError: see `pieline.llm.client.ask`.
+    `inputs` are `sentences` and `prompt`, the only output is `predictions`.
     """
-    place = Path(recordings)
-    keys = {question.key for question in questions}
-    recorded = settings.mode == "record" and read_answers(place, keys).keys() == keys
-    turn: AbstractContextManager[None] = nullcontext()
-    if not recorded and settings.mode != "replay":
-        turn = wait_lock(
-            place.parent / LOCK_FOLDER / f"{place.name}.turn.lock",
-            lambda: print(f"waiting for another run that is asking {spec.label}", file=sys.stderr),
+
+    setting: str
+    seed: int
+    parameters: DetectionParameters
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """One question a sentence."""
+        prompt = Path(self.inputs["prompt"])
+        return detection_questions(
+            self._sentences(),
+            entry,
+            PromptFolder(prompt.parent).load(prompt.name),
+            self.parameters.model_dump(),
+            setting=self.setting,
+            seed=self.seed,
         )
-    with turn:
-        answers = ask(questions, spec, settings, place)
-    if failed := sum(answer.error is not None for answer in answers.values()):
-        print(
-            f"{spec.label}: {failed} questions failed and count as errors; to ask them again,"
-            " delete the predictions and run again",
-            file=sys.stderr,
-        )
-    return [
-        read_prediction(sentence.id, answers[question.key])
-        for sentence, question in zip(sentences, questions, strict=True)
-    ]
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Ask about every sentence and write what was said of it."""
+        questions = self.questions(entry)
+        answers = ask(questions)
+        if failed := sum(answer.error is not None for answer in answers.values()):
+            print(
+                f"{entry.label}: {failed} questions failed and count as errors; to ask them again,"
+                " delete the predictions and run again",
+                file=sys.stderr,
+            )
+        predictions = [
+            read_prediction(sentence.id, answers[question.key])
+            for sentence, question in zip(self._sentences(), questions, strict=True)
+        ]
+        save_jsonl(self.outputs["predictions"], predictions)
+
+    def _sentences(self) -> list[IdiotsSentence]:
+        return load_jsonl(self.inputs["sentences"], IdiotsSentence)
 
 
 def read_prediction(sentence_id: str, answer: Answer) -> DetectionPrediction:

@@ -1,0 +1,53 @@
+"""Under which conditions a number was computed, and how they differ from the paper's."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Conditions(BaseModel):
+    """What of a run's settings and weights decided its numbers; part of every metric file.
+
+    Attributes:
+        settings: by name.
+        weights: the fields of the model's entry that say what computed.
+        deviations: how both differ from the paper's, each a reason why the numbers cannot be
+            compared ("epochs 4, the paper 20"); none where nothing does.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    settings: Mapping[str, Any] = {}
+    weights: Mapping[str, Any] = {}
+    deviations: tuple[str, ...] = ()
+
+
+def deviations(settings: BaseModel, *, besides: Collection[str] = ()) -> tuple[str, ...]:
+    """How settings differ from the paper's, which are the defaults of their class.
+
+    Args:
+        settings: of a run.
+        besides: fields, also of nested settings, that change no number of the paper's.
+    """
+    return tuple(_deviations(settings, besides))
+
+
+def _deviations(settings: BaseModel, besides: Collection[str]) -> Iterator[str]:
+    for name, field in type(settings).model_fields.items():
+        if name in besides:
+            continue
+        value, usual = getattr(settings, name), field.get_default(call_default_factory=True)
+        if isinstance(value, BaseModel):
+            yield from _deviations(value, besides)
+        elif value != usual:
+            yield f"{name.replace('_', ' ')} {_said(value)}, the paper {_said(usual)}"
+
+
+def _said(value: object) -> str:
+    """A value as people read it."""
+    if value is None:
+        return "none"
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,81 @@
+"""Something asked of a language model: the questions, and what becomes of the answers."""
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
+from pieline.core.records import parse_record
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
+from pieline.models.llm import LLMEntry
+
+
+class Ask(Protocol):
+    """Gets answers: recorded ones, and where they lack the question, the model's."""
+
+    def __call__(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
+        """Answers by the questions' keys."""
+
+
+class Task(BaseModel, ABC):
+    """Something asked of one language model: makes the questions and reads the answers.
+
+    The rule that asks hands a task's canonical JSON to one script for all studies, and the estimate
+    of costs makes its questions from the very same object.
+
+    Attributes:
+        model: name in models.yaml.
+        spec: execution spec of the model's entry.
+        inputs: files that the questions are made from, by name.
+        outputs: files that the answers are written to, by name.
+        recordings: file that keeps the answers; no rule's output, so that nothing deletes it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    spec: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    recordings: str
+
+    @abstractmethod
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """All questions that are known before anything is answered.
+
+        Those of a later round, which hold earlier answers, are among them as far as `recordings`
+        has the answers that they need.
+        """
+
+    @abstractmethod
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Ask, read the answers, and write the outputs."""
+
+    def canonical(self) -> str:
+        """Canonical JSON, for the command line of the script."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    @classmethod
+    def path(cls) -> str:
+        """`module:class`, by which the script finds the task."""
+        return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def load_task(path: str, given: str) -> Task:
+    """A task from the name of its class (`Task.path`) and its canonical JSON.
+
+    Raises:
+        UserError: there is no such class, or the text is no such task.
+    """
+    module, _, name = path.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(str(error), where="--task", mend="name a class derived from Task") from None
+    task: Task = parse_record(given, kind, option="--given")
+    return task

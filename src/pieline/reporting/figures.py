@@ -1,0 +1,25 @@
+"""Figures: one style, and files whose bytes repeat."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from pieline.core.files import atomic_path
+
+
+def use_style(path: str | Path) -> None:
+    """Draw without a display, in the project's style."""
+    mpl.use("Agg")
+    plt.style.use(path)
+
+
+def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path) -> None:
+    """Write a figure as PDF and PNG without time stamps, atomically."""
+    with atomic_path(pdf) as temporary:
+        metadata = {"CreationDate": None, "Producer": None, "Creator": None}
+        figure.savefig(temporary, format="pdf", metadata=metadata)
+    with atomic_path(png) as temporary:
+        figure.savefig(temporary, format="png", metadata={"Software": None})
+    plt.close(figure)

@@ -1,0 +1,58 @@
+"""What tables and figures are made from, and the functions that make them."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
+from pieline.reporting.models import ModelDescription
+
+
+class Given(BaseModel):
+    """What a table or figure is made from; its canonical JSON decides what makes it stale.
+
+    Attributes:
+        metrics: metric files, in the order in which they are shown.
+        files: other inputs by name (printed numbers and the like).
+        models: what to say of the models that were run.
+        not_run: the paper's models that were not, each with its reason.
+        options: anything else, as JSON.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metrics: tuple[str, ...] = ()
+    files: Mapping[str, str] = {}
+    models: tuple[ModelDescription, ...] = ()
+    not_run: Mapping[str, str] = {}
+    absent: tuple[ModelDescription, ...] = ()
+    options: Mapping[str, Any] = {}
+
+    def inputs(self) -> list[str]:
+        """All files."""
+        return [*self.metrics, *self.files.values()]
+
+    def canonical(self) -> str:
+        """Canonical JSON, for the command line of the script."""
+        return canonical_json(self.model_dump(mode="json", exclude_defaults=True))
+
+    def labels(self) -> dict[str, str]:
+        """Labels of all models by name."""
+        return {model.name: model.label for model in (*self.models, *self.absent)}
+
+
+def made_by(maker: str) -> Callable[[Given], Any]:
+    """The function that a `maker` (`module:function`) names.
+
+    Raises:
+        UserError: there is none.
+    """
+    module, _, name = maker.partition(":")
+    try:
+        found: Callable[[Given], Any] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(str(error), where=maker, mend="correct the study's declaration") from None
+    return found

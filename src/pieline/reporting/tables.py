@@ -1,0 +1,255 @@
+"""One table, three renderings: LaTeX in the paper's layout, CSV, and HTML for the results page."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pieline.reporting.latex import render_html, render_latex
+from pieline.reporting.printed import Comparison, rounded, write_comparisons
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a table, ours beside the printed one: a line of its CSV.
+
+    Attributes:
+        key: what identifies it, by column of the CSV.
+        comparison: ours and the printed one, in the unit of the printed table.
+        metrics: the metric files that ours comes from.
+    """
+
+    key: Mapping[str, str]
+    comparison: Comparison
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one place of a table: a number, with its deviation over seeds, or a text.
+
+    Attributes:
+        number: shown as ours, with the printed one small beside it; a dash where ours is unknown.
+        deviation: shown after it with a plus-minus sign.
+        text: shown where there is no number at all.
+        best: whether it is the best of its column, and so bold.
+        mark: an arrow, up or down against another cell.
+    """
+
+    number: Number | None = None
+    deviation: Number | None = None
+    text: str = ""
+    best: bool = False
+    mark: Literal["", "up", "down"] = ""
+
+
+@dataclass(frozen=True)
+class Head:
+    """A heading over `span` columns; `latex` where LaTeX writes it otherwise than plain text."""
+
+    text: str
+    span: int = 1
+    latex: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its labels, then its cells.
+
+    `reason` says why there are no numbers of ours, if it was not run: it becomes a note under the
+    table, and the row shows what the paper prints.
+    """
+
+    labels: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows between two rules; the title, if there is one, is a first column of its own."""
+
+    rows: tuple[Row, ...]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class TableContent:
+    """Everything that a table shows and its CSV holds.
+
+    Attributes:
+        heads: rows of headings from the top; the spans of each add up to all columns.
+        groups: the table's rows.
+        caption: in plain text; `caption_latex` where LaTeX writes it otherwise.
+        notes: sentences that follow the caption, such as that the data are the sample's.
+        unseen: numbers that only the CSV has.
+        decimals: of numbers whose comparison does not say.
+        wide: whether the table spans both columns of a page.
+    """
+
+    heads: tuple[tuple[Head, ...], ...]
+    groups: tuple[Group, ...]
+    caption: str
+    caption_latex: str | None = None
+    notes: tuple[str, ...] = ()
+    unseen: tuple[Number, ...] = ()
+    decimals: int = 2
+    wide: bool = True
+
+    def numbers(self) -> Iterator[Number]:
+        """All numbers: those of the cells, row by row, then the unseen ones."""
+        for group in self.groups:
+            for row in group.rows:
+                for cell in row.cells:
+                    yield from (item for item in (cell.number, cell.deviation) if item)
+        yield from self.unseen
+
+
+@dataclass(frozen=True)
+class ShownCell:
+    """A cell as text: ours, the printed number (empty where the paper prints none), and looks."""
+
+    ours: str
+    printed: str
+    best: bool
+    mark: str
+    verdict: str
+    """`reproduced`, `not reproduced`, `not comparable`, or empty without a printed number."""
+    reason: str
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """A row as text; `note` is the letter of its reason, if it was not run."""
+
+    title: str
+    title_rows: int
+    labels: tuple[str, ...]
+    cells: tuple[ShownCell, ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table ready for a template."""
+
+    name: str
+    heads: tuple[tuple[Head, ...], ...]
+    groups: tuple[tuple[ShownRow, ...], ...]
+    caption: str
+    caption_latex: str | None
+    notes: tuple[str, ...]
+    reasons: dict[str, str] = field(default_factory=dict)
+    titled: bool = False
+    label_columns: int = 1
+    columns: int = 1
+    wide: bool = True
+
+
+def write_table(
+    name: str,
+    content: TableContent,
+    *,
+    templates: str | Path,
+    tex: str | Path,
+    csv: str | Path,
+    html: str | Path,
+) -> None:
+    """Write a table in its three renderings.
+
+    Args:
+        name: of the table, for its label.
+        content: what it shows.
+        templates: folder of table.tex.jinja and table.html.jinja.
+        tex: LaTeX output.
+        csv: CSV output.
+        html: HTML output.
+    """
+    table = shown(name, content)
+    render_latex(Path(templates) / "table.tex.jinja", tex, table=table)
+    render_html(Path(templates) / "table.html.jinja", html, table=table)
+    write_comparisons(
+        csv,
+        ((item.key, item.comparison, item.metrics) for item in content.numbers()),
+        decimals=content.decimals,
+    )
+
+
+def shown(name: str, content: TableContent) -> Shown:
+    """The table as text, with a letter for each reason why a row was not run."""
+    reasons: dict[str, str] = {}
+    for group in content.groups:
+        for row in group.rows:
+            if row.reason and row.reason not in reasons:
+                reasons[row.reason] = _letter(len(reasons))
+    titled = any(group.title for group in content.groups)
+    first = content.groups[0].rows[0] if content.groups and content.groups[0].rows else None
+    return Shown(
+        name=name,
+        heads=content.heads,
+        groups=tuple(
+            tuple(
+                ShownRow(
+                    title=group.title if place == 0 else "",
+                    title_rows=len(group.rows) if place == 0 and group.title else 0,
+                    labels=row.labels,
+                    cells=tuple(_cell(cell, content.decimals) for cell in row.cells),
+                    note=reasons.get(row.reason, ""),
+                )
+                for place, row in enumerate(group.rows)
+            )
+            for group in content.groups
+            if group.rows
+        ),
+        caption=content.caption,
+        caption_latex=content.caption_latex,
+        notes=content.notes,
+        reasons={letter: reason for reason, letter in reasons.items()},
+        titled=titled,
+        label_columns=(len(first.labels) if first else 1) + titled,
+        columns=sum(head.span for head in content.heads[-1]),
+        wide=content.wide,
+    )
+
+
+def _letter(number: int) -> str:
+    return chr(ord("a") + number) if number < 26 else f"a{number}"
+
+
+def _cell(cell: Cell, decimals: int) -> ShownCell:
+    if cell.number is None:
+        return ShownCell(cell.text or "–", "", cell.best, cell.mark, "", "", ())
+    compared = cell.number.comparison
+    verdict = {True: "reproduced", False: "not reproduced", None: "not comparable"}
+    deviation = cell.deviation.comparison if cell.deviation else None
+    return ShownCell(
+        ours=_text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),
+        printed=_text(
+            compared.printed,
+            deviation.printed if deviation else None,
+            compared.places(decimals),
+            unknown="",
+        ),
+        best=cell.best,
+        mark=cell.mark,
+        verdict=verdict[compared.reproduced] if compared.printed is not None else "",
+        reason=compared.reason,
+        metrics=cell.number.metrics,
+    )
+
+
+def _text(
+    value: float | None, deviation: float | None, decimals: int, *, unknown: str = "–"
+) -> str:
+    """A mean with its deviation; `unknown` where there is none."""
+    if value is None:
+        return unknown
+    spread = f" ± {rounded(deviation, decimals)}" if deviation is not None else ""
+    return rounded(value, decimals) + spread
+
+
+def best_of(values: Iterable[float | None], *, lowest: bool = False) -> float | None:
+    """The best value of a column, at two decimals as readers compare them; None without any."""
+    known = [round(value, 2) for value in values if value is not None]
+    return (min if lowest else max)(known) if known else None

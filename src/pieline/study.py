@@ -1,0 +1,264 @@
+"""What a study is: its settings, what it asks of language models, its tables and figures.
+
+A study declares itself once, in `pieline.studies.<name>.study`. Rules, estimate, results page,
+claims, document, provenance and SLURM's groups read that declaration.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Generic, Literal, TypeVar
+
+from pieline.core.errors import UserError, nearest
+from pieline.core.settings import Settings
+from pieline.llm.settings import LLMSettings
+from pieline.llm.task import Task
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import AnyEntry, Registry
+from pieline.reporting.given import Given
+from pieline.reporting.models import ModelDescription
+
+S = TypeVar("S", bound=Settings)
+
+NOT_CONFIGURED = "not in this configuration"
+"""Why a model of the paper has no row: the configuration does not name it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What every study knows of a run besides its own settings.
+
+    Attributes:
+        registry: the models that exist.
+        llm: how language models may be asked.
+        data: our sample corpora, or the real public files.
+        mirror: folder that holds real files.
+        root: folder of the project, as seen from the working directory.
+    """
+
+    registry: Registry
+    llm: LLMSettings
+    data: Literal["sample", "released"] = "sample"
+    mirror: str | None = None
+    root: Path = Path()
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the data are our own small corpora."""
+        return self.data == "sample"
+
+    def here(self, *parts: str) -> str:
+        """A file of the project, as seen from the working directory."""
+        return str(self.root.joinpath(*parts))
+
+    def recordings(self, *parts: str) -> str:
+        """A file of recorded answers: no output of any rule, so that nothing deletes it."""
+        return self.here(str(self.llm.recordings_folder), *parts)
+
+    def can_be_had(self, name: str) -> bool:
+        """Whether a raw file can be had: a mirror may lack some."""
+        return not self.mirror or Path(self.mirror, name).exists()
+
+    def names(self, *kinds: str) -> list[str]:
+        """The models of these kinds, in the order of models.yaml."""
+        return [name for name, entry in self.registry.items() if entry.kind in kinds]
+
+    def entry(self, model: str) -> AnyEntry:
+        """The entry of a model; a fine-tuned one is called model+training mode+loss."""
+        return self.registry[model.split("+", maxsplit=1)[0]]
+
+    def language_model(self, model: str) -> LLMEntry:
+        """The entry of a language model.
+
+        Raises:
+            UserError: the model is of another kind.
+        """
+        entry = self.registry[model]
+        if not isinstance(entry, LLMEntry):
+            raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name a language model")
+        return entry
+
+    def described(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
+        """What tables say of some models."""
+        fields = set(ModelDescription.model_fields) - {"name"}
+        return tuple(
+            ModelDescription(name=name, **self.registry[name].model_dump(include=fields))
+            for name in names
+        )
+
+
+@dataclass(frozen=True)
+class Display:
+    """A table or figure: where the paper has it, and the function that makes it.
+
+    Attributes:
+        name: of its files.
+        place: in the paper ("Table 2"), or `not in the paper`.
+        caption: one sentence for page and report.
+        maker: `module:function`; takes a `Given` and gives a `TableContent` or a matplotlib figure.
+            Only named, so that reading a declaration loads no plotting.
+        given: what it is made from.
+    """
+
+    name: str
+    place: str
+    caption: str
+    maker: str
+    given: Given = field(default_factory=Given)
+
+
+class Table(Display):
+    """A table: paper_tables/<name>.{tex,csv,html}."""
+
+    @property
+    def csv(self) -> str:
+        """The numbers as CSV."""
+        return f"paper_tables/{self.name}.csv"
+
+    @property
+    def tex(self) -> str:
+        """The table as LaTeX."""
+        return f"paper_tables/{self.name}.tex"
+
+    @property
+    def html(self) -> str:
+        """The table for the results page."""
+        return f"paper_tables/html/{self.name}.html"
+
+
+class Figure(Display):
+    """A figure: paper_tables/figures/<name>.{pdf,png}."""
+
+    @property
+    def pdf(self) -> str:
+        """The figure for LaTeX."""
+        return f"paper_tables/figures/{self.name}.pdf"
+
+    @property
+    def png(self) -> str:
+        """The figure for the results page."""
+        return f"paper_tables/figures/{self.name}.png"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One kind of task of a study, for the rule that asks.
+
+    Attributes:
+        name: of the rule.
+        task: the class.
+        outputs: file names with wildcards, by name.
+        make: the task of some wildcards.
+        runs: the wildcards of every run that the configuration names.
+        constraints: of the wildcards.
+        minutes: time that a cluster should grant at first.
+    """
+
+    name: str
+    task: type[Task]
+    outputs: Mapping[str, str]
+    make: Callable[..., Task]
+    runs: Sequence[Mapping[str, str]]
+    constraints: Mapping[str, str] = field(default_factory=dict)
+    minutes: int = 240
+
+    def written(self, **wildcards: str) -> dict[str, str]:
+        """The outputs of some wildcards."""
+        return {name: pattern.format(**wildcards) for name, pattern in self.outputs.items()}
+
+    def tasks(self) -> list[Task]:
+        """The tasks of all runs."""
+        return [self.make(**wildcards) for wildcards in self.runs]
+
+
+class Study(ABC, Generic[S]):
+    """One paper: everything that the workflow needs to know of it.
+
+    Args:
+        settings: its section of config.yaml.
+        run: what it shares with the others.
+    """
+
+    name: ClassVar[str]
+    """Of its package, its section of config.yaml and its folders in results/."""
+    paper: ClassVar[str]
+    """The paper's title for readers."""
+    Settings: ClassVar[type[Settings]]
+
+    def __init__(self, settings: S, run: Run) -> None:
+        self.settings = settings
+        self.run = run
+        self.check(f"config.yaml: {self.name}")
+
+    @abstractmethod
+    def check(self, where: str) -> None:
+        """Raise a `UserError` for settings that cannot be run: unknown models and the like."""
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """The tables of this configuration, in the order of the paper."""
+
+    def figures(self) -> list[Figure]:
+        """The figures of this configuration, in the order of the paper."""
+        return []
+
+    def askings(self) -> list[Asking]:
+        """What is asked of language models."""
+        return []
+
+    @abstractmethod
+    def models(self) -> list[str]:
+        """The models that the configuration names."""
+
+    @abstractmethod
+    def raw_files(self) -> list[str]:
+        """The raw files that the configuration's results come from."""
+
+    def other_targets(self) -> list[str]:
+        """What a run makes besides tables and figures."""
+        return []
+
+    def behind(self, metrics: str) -> list[str]:
+        """Predictions and datasets behind a metric file, which the results page shows."""
+        return []
+
+    def targets(self) -> list[str]:
+        """Everything that the study makes."""
+        return [
+            *(table.tex for table in self.tables()),
+            *(figure.pdf for figure in self.figures()),
+            *self.other_targets(),
+        ]
+
+    def metrics(self) -> list[str]:
+        """The metric files that numbers of tables come from, each once."""
+        return list(dict.fromkeys(name for table in self.tables() for name in table.given.metrics))
+
+    def tasks(self) -> list[Task]:
+        """Everything that is asked of language models."""
+        return [task for asking in self.askings() for task in asking.tasks()]
+
+    def absent(self, *kinds: str) -> tuple[list[str], dict[str, str]]:
+        """The paper's models of these kinds that are not run, and why."""
+        named = set(self.models())
+        names = [
+            name
+            for name in self.run.names(*kinds)
+            if name not in named and self.run.registry[name].published_as
+        ]
+        return names, dict.fromkeys(names, NOT_CONFIGURED)
+
+    def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:
+        """Raise a `UserError` for a name that models.yaml lacks or whose kind cannot be used."""
+        usable = self.run.names(*kinds)
+        for name in names:
+            if name not in self.run.registry:
+                mend = nearest(name, usable)
+                raise UserError(f"unknown model {name!r}", where=where, mend=mend)
+            if name not in usable:
+                raise UserError(
+                    f"model {name!r} is of kind {self.run.registry[name].kind!r}",
+                    where=where,
+                    mend=f"this study takes {' and '.join(sorted(kinds))}",
+                )
