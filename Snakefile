@@ -14,13 +14,6 @@ configfile: os.path.relpath(os.path.join(workflow.basedir, "config.yaml"))
 
 
 include: "rules/common.smk"
-include: "rules/studies/jam.smk"
-include: "rules/studies/jam_experiments.smk"
-include: "rules/studies/idiolink.smk"
-include: "rules/studies/idiolink_construction.smk"
-include: "rules/studies/idiots.smk"
-include: "rules/studies/all.smk"
-include: "rules/studies/language_models.smk"
 include: "rules/raw.smk"
 include: "rules/originals.smk"
 include: "rules/variants.smk"
@@ -28,17 +21,26 @@ include: "rules/datasets.smk"
 include: "rules/training.smk"
 include: "rules/predictions.smk"
 include: "rules/metrics.smk"
+include: "rules/ask.smk"
 include: "rules/paper.smk"
-include: "rules/language_models.smk"
+
+
+for study in EVERY_STUDY.values():
+    for rules_file in study.rules_files():
+
+        include: rules_file
 
 
 rule all:
     default_target: True
     input:
-        jam_targets,
-        jam_experiment_targets,
-        idiolink_targets,
-        construction_targets,
-        idiots_targets,
-        artifact_targets,
+        chain.from_iterable(study.targets() for study in STUDIES),
+        whole_targets(),
     localrule: True
+
+
+onstart:
+    try:
+        check(tasks_of(workflow.dag.needrun_jobs()), CONFIG.llm)
+    except UserError as error:
+        exit_with(error)

@@ -1,14 +1,12 @@
-"""Configuration, registry and the helpers that every room uses."""
+"""Configuration, registry, studies, and the helpers that every room uses."""
 
 import ast
 import json
 import os
-import re
 import sys
 from functools import cache
+from itertools import chain
 from pathlib import Path
-
-from snakemake.utils import validate
 
 # Every path is relative to the working directory, so that no output depends on where the clone lies.
 ROOT = Path(os.path.relpath(workflow.basedir))
@@ -21,23 +19,30 @@ os.environ.update(
     PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
 )
 
+from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError, exit_with
 from pieline.core.upstream import load_upstream
 from pieline.models.registry import load_registry
-from pieline.config import load_config
 from pieline.models.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb
+from pieline.study import alternatives
 
 try:
     REGISTRY = load_registry(ROOT / "models.yaml")
     UPSTREAM = load_upstream(ROOT / "data" / "upstream.yaml")
-    CONFIG = load_config(
+    config = layered(
         config | {"mirror": config.get("mirror") or os.environ.get("PIELINE_MIRROR")},
-        REGISTRY,
+        ROOT / "config" / "sample.yaml",
     )
+    CONFIG = load_config(config)
+    # Rules are there for every study; what a run makes is that of the chosen ones.
+    EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
+    STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
 except UserError as error:
     exit_with(error)
 
-validate(config, "../schemas/config.schema.yaml", set_default=False)
+JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY["idiots"]
+TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study.tables()}
+FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 
 
 def here(path):
@@ -51,18 +56,32 @@ def script(name):
 
 
 @cache
-def modules(name):
-    """The library modules that a script reaches through its imports.
+def modules(name, *named):
+    """The library modules that a script reaches through its imports, and those it loads by name.
 
     They are inputs of the rule, so that Snakemake's content hashes decide what a change makes stale.
     """
-    found, waiting = set(), [Path(script(name))]
+    waiting = [Path(script(name)), *chain.from_iterable(map(module_files, named))]
+    found = set(waiting[1:])
     while waiting:
         for module in imported_modules(waiting.pop()):
             if module not in found:
                 found.add(module)
                 waiting.append(module)
     return sorted(map(str, found))
+
+
+@cache
+def module_files(path):
+    """The files that importing `package.module[:name]` runs: importing one runs the packages above it."""
+    parts = path.split(":")[0].split(".")
+    if parts[0] != "pieline":
+        return []
+    found = []
+    for depth in range(1, len(parts) + 1):
+        place = LIBRARY.joinpath(*parts[:depth])
+        found += [file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()]
+    return found
 
 
 @cache
@@ -75,77 +94,40 @@ def imported_modules(path):
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    found = []
-    for name in sorted(names):
-        parts = name.split(".")
-        if parts[0] != "pieline":
-            continue
-        # Importing a module runs the __init__ of every package above it.
-        for depth in range(1, len(parts) + 1):
-            place = LIBRARY.joinpath(*parts[:depth])
-            candidates = (place / "__init__.py", place.with_suffix(".py"))
-            found += [candidate for candidate in candidates if candidate.is_file()]
-    return found
+    return [file for name in sorted(names) for file in module_files(name)]
 
 
-def llm_settings():
-    """The section `llm` of the configuration, for scripts that ask language models.
-
-    Rules hand it over as $PIELINE_LLM_SETTINGS: it is no param, so that another timeout or mode
-    reruns nothing.
-    """
-    folder = here(CONFIG.llm.recordings_folder)
-    return CONFIG.llm.model_copy(update={"recordings_folder": folder}).model_dump_json()
-
-
-os.environ.update(PIELINE_LLM_SETTINGS=llm_settings())
-
-
-def alternatives(names):
-    """A wildcard constraint that matches exactly these names."""
-    return "|".join(map(re.escape, sorted(names))) or "(?!)"
-
-
-def entries_of(kind):
-    """Names of the models of a kind."""
-    return [name for name, entry in REGISTRY.items() if entry.kind == kind]
-
-
-def entry_of(model):
-    """The entry of a model; a fine-tuned one is called model+training mode+loss."""
-    return REGISTRY[model.split("+")[0]]
-
-
-def execution_spec(wildcards):
-    """What of a model's entry changes its predictions."""
-    return entry_of(wildcards.model).execution_spec()
-
-
-def document_spec(wildcards):
-    """What of an embedder's entry changes its document embeddings."""
-    return entry_of(wildcards.model).document_spec()
-
-
-def unpacked_weights(wildcards):
-    """The folder of a model's unpacked weights, if they come as GGUF."""
-    if REGISTRY[wildcards.model].is_gguf:
-        return [f"results/raw/weights/{wildcards.model}"]
-    return []
+# No param, so that another timeout or mode of asking reruns nothing.
+os.environ.update(
+    PIELINE_LLM_SETTINGS=CONFIG.llm.model_copy(
+        update={"recordings_folder": here(CONFIG.llm.recordings_folder)}
+    ).model_dump_json()
+)
 
 
 def gpus(wildcards):
     """GPUs that a job of this model asks a cluster for."""
-    return int(asks_for_gpu(entry_of(wildcards.model)))
+    return int(asks_for_gpu(IDIOLINK.run.entry(wildcards.model)))
 
 
 def gpu_memory(wildcards):
     """Megabytes of GPU memory that a job of this model needs; for you to choose a partition by."""
-    return gpu_memory_mb(entry_of(wildcards.model)) * gpus(wildcards)
+    return gpu_memory_mb(IDIOLINK.run.entry(wildcards.model)) * gpus(wildcards)
 
 
 def model_memory(wildcards):
     """Megabytes of main memory that a job of this model needs."""
-    return host_memory_mb(entry_of(wildcards.model))
+    return host_memory_mb(IDIOLINK.run.entry(wildcards.model))
+
+
+def training_memory(wildcards):
+    """Megabytes of main memory that a training of this model needs."""
+    return host_memory_mb(REGISTRY[wildcards.model], training=True)
+
+
+def training_gpu_memory(wildcards):
+    """Megabytes of GPU memory that a training of this model needs."""
+    return gpu_memory_mb(REGISTRY[wildcards.model], training=True)
 
 
 def growing(amount):
@@ -158,14 +140,23 @@ def growing(amount):
     return granted
 
 
-def described(names):
-    """What the tables say of some models, as one canonical text."""
-    fields = {"label", "parameters", "published_parameters", "published_as"}
-    fields |= {"trained_with_instructions", "kind", "reasoning"}
-    return json.dumps(
-        [{"name": name} | REGISTRY[name].model_dump(include=fields) for name in names],
-        sort_keys=True,
-    )
+def shown(path):
+    """An output that `snakemake --report` shows below its study, with its place in the paper."""
+    kind = {".csv": "table", ".png": "figure"}.get(Path(path).suffix, "whole")
+
+    def item(wildcards):
+        name = Path(path.format(**dict(wildcards.items()))).stem
+        return {"table": TABLES, "figure": FIGURES}.get(kind, {}).get(name) or WHOLE[name]
+
+    def category(wildcards):
+        owners = [s.paper for s in EVERY_STUDY.values() if item(wildcards) in s.tables() + s.figures()]
+        return owners[0] if owners else "The whole artifact"
+
+    def labels(wildcards):
+        told = item(wildcards)
+        return {"place": told.place, "shows": told.caption, "as": Path(path).suffix.strip(".").upper()}
+
+    return report(path, caption=f"../templates/report/{kind}.rst", category=category, labels=labels)
 
 
 wildcard_constraints:

@@ -18,9 +18,6 @@ rule idiolink_dataset:
         "logs/datasets/idiolink/{split}.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --split {wildcards.split} --documents {input.documents}"
         " --queries {input.queries} --upstream {input.upstream}"
@@ -45,9 +42,6 @@ rule idiolink_composition:
         "logs/datasets/idiolink/{split}-{composition}.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --composition {wildcards.composition}"
         " --dataset $(dirname {input.manifest}) --output $(dirname {output.manifest})"
@@ -69,9 +63,6 @@ rule idiots_dataset:
         "logs/datasets/idiots.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         sample="--sample" if CONFIG.data == "sample" else "",
     shell:
@@ -99,9 +90,6 @@ rule jam_dataset:
         "logs/datasets/jam/{language}.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         selection=jam_selection(),
     shell:
@@ -126,9 +114,6 @@ rule jam_tagging_data:
         "logs/datasets/jam_tagging/{language}.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         negatives=CONFIG.jam.fine_tuning.negatives_per_idiom or "",
     shell:
@@ -158,9 +143,6 @@ rule idiolink_construct:
         "logs/datasets/idiolink/constructed.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         unreviewed=CONSTRUCTION.unreviewed,
     shell:

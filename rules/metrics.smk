@@ -24,9 +24,6 @@ rule idiolink_metrics:
         model=f"{EMBEDDER}|{alternatives(entries_of('bm25'))}",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         top_k=CONFIG.idiolink.top_k,
     shell:
@@ -55,9 +52,6 @@ rule idiots_metrics:
         setting=alternatives(IDIOTS_SETTINGS),
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         resamples=CONFIG.idiots.bootstrap_resamples,
     shell:
@@ -83,9 +77,6 @@ rule jam_statistics:
         "logs/metrics/jam/{language}/statistics.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         train=lambda wildcards, input: f"--train {input.train}" if input.train else "",
         manifest=lambda wildcards, input: f"--manifest {input.manifest}" if input.manifest else "",
@@ -112,9 +103,6 @@ rule jam_metrics:
         model=f"{JAM_PROMPTED}|{JAM_TAGGED}",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         scoring=CONFIG.jam.scoring,
         resamples=CONFIG.jam.bootstrap_resamples,
@@ -139,9 +127,6 @@ rule idiolink_checks:
         "logs/metrics/idiolink/checks/{origin}.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         folder=lambda wildcards: data_folder(wildcards.origin),
         sample=SAMPLE_FLAG,
@@ -167,9 +152,6 @@ rule idiolink_construction_metrics:
         "logs/metrics/idiolink/construction.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         validator=CONSTRUCTION.validator,
         sample=SAMPLE_FLAG,
@@ -227,9 +209,6 @@ rule jam_neutral_metrics:
         model=f"{JAM_PROMPTED}|{JAM_TAGGED}",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         resamples=CONFIG.jam.bootstrap_resamples,
     shell:
@@ -252,9 +231,6 @@ rule jam_humans:
         "logs/metrics/jam/english/humans.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --labels {input.labels} --sentences {input.sentences}"
         " --manifest {input.manifest} --output {output}"

@@ -14,9 +14,6 @@ rule jam_decisions:
         "logs/originals/jam/{language}.decisions.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --raw {input.raw} --released {input.released} --output {output}"
         " 2> >(tee {log} >&2)"
@@ -37,9 +34,6 @@ rule jam_originals:
         "logs/originals/jam/{language}.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         derived="--derived" if jam_decisions_are_derived() else "",
     shell:
@@ -62,9 +56,6 @@ rule idiolink_exclusions:
         "logs/originals/idiolink/exclusions.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --candidates {input.candidates} --documents {input.documents}"
         " --output {output}"
@@ -88,9 +79,6 @@ rule idiolink_pies:
         "logs/originals/idiolink/pies.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         options=pie_options(),
     shell:
@@ -114,9 +102,6 @@ rule idiolink_splits:
         "logs/originals/idiolink/splits.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
         sizes=json.dumps(CONSTRUCTION.splits.model_dump(), sort_keys=True),
         seed=CONSTRUCTION.seed,

@@ -255,9 +255,6 @@ rule idiots_review_cases:
         setting=alternatives(IDIOTS_SETTINGS),
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --predictions {input.predictions}"
         " --dataset $(dirname {input.manifest}) --model {wildcards.model}"

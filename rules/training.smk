@@ -14,9 +14,6 @@ rule sampled_tuples:
         "logs/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --documents {input.documents} --queries {input.queries}"
         " --seed {wildcards.seed} --output {output}"
@@ -37,9 +34,6 @@ rule released_tuples:
         "logs/datasets/idiolink/{split}/tuples/released.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --documents {input.documents} --queries {input.queries}"
         " --released {input.released} --output {output}"

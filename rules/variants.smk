@@ -81,9 +81,6 @@ rule jam_label_studio:
         "logs/variants/jam/{language}.tasks.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --originals {input.originals} --variants {input.variants}"
         " --tasks {output.tasks} --config {output.config}"
@@ -224,9 +221,6 @@ rule idiolink_review:
         "logs/variants/idiolink/review.log",
     conda:
         "../envs/core.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     shell:
         "python {input.script} --texts {input.texts} --verdicts {input.verdicts}"
         " --splits {input.splits} --corrections {input.corrections} --sheet {output.sheet}"

@@ -1,4 +1,4 @@
-"""Ask a language model what one task of any study wants to know, from recordings where they have it."""
+"""Ask a language model whatever one task of a study wants to know; recorded answers come first."""
 
 import argparse
 
@@ -6,7 +6,6 @@ from pieline.core.errors import run_command
 from pieline.llm.client import ask
 from pieline.llm.options import load_llm_settings
 from pieline.llm.task import load_task
-from pieline.models.llm import parse_llm_spec
 
 
 def main() -> None:
@@ -18,7 +17,7 @@ def main() -> None:
     it = parser.parse_args()
 
     task = load_task(it.task, it.given)
-    entry, settings = parse_llm_spec(task.spec, name=task.model), load_llm_settings(it.settings)
+    entry, settings = task.entry(), load_llm_settings(it.settings)
     task.run(entry, lambda questions: ask(questions, entry, settings, task.recordings))
 
 

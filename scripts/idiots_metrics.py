@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
+from pieline.core.conditions import Conditions
 from pieline.core.errors import run_command
 from pieline.core.files import digests, write_json
-from pieline.core.records import load_jsonl
+from pieline.core.records import load_jsonl, parse_record
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction
@@ -22,6 +23,7 @@ def main() -> None:
     parser.add_argument("--setting", required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--resamples", type=int, required=True, help="of the bootstrap")
+    parser.add_argument("--conditions", required=True, help="settings and weights, as JSON")
     parser.add_argument("--output", type=Path, required=True)
     it = parser.parse_args()
 
@@ -36,6 +38,7 @@ def main() -> None:
         run,
         origin=dataset.origin,
         resamples=it.resamples,
+        conditions=parse_record(it.conditions, Conditions, option="--conditions"),
         verdicts=human_verdicts(cases, predictions, run, where=it.verdicts or ""),
         computed_from=digests(sources),
     )

@@ -105,7 +105,7 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
 
 
 def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, Study[Any]]:
-    """The studies that a configuration names, in its order.
+    """Every study with its settings, by name, whether the configuration names it or not.
 
     Args:
         config: what to run.
@@ -116,8 +116,7 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         UserError: settings that cannot be run.
     """
     run = Run(registry, config.llm, config.data, config.mirror, root)
-    classes = study_classes()
-    return {name: classes[name](config.section(name), run) for name in config.studies}
+    return {name: study(config.section(name), run) for name, study in study_classes().items()}
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:

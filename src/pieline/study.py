@@ -4,6 +4,8 @@ A study declares itself once, in `pieline.studies.<name>.study`. Rules, estimate
 claims, document, provenance and SLURM's groups read that declaration.
 """
 
+import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +25,11 @@ S = TypeVar("S", bound=Settings)
 
 NOT_CONFIGURED = "not in this configuration"
 """Why a model of the paper has no row: the configuration does not name it."""
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """A wildcard constraint that matches exactly these names."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,10 @@ class Run:
     def names(self, *kinds: str) -> list[str]:
         """The models of these kinds, in the order of models.yaml."""
         return [name for name, entry in self.registry.items() if entry.kind in kinds]
+
+    def constraint(self, *kinds: str) -> str:
+        """A wildcard constraint that matches the models of these kinds."""
+        return alternatives(self.names(*kinds))
 
     def entry(self, model: str) -> AnyEntry:
         """The entry of a model; a fine-tuned one is called model+training mode+loss."""
@@ -153,6 +164,8 @@ class Asking:
         runs: the wildcards of every run that the configuration names.
         constraints: of the wildcards.
         minutes: time that a cluster should grant at first.
+        after_answers: whether its inputs are made from other answers, so that nothing is known of
+            its questions before those are there.
     """
 
     name: str
@@ -162,10 +175,15 @@ class Asking:
     runs: Sequence[Mapping[str, str]]
     constraints: Mapping[str, str] = field(default_factory=dict)
     minutes: int = 240
+    after_answers: bool = False
 
     def written(self, **wildcards: str) -> dict[str, str]:
         """The outputs of some wildcards."""
         return {name: pattern.format(**wildcards) for name, pattern in self.outputs.items()}
+
+    def first_output(self) -> str:
+        """The first output below results/, without its ending: names the job's log."""
+        return next(iter(self.outputs.values())).removeprefix("results/").rsplit(".", 1)[0]
 
     def tasks(self) -> list[Task]:
         """The tasks of all runs."""
@@ -219,6 +237,11 @@ class Study(ABC, Generic[S]):
         """What a run makes besides tables and figures."""
         return []
 
+    def rules_files(self) -> list[str]:
+        """The study's own rules, if its package has a file `rules.smk`; absolute, for `include`."""
+        place = Path(inspect.getfile(type(self))).with_name("rules.smk")
+        return [str(place)] if place.exists() else []
+
     def behind(self, metrics: str) -> list[str]:
         """Predictions and datasets behind a metric file, which the results page shows."""
         return []
@@ -238,6 +261,16 @@ class Study(ABC, Generic[S]):
     def tasks(self) -> list[Task]:
         """Everything that is asked of language models."""
         return [task for asking in self.askings() for task in asking.tasks()]
+
+    def questions_made_from(self) -> list[str]:
+        """The files that questions are made from, as far as they come from no answer."""
+        return [
+            path
+            for asking in self.askings()
+            if not asking.after_answers
+            for task in asking.tasks()
+            for path in task.inputs.values()
+        ]
 
     def absent(self, *kinds: str) -> tuple[list[str], dict[str, str]]:
         """The paper's models of these kinds that are not run, and why."""

@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.files import canonical_json
+
 
 class Conditions(BaseModel):
     """What of a run's settings and weights decided its numbers; part of every metric file.
@@ -21,6 +23,14 @@ class Conditions(BaseModel):
     settings: Mapping[str, Any] = {}
     weights: Mapping[str, Any] = {}
     deviations: tuple[str, ...] = ()
+
+    def canonical(self) -> str:
+        """Canonical JSON, for the command line of a script."""
+        return canonical_json(self.model_dump(mode="json"))
+
+
+NO_CONDITIONS = Conditions()
+"""Of numbers that no model's settings decide."""
 
 
 def deviations(settings: BaseModel, *, besides: Collection[str] = ()) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pieline.core.files import canonical_json
 from pieline.core.records import parse_record
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
-from pieline.models.llm import LLMEntry
+from pieline.models.llm import LLMEntry, parse_llm_spec
 
 
 class Ask(Protocol):
@@ -55,6 +55,10 @@ class Task(BaseModel, ABC):
     @abstractmethod
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask, read the answers, and write the outputs."""
+
+    def entry(self) -> LLMEntry:
+        """The model."""
+        return parse_llm_spec(self.spec, name=self.model)
 
     def canonical(self) -> str:
         """Canonical JSON, for the command line of the script."""

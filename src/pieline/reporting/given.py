@@ -19,6 +19,7 @@ class Given(BaseModel):
         files: other inputs by name (printed numbers and the like).
         models: what to say of the models that were run.
         not_run: the paper's models that were not, each with its reason.
+        absent: what to say of those.
         options: anything else, as JSON.
     """
 
@@ -30,6 +31,10 @@ class Given(BaseModel):
     not_run: Mapping[str, str] = {}
     absent: tuple[ModelDescription, ...] = ()
     options: Mapping[str, Any] = {}
+
+    def of(self, **files: str) -> "Given":
+        """The same with other files."""
+        return self.model_copy(update={"files": files})
 
     def inputs(self) -> list[str]:
         """All files."""

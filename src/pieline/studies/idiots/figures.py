@@ -1,12 +1,14 @@
 """Recall against specificity: who says "idiom" to everything, and who tells the two apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.models import SAMPLE_NOTE
 from pieline.reporting.printed import read_published
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
 from pieline.studies.idiots.tables import run_labels
@@ -15,22 +17,13 @@ _GREY = "#777777"
 _PRINTED = " (printed)"
 
 
-def draw_recall_against_specificity(
-    metrics: Sequence[DetectionMetrics],
-    models: Sequence[ModelDescription],
-    *,
-    published: str | Path,
-) -> Figure:
+def recall_against_specificity(given: Given) -> Figure:
     """Each run with its 95 % intervals, and the printed numbers as hollow marks.
 
     On the dashed line balanced accuracy is one half: what a model reaches that does not look at the
     sentence. A run without recall or specificity has no mark; the legend says so.
-
-    Args:
-        metrics: one a run.
-        models: those run.
-        published: CSV of Table 1.
     """
+    metrics = load_records(given.metrics, DetectionMetrics)
     figure, axis = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
     axis.plot([0, 1], [1, 0], linestyle="--", linewidth=0.8, color=_GREY)
     axis.text(
@@ -44,7 +37,7 @@ def draw_recall_against_specificity(
         fontsize=6,
         color=_GREY,
     )
-    for label, item in zip(run_labels(metrics, models), metrics, strict=True):
+    for label, item in zip(run_labels(metrics, given.models), metrics, strict=True):
         recall, specificity = item.recall, item.specificity
         if recall.value is None or specificity.value is None:
             axis.plot([], [], "o", label=f"{label}: nothing to measure")
@@ -60,7 +53,9 @@ def draw_recall_against_specificity(
             capsize=2,
             label=label,
         )
-    for mark, (name, row) in zip("sD^vP*X", _printed(published).items(), strict=False):
+    for mark, (name, row) in zip(
+        "sD^vP*X", _printed(given.files["published"]).items(), strict=False
+    ):
         axis.plot(
             row["specificity"],
             row["recall"],

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.outcomes import OutcomeName
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
@@ -60,6 +61,7 @@ class DetectionMetrics(BaseModel):
         verdicts: of the answers that found an idiom, how many a person judged, and how many only
             the matching function.
         resamples: of the bootstrap.
+        conditions: settings and weights, and how they differ from the paper's.
         computed_from: digests of the files behind the numbers.
     """
 
@@ -83,6 +85,7 @@ class DetectionMetrics(BaseModel):
     outcomes: dict[str, int]
     verdicts: dict[str, int]
     resamples: int
+    conditions: Conditions = Conditions()
     computed_from: dict[str, str]
 
 
@@ -100,6 +103,7 @@ def detection_metrics(
     *,
     origin: Origin,
     resamples: int,
+    conditions: Conditions = NO_CONDITIONS,
     verdicts: Mapping[str, bool] | None = None,
     computed_from: Mapping[str, str] | None = None,
 ) -> DetectionMetrics:
@@ -111,6 +115,7 @@ def detection_metrics(
         run: model, setting and seed.
         origin: of the dataset.
         resamples: of the bootstrap.
+        conditions: settings and weights of the run.
         verdicts: by sentence, whether a person says that the answer names the gold PIE; replaces
             the matching function's verdict.
         computed_from: digests of the files behind the numbers.
@@ -153,6 +158,7 @@ def detection_metrics(
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": human, "automatic": len(found) - human},
         resamples=resamples,
+        conditions=conditions,
         computed_from=dict(computed_from or {}),
     )
 

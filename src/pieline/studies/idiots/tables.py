@@ -1,20 +1,14 @@
 """IdioTS's tables: detection (Table 1), consistency (Table 2) and distractors (Table 3)."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from typing import get_args
 
 from pieline.core.outcomes import READABLE
-from pieline.reporting.latex import render_table
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import (
-    Comparison,
-    compare,
-    read_published,
-    rounded,
-    write_comparisons,
-)
+from pieline.reporting.printed import compare, read_published
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
 from pieline.studies.idiots.records import DistractorKind
 
@@ -49,19 +43,10 @@ _COLUMNS = {
     ),
     "distractors": ("distractors", "false_positives_on_associated_pie", "ratio"),
 }
-TABLES = tuple(_COLUMNS)
 _LOWER_IS_BETTER = ("misclassification_rate", "ratio")
 
 Numbers = dict[str, Score | int]
 """Numbers of one run by name: scores, which are fractions, and counts."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A number in a LaTeX table: its text and whether it is the best of its column."""
-
-    text: str
-    best: bool = False
 
 
 def run_labels(
@@ -80,63 +65,58 @@ def run_labels(
     return names
 
 
-def write_detection_table(
-    table: str,
-    metrics: Sequence[DetectionMetrics],
-    models: Sequence[ModelDescription],
-    every_model: Sequence[ModelDescription],
-    *,
-    published: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
-    """Write one of the three tables as LaTeX (the runs made) and CSV (beside the printed numbers).
+def detection(given: Given) -> TableContent:
+    """Table 1: the first level of evaluation, and how many answers could not be read."""
+    return _table(
+        "detection",
+        given,
+        heads=(
+            Head("Accuracy ↑"),
+            Head("MR ↓"),
+            Head("Recall ↑"),
+            Head("Spec. ↑"),
+            Head("Precision ↑"),
+            Head("BA ↑"),
+            Head("Unread."),
+        ),
+        caption="Automatic metrics of idiom detection on IdioTS (MR: misclassification rate, Spec.:"
+        " specificity, BA: balanced accuracy). The last column counts the answers that could not be"
+        " read: they are wrong in all metrics but precision, in which they have no place. A dash:"
+        " nothing to measure.",
+    )
 
-    The CSV has, besides, the runs that were not made with the reason, the 95 % intervals, the
-    counts of outcomes and verdicts, and what only our data can tell (kinds of distractors).
 
-    Args:
-        table: one of `TABLES`.
-        metrics: one a run, in the table's order.
-        models: those run.
-        every_model: all language models of models.yaml.
-        published: CSV of the printed numbers.
-        template: LaTeX template.
-        tex: LaTeX output.
-        csv: CSV output.
+def consistency(given: Given) -> TableContent:
+    """Table 2: of the true positives, those that name the right idiom."""
+    return _table(
+        "consistency",
+        given,
+        heads=(Head("Idiomatic"), Head("TP"), Head("Correct idiom"), Head("TPC ↑")),
+        caption="True Positive Consistency (TPC) on IdioTS: of the true positives (TP) among the"
+        " idiomatic sentences, those whose named idiom is the right one.",
+    )
+
+
+def distractors(given: Given) -> TableContent:
+    """Table 3: distractors whose PIE was given a figurative meaning, also by kind."""
+    return _table(
+        "distractors",
+        given,
+        heads=(Head("Distractors"), Head("FP"), Head("Ratio ↓")),
+        caption="Distractors of IdioTS whose associated PIE was given a figurative meaning (FP),"
+        " and the ratio by kind of distractor.",
+    )
+
+
+def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -> TableContent:
+    """One of the three tables.
+
+    The CSV has, besides, the 95 % intervals, the counts of outcomes and verdicts, and what only
+    our data can tell (kinds of distractors).
     """
-    printed = read_published(published, ["model"])
-    numbers = [_numbers(table, item) for item in metrics]
-    ran = {item.model for item in metrics if item.setting == PAPER_SETTING}
-    published_as = {model.name: model.published_as or "" for model in every_model}
-    not_run = [
-        model
-        for model in every_model
-        if model.name not in ran and (model.published_as or "",) in printed
-    ]
-
-    def comparisons() -> Iterable[tuple[Mapping[str, str], Comparison]]:
-        for item, row in zip(metrics, numbers, strict=True):
-            of_paper = printed.get((published_as[item.model],), {})
-            for name, number in row.items():
-                key = _key(item.model, item.setting, str(item.seed), name, _interval(number))
-                yield (
-                    key,
-                    compare(
-                        _value(number),
-                        of_paper.get(name) if item.setting == PAPER_SETTING else None,
-                        obstacles=_obstacles(item),
-                        decimals=_decimals(number),
-                    ),
-                )
-        for model in not_run:
-            for name, value in printed[(model.published_as or "",)].items():
-                key = _key(model.name, PAPER_SETTING, "", name, "")
-                reason = "not run: idiots.models and idiots.settings do not name it"
-                yield key, compare(None, value, obstacles=[reason], decimals=DECIMALS)
-
-    write_comparisons(csv, comparisons(), decimals=DECIMALS)
+    printed = read_published(given.files["published"], ["model"])
+    metrics = load_records(given.metrics, DetectionMetrics)
+    published_as = {model.name: model.published_as or "" for model in given.models}
     kinds = [
         kind
         for kind in get_args(DistractorKind)
@@ -144,18 +124,62 @@ def write_detection_table(
     ]
     columns = [*_COLUMNS[table], *(f"ratio_{kind}" for kind in kinds)]
     columns += ["answers_unreadable"] if table == "detection" else []
-    labels = run_labels(metrics, models)
-    cells = _cells(columns, numbers)
-    sample = any(item.origin == "sample" for item in metrics)
-    render_table(
-        template,
-        tex,
-        rows=[{"label": label, "cells": row} for label, row in zip(labels, cells, strict=True)],
-        kinds=[KIND_LABELS[kind] for kind in kinds],
-        human=sum(item.verdicts["human"] for item in metrics),
-        judged=sum(sum(item.verdicts.values()) for item in metrics),
-        not_run=[model.label for model in not_run],
-        note=SAMPLE_NOTE if sample else "",
+    rows: list[Row] = []
+    unseen: list[Number] = []
+    scores = [_numbers(table, item) for item in metrics]
+    best = {name: _best([row.get(name) for row in scores], name) for name in columns}
+    labels = run_labels(metrics, given.models)
+    for label, item, row, source in zip(labels, metrics, scores, given.metrics, strict=True):
+        of_paper = printed.get((published_as[item.model],), {})
+        numbers = {
+            name: Number(
+                _key(item.model, item.setting, str(item.seed), name, _interval(number)),
+                compare(
+                    _value(number),
+                    of_paper.get(name) if item.setting == PAPER_SETTING else None,
+                    obstacles=_obstacles(item),
+                    decimals=_decimals(number),
+                ),
+                (source,),
+            )
+            for name, number in row.items()
+        }
+        cells = tuple(
+            Cell(numbers.get(name), best=_is_best(row.get(name), best[name])) for name in columns
+        )
+        rows.append(Row((label,), cells))
+        unseen += [number for name, number in numbers.items() if name not in columns]
+    for model in given.absent:
+        of_paper = printed.get((model.published_as or "",), {})
+        if not of_paper:
+            continue
+        reason = given.not_run[model.name]
+        absent = {
+            name: Number(
+                _key(model.name, PAPER_SETTING, "", name, ""),
+                compare(None, value, obstacles=[f"not run: {reason}"], decimals=DECIMALS),
+            )
+            for name, value in of_paper.items()
+        }
+        rows.append(Row((model.label,), tuple(Cell(absent.get(name)) for name in columns), reason))
+        unseen += [number for name, number in absent.items() if name not in columns]
+    notes = []
+    if table != "detection":
+        human = sum(item.verdicts["human"] for item in metrics)
+        judged = sum(sum(item.verdicts.values()) for item in metrics)
+        notes.append(
+            f"People judged {human} of the {judged} answers that found an idiom, the matching"
+            " function the others."
+        )
+    if any(item.origin == "sample" for item in metrics):
+        notes.append(SAMPLE_NOTE)
+    return TableContent(
+        heads=((Head("Model"), *heads, *(Head(KIND_LABELS[kind]) for kind in kinds)),),
+        groups=(Group(tuple(rows)),),
+        caption=caption,
+        notes=tuple(notes),
+        unseen=tuple(unseen),
+        decimals=DECIMALS,
     )
 
 
@@ -187,30 +211,21 @@ def _numbers(table: str, item: DetectionMetrics) -> Numbers:
     return numbers | verdicts
 
 
-def _cells(columns: Sequence[str], rows: Sequence[Numbers]) -> list[list[Cell]]:
-    """Cells of the LaTeX table; of several scores in a column the best is marked."""
-    texts = [[_text(row.get(name)) for name in columns] for row in rows]
-    best = []
-    for place, name in enumerate(columns):
-        scores = [
-            float(text[place])
-            for text, row in zip(texts, rows, strict=True)
-            if isinstance(row.get(name), Score) and text[place] != "--"
-        ]
-        choose = min if name.startswith(_LOWER_IS_BETTER) else max
-        best.append(choose(scores) if len(set(scores)) > 1 else None)
-    return [
-        [
-            Cell(
-                text,
-                best=isinstance(row.get(name), Score)
-                and text != "--"
-                and float(text) == best[place],
-            )
-            for place, (name, text) in enumerate(zip(columns, line, strict=True))
-        ]
-        for row, line in zip(rows, texts, strict=True)
-    ]
+def _best(column: Sequence[Score | int | None], name: str) -> float | None:
+    """The best of several different scores of a column; None where there is nothing to mark."""
+    scores = {
+        round(item.value, DECIMALS)
+        for item in column
+        if isinstance(item, Score) and item.value is not None
+    }
+    choose = min if name.startswith(_LOWER_IS_BETTER) else max
+    return choose(scores) if len(scores) > 1 else None
+
+
+def _is_best(number: Score | int | None, best: float | None) -> bool:
+    if not isinstance(number, Score) or number.value is None or best is None:
+        return False
+    return round(number.value, DECIMALS) == best
 
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
@@ -222,7 +237,7 @@ def _obstacles(item: DetectionMetrics) -> list[str]:
         obstacles.append("data/upstream.yaml has no digest by which to tell the released IdioTS")
     if failed := item.outcomes["error"]:
         obstacles.append(f"{failed} questions failed")
-    return obstacles
+    return [*obstacles, *item.conditions.deviations]
 
 
 def _key(model: str, setting: str, seed: str, metric: str, interval: str) -> dict[str, str]:
@@ -247,9 +262,3 @@ def _interval(number: Score | int) -> str:
     if not isinstance(number, Score) or number.low is None or number.high is None:
         return ""
     return f"{number.low:.{DECIMALS}f} to {number.high:.{DECIMALS}f}"
-
-
-def _text(number: Score | int | None) -> str:
-    if number is None:
-        return "--"
-    return rounded(_value(number), _decimals(number)) or "--"

@@ -1,0 +1,72 @@
+"""Everything that language models are asked, whatever the study: one rule for each kind of task."""
+
+for asking in chain.from_iterable(study.askings() for study in EVERY_STUDY.values()):
+
+    rule:
+        name:
+            asking.name
+        input:
+            script=script("ask"),
+            modules=modules("ask", asking.task.path()),
+            files=lambda wildcards, make=asking.make: list(make(**wildcards).inputs.values()),
+        output:
+            **asking.outputs,
+        log:
+            f"logs/{asking.first_output()}.log",
+        benchmark:
+            f"logs/benchmarks/{asking.first_output()}.tsv"
+        wildcard_constraints:
+            **asking.constraints,
+        conda:
+            "../envs/llm.yaml"
+        threads: lambda wildcards, make=asking.make: make(**wildcards).entry().threads
+        resources:
+            mem_mb=growing(8000),
+            runtime=growing(asking.minutes),
+        params:
+            kind=asking.task.path(),
+            task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
+            # Another mode reads the same answers, except this one.
+            fresh=CONFIG.llm.mode == "fresh",
+        shell:
+            "python {input.script} --task {params.kind} --given {params.task:q}"
+            ' --settings "$PIELINE_LLM_SETTINGS"'
+            " 2> >(tee {log} >&2)"
+
+
+rule estimate_cost:
+    """Calls, tokens and dollars by model, less what is recorded; asks nothing."""
+    input:
+        script=script("estimate_cost"),
+        models=here("models.yaml"),
+        questions=sorted(set(chain.from_iterable(study.questions_made_from() for study in STUDIES))),
+    log:
+        "logs/estimate_cost.log",
+    localrule: True
+    conda:
+        "../envs/llm.yaml"
+    params:
+        config=CONFIG.model_dump_json(),
+        root=ROOT,
+    shell:
+        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
+        " 2> >(tee {log} >&2)"
+
+
+rule check:
+    """One error that lists all keys, weights and recordings that are missing; asks nothing."""
+    input:
+        script=script("check"),
+        models=here("models.yaml"),
+        questions=sorted(set(chain.from_iterable(study.questions_made_from() for study in STUDIES))),
+    log:
+        "logs/check.log",
+    localrule: True
+    conda:
+        "../envs/llm.yaml"
+    params:
+        config=CONFIG.model_dump_json(),
+        root=ROOT,
+    shell:
+        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
+        " 2> >(tee {log} >&2)"
