@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
-from pieline.llm.locks import LOCK_FOLDER, wait_lock
+from pieline.llm.locks import lock
 from pieline.llm.parsing import parse_object
 from pieline.llm.prompts import Prompt
 from pieline.llm.questions import Question, make_question
@@ -129,10 +129,11 @@ def detect(
     place = Path(recordings)
     keys = {question.key for question in questions}
     recorded = settings.mode == "record" and read_answers(place, keys).keys() == keys
-    turn: AbstractContextManager[None] = nullcontext()
+    turn: AbstractContextManager[object] = nullcontext()
     if not recorded and settings.mode != "replay":
-        turn = wait_lock(
-            place.parent / LOCK_FOLDER / f"{place.name}.turn.lock",
+        turn = lock(
+            place.parent,
+            f"{place.name}.turn",
             lambda: print(f"waiting for another run that is asking {spec.label}", file=sys.stderr),
         )
     with turn:
