@@ -1,4 +1,4 @@
-"""What a configuration plans to ask language models, for programs that are handed a configuration."""
+"""What a configuration plans to ask language models, for programs that are handed one."""
 
 import argparse
 import json
