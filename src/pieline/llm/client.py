@@ -90,8 +90,9 @@ def _ask_missing(
     with ExitStack() as stack:
         # Runs that share a file of recordings take turns.
         stack.enter_context(
-            wait_lock(
-                target.parent / LOCK_FOLDER / f"{target.name}.turn.lock",
+            lock(
+                target.parent,
+                f"{target.name}.turn",
                 lambda: say(f"waiting for another run that is asking {spec.label}"),
             )
         )
