@@ -358,7 +358,7 @@ def test_a_killed_run_loses_no_reservation_and_harms_no_ledger(folder: Path) -> 
     Ledger(folder)
     sent, killed, moments = folder / "sent", 0, random.Random(7)
     sent.touch()
-    for _ in range(20):
+    for _ in range(8):
         before = sent.stat().st_size
         runs = [start(_spend, folder, 1e-7) for _ in range(2)]
         while sent.stat().st_size < before + 20:
