@@ -327,28 +327,29 @@ def test_several_runs_share_one_cap(
     assert known <= 1.0 + 1e-6
 
 
-def _spend(folder: Path, usd: float, pause_s: float = 0) -> None:
+def _spend(folder: Path, usd: float) -> None:
     """Reserve until the cap is reached; one request in three costs all, the others half of it."""
     ledger = Ledger(folder, 1.0)
+    # Long enough between two statements for others to come in between, if they could.
+    ledger._database.set_trace_callback(lambda _: time.sleep(0.0005))
     with (folder / "sent").open("ab", buffering=0) as sent:
         for number in itertools.count():
             reserved = ledger.reserve("m", usd)
             if reserved is None:
                 return
             sent.write(b".")
-            time.sleep(pause_s)
             ledger.settle(reserved, usd / 2 if number % 3 else None)
 
 
 def test_processes_cannot_cross_the_cap_together(folder: Path) -> None:
     folder.mkdir()
-    runs = [start(_spend, folder, 0.001) for _ in range(8)]
+    runs = [start(_spend, folder, 0.01) for _ in range(8)]
     for run in runs:
         run.join(60)
         assert run.exitcode == 0
     spending = Ledger(folder).spending()
     assert spending.reserved == []
-    assert 1.0 - 8 * 0.001 < spending.usd <= 1.0 + 1e-9
+    assert 1.0 - 8 * 0.01 < spending.usd <= 1.0 + 1e-9
     assert spending.requests == {"m": (folder / "sent").stat().st_size}
 
 
@@ -357,9 +358,9 @@ def test_a_killed_run_loses_no_reservation_and_harms_no_ledger(folder: Path) -> 
     Ledger(folder)
     sent, killed, moments = folder / "sent", 0, random.Random(7)
     sent.touch()
-    for _ in range(20):
+    for _ in range(8):
         before = sent.stat().st_size
-        runs = [start(_spend, folder, 1e-7, 0.0005) for _ in range(2)]
+        runs = [start(_spend, folder, 1e-7) for _ in range(2)]
         while sent.stat().st_size < before + 20:
             time.sleep(0.001)
         time.sleep(moments.uniform(0, 0.01))

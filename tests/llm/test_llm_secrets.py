@@ -73,7 +73,7 @@ def test_the_key_is_in_no_output(folder: Path) -> None:
     assert asked == set(MODES)
     outputs = {"stdout": done.stdout, "stderr": done.stderr}
     outputs |= {
-        str(file): file.read_bytes().decode(errors="replace")
+        str(file): file.read_text(errors="replace")
         for file in folder.parent.rglob("*")
         if file.is_file()
     }
