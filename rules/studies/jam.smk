@@ -117,4 +117,4 @@ def jam_targets(wildcards):
 
 
 wildcard_constraints:
-    language="english|german",
+    language=alternatives(known_languages()),

@@ -2,7 +2,6 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from pieline.languages.words import Language
 from pieline.studies.jam.metrics.drift import Interval
 
 
@@ -68,7 +67,7 @@ class AttentionMetrics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     model: str
     dataset_is_released: bool
     judged_by: list[str]

@@ -12,7 +12,6 @@ from sklearn.metrics import cohen_kappa_score
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
-from pieline.languages.words import Language
 from pieline.studies.jam.records import JamSentence
 
 Label = Literal["figurative", "literal", "ambiguous"]
@@ -56,7 +55,7 @@ class HumanMetrics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     dataset_is_released: bool
     simulated: bool
     variants: int

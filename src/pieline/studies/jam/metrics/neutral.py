@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from pieline.languages.matching import Scoring
-from pieline.languages.words import Language
 from pieline.studies.jam.metrics.drift import Interval, ratio_interval
 from pieline.studies.jam.metrics.identification import is_correct
 from pieline.studies.jam.predictions.records import IdiomPrediction
@@ -29,7 +28,7 @@ class NeutralMetrics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     model: str
     setting: str
     seed: int
@@ -47,7 +46,7 @@ def neutral_metrics(
     neutral: Sequence[JamSentence],
     predictions: Mapping[str, IdiomPrediction],
     *,
-    language: Language,
+    language: str,
     model: str,
     setting: str,
     seed: int,

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict
 
 from pieline.core.errors import UserError
 from pieline.languages.matching import Scoring
-from pieline.languages.words import Language
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Confusion,
@@ -65,7 +64,7 @@ class JamMetrics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     model: str
     setting: str
     seed: int

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pieline.core.errors import UserError
 from pieline.core.records import explain
-from pieline.languages.matching import normalise
+from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Outcome, Parsed, parse_list
 from pieline.llm.prompts import PromptFolder

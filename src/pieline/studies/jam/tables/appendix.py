@@ -12,6 +12,7 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from pydantic import BaseModel
 
+from pieline.languages.registry import find
 from pieline.reporting.latex import render_table
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import (
@@ -28,7 +29,7 @@ from pieline.studies.jam.metrics.attention_records import (
 )
 from pieline.studies.jam.metrics.humans import HumanMetrics
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
-from pieline.studies.jam.tables.results import GROUPS, LANGUAGES, NOT_RELEASED
+from pieline.studies.jam.tables.results import GROUPS, NOT_RELEASED
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -89,7 +90,7 @@ def write_humans_table(
         template,
         tex,
         rows=people,
-        language=LANGUAGES[metrics.language],
+        language=find(metrics.language).label,
         counts=(metrics.variants, metrics.figurative, metrics.literal),
         agreement=_per_cent(metrics.agreement),
         kappa=rounded(metrics.kappa, 2) or "--",
@@ -154,7 +155,7 @@ def write_neutral_table(
         row=[
             model.label,
             GROUPS[metrics.setting],
-            LANGUAGES[metrics.language],
+            find(metrics.language).label,
             metrics.confusing,
             metrics.neutral,
             metrics.still_confused,
@@ -207,7 +208,7 @@ def write_attention_table(
         tex,
         row=[
             label,
-            LANGUAGES[metrics.language],
+            find(metrics.language).label,
             len(metrics.pairs),
             *(_with_interval(part) for part in parts.values()),
         ],

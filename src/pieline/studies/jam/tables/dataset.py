@@ -8,12 +8,12 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pieline.languages.registry import find
 from pieline.reporting.latex import render_table
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.reporting.printed import Comparison, compare, read_published, write_comparisons
 from pieline.studies.jam.metrics.statistics import JamStatistics
 
-LANGUAGE_CODES = {"english": "EN", "german": "DE"}
 ID10M, JAM = "ID10M", "ID10M-JAM"
 PUBLISHED_IDS = {
     "unique_pies": "jam.pies_{language}",
@@ -74,7 +74,7 @@ def write_statistics_table(
             rows.append(
                 {
                     "dataset": dataset if item is statistics[0] else "",
-                    "language": LANGUAGE_CODES[item.language],
+                    "language": find(item.language).code.upper(),
                     "train": _text(numbers.get("train_sentences")),
                     "test": _text(numbers["test_sentences"]),
                     "variants": _text(numbers.get("test_variants")),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from pieline.languages.registry import find
 from pieline.reporting.latex import render_table
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import (
@@ -27,7 +28,6 @@ GROUPS = {
 }
 """Parts of every table, in the paper's order; the second is not the paper's."""
 
-LANGUAGES = {"english": "English", "german": "German"}
 NOT_RELEASED = "sample data, not the released ID10M-JAM"
 NO_VARIANTS = "no hard variants"
 OTHER_TRAINING = "not trained on ID10M's train split"
@@ -175,7 +175,7 @@ def write_results_table(
         for name, cell in _cells(key, runs.get(key, []), columns, printed, described)
     ]
     write_comparisons(csv, comparisons, decimals=2)
-    shown = [name for name in LANGUAGES if any(key.language == name for key in runs)]
+    shown = languages_of(runs)
     groups = []
     for group, title in GROUPS.items():
         rows = [
@@ -188,12 +188,17 @@ def write_results_table(
         template,
         tex,
         columns=columns,
-        languages=[LANGUAGES[name] for name in shown],
+        languages=[find(name).label for name in shown],
         groups=groups,
         note="" if all(item.dataset_is_released for item in metrics) else SAMPLE_NOTE,
         not_run=sorted({described[key.model].label for key in missing} - _labels(keys, described)),
         scoring=sorted({item.scoring for item in metrics}),
     )
+
+
+def languages_of(runs: Iterable[RunKey]) -> list[str]:
+    """The languages of some runs, in the order of every table."""
+    return sorted({key.language for key in runs})
 
 
 def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:
@@ -256,12 +261,12 @@ def _printed_runs(
             yield RunKey(setting, names[label], language)
 
 
-def _place(key: RunKey, described: Mapping[str, ModelDescription]) -> tuple[int, int, int]:
+def _place(key: RunKey, described: Mapping[str, ModelDescription]) -> tuple[int, int, str]:
     """Where a run stands in a table."""
     return (
         list(GROUPS).index(group_of(key.setting, described[key.model])),
         list(described).index(key.model),
-        list(LANGUAGES).index(key.language),
+        key.language,
     )
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from scipy.stats import false_discovery_control
 
+from pieline.languages.registry import find
 from pieline.reporting.latex import render_table
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import Comparison, compare, rounded, write_comparisons
 from pieline.studies.jam.metrics.drift import mcnemar
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.tables.results import GROUPS, LANGUAGES, by_run, obstacles_of
+from pieline.studies.jam.tables.results import GROUPS, by_run, languages_of, obstacles_of
 
 
 def write_runs(metrics: Sequence[JamMetrics], csv: str | Path) -> None:
@@ -98,7 +99,7 @@ def write_pairs(
     first = {key: found[0] for key, found in by_run(metrics).items() if found[0].overall.variants}
     comparisons: list[tuple[Mapping[str, str], Comparison]] = []
     rows = []
-    for language, title in LANGUAGES.items():
+    for language in languages_of(first):
         keys = [key for key in first if key.language == language]
         pairs = [(one, other) for one, other in combinations(keys, 2)]
         tests = [mcnemar(_right(first[one]), _right(first[other])) for one, other in pairs]
@@ -123,7 +124,7 @@ def write_pairs(
                 comparisons.append((key, compare(value, None, obstacles=obstacles)))
             rows.append(
                 {
-                    "language": title,
+                    "language": find(language).label,
                     "first": f"{labels[one.model]}, {GROUPS[one.setting]}",
                     "second": f"{labels[other.model]}, {GROUPS[other.setting]}",
                     "counts": (test.only_first, test.only_second),
