@@ -14,7 +14,7 @@ from pieline.core.settings import Settings
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
-from pieline.studies import study_classes
+from pieline.studies.catalogue import study_classes
 from pieline.study import Run, Study
 
 
