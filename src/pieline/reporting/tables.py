@@ -85,6 +85,7 @@ class TableContent:
         unseen: numbers that only the CSV has.
         decimals: of numbers whose comparison does not say.
         wide: whether the table spans both columns of a page.
+        long: whether it may go on over several pages.
     """
 
     heads: tuple[tuple[Head, ...], ...]
@@ -95,6 +96,7 @@ class TableContent:
     unseen: tuple[Number, ...] = ()
     decimals: int = 2
     wide: bool = True
+    long: bool = False
 
     def numbers(self) -> Iterator[Number]:
         """All numbers: those of the cells, row by row, then the unseen ones."""
@@ -145,6 +147,7 @@ class Shown:
     label_columns: int = 1
     columns: int = 1
     wide: bool = True
+    long: bool = False
 
 
 def write_table(
@@ -210,6 +213,7 @@ def shown(name: str, content: TableContent) -> Shown:
         label_columns=(len(first.labels) if first else 1) + titled,
         columns=sum(head.span for head in content.heads[-1]),
         wide=content.wide,
+        long=content.long,
     )
 
 

@@ -173,7 +173,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def significance_tests(self) -> list[str]:
         """Files of the test between query modes, of each model that is run in several."""
         seeds = {model: [0] for model in self.settings.models}
-        seeds |= {model: self.settings.finetuning.seeds for model in self.tuned_models()}
+        seeds |= dict.fromkeys(self.tuned_models(), self.settings.finetuning.seeds)
         return [
             SIGNIFICANCE.format(model=model, seed=seed)
             for model, of_model in seeds.items()
@@ -253,9 +253,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             told |= settings.bm25.model_dump()
             found += deviations(settings.bm25)
         if "+" in model:
-            training = self.training(*model.split("+"), seed="0")
+            base, train_mode, loss = model.split("+")
+            training = self.training(base, train_mode, loss, seed="0")
             told |= training.model_dump(exclude={"seed"}) | {"tuples": settings.finetuning.tuples}
-            found += _training_deviations(model.split("+", maxsplit=1)[0], training)
+            found += _training_deviations(base, training)
         return Conditions(
             settings=told,
             weights=json.loads(entry.execution_spec()),
