@@ -1,1 +1,1 @@
-"""The studies, one package each; `catalogue` finds them."""
+"""The studies, one package each: every package here with a module `study` is one."""
