@@ -130,89 +130,15 @@ if CONFIG.jam.variants.model:
             " 2> >(tee {log} >&2)"
 
 
-rule idiolink_generate:
-    """Documents or queries of every (PIE, domain) pair, as a model wrote them."""
-    input:
-        script=script("idiolink_generate"),
-        modules=modules("idiolink_generate"),
-        pairs="results/originals/idiolink/pairs.jsonl",
-        prompt=here("prompts/idiolink/{collection}.jinja"),
-    output:
-        texts="results/variants/idiolink/{collection}.texts.jsonl",
-        report="results/variants/idiolink/{collection}.report.json",
-    log:
-        "logs/variants/idiolink/{collection}.texts.log",
-    benchmark:
-        "logs/benchmarks/idiolink/{collection}.texts.tsv"
-    conda:
-        "../envs/llm.yaml"
-    threads: lambda wildcards: REGISTRY[construction_writer(wildcards.collection)].threads
-    resources:
-        mem_mb=growing(4000),
-        runtime=growing(240),
-    params:
-        model=lambda wildcards: construction_writer(wildcards.collection),
-        spec=lambda wildcards: REGISTRY[construction_writer(wildcards.collection)].execution_spec(),
-        parameters=construction_parameters(),
-        attempts=CONSTRUCTION.attempts,
-        # Another mode reads the same answers, except this one.
-        fresh=CONFIG.llm.mode == "fresh",
-        recordings=lambda wildcards: construction_recordings(
-            construction_writer(wildcards.collection), f"write_{wildcards.collection}"
-        ),
-    shell:
-        "python {input.script} --collection {wildcards.collection} --pairs {input.pairs}"
-        " --spec {params.spec:q} --model {params.model} --parameters {params.parameters:q}"
-        ' --attempts {params.attempts} --prompt {input.prompt} --settings "$PIELINE_LLM_SETTINGS"'
-        " --recordings {params.recordings:q} --output {output.texts} --report {output.report}"
-        " 2> >(tee {log} >&2)"
-
-
-rule idiolink_validate:
-    """The validating model's votes on generated texts, and the majority."""
-    input:
-        script=script("idiolink_validate"),
-        modules=modules("idiolink_validate"),
-        texts="results/variants/idiolink/{collection}.texts.jsonl",
-        prompt=here("prompts/idiolink/validate.jinja"),
-    output:
-        "results/variants/idiolink/{collection}.verdicts.jsonl",
-    log:
-        "logs/variants/idiolink/{collection}.verdicts.log",
-    benchmark:
-        "logs/benchmarks/idiolink/{collection}.verdicts.tsv"
-    conda:
-        "../envs/llm.yaml"
-    threads: REGISTRY[CONSTRUCTION.validator].threads
-    resources:
-        mem_mb=growing(4000),
-        runtime=growing(240),
-    params:
-        model=CONSTRUCTION.validator,
-        spec=REGISTRY[CONSTRUCTION.validator].execution_spec(),
-        parameters=construction_parameters(),
-        runs=CONSTRUCTION.runs,
-        fresh=CONFIG.llm.mode == "fresh",
-        recordings=lambda wildcards: construction_recordings(
-            CONSTRUCTION.validator, f"validate_{wildcards.collection}"
-        ),
-    shell:
-        "python {input.script} --texts {input.texts} --spec {params.spec:q}"
-        " --model {params.model} --parameters {params.parameters:q} --runs {params.runs}"
-        ' --prompt {input.prompt} --settings "$PIELINE_LLM_SETTINGS"'
-        " --recordings {params.recordings:q} --output {output}"
-        " 2> >(tee {log} >&2)"
-
-
 rule idiolink_review:
     """The flagged texts and those of the gold PIEs, for people: a sheet, and Label Studio's files."""
     input:
         script=script("idiolink_review"),
         modules=modules("idiolink_review"),
-        texts=construction_texts("texts.jsonl"),
-        verdicts=construction_texts("verdicts.jsonl"),
+        texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
+        verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
         splits="results/originals/idiolink/splits.json",
-        corrections=construction_corrections,
+        corrections=IDIOLINK.corrections(),
     output:
         sheet="results/variants/idiolink/review.csv",
         tasks="results/variants/idiolink/review_tasks.json",

@@ -86,6 +86,7 @@ class TableContent:
         unseen: numbers of no row, which only the CSV has.
         decimals: of numbers whose comparison does not say.
         wide: whether the table spans both columns of a page.
+        long: whether it may go on over several pages.
     """
 
     heads: tuple[tuple[Head, ...], ...]
@@ -96,6 +97,7 @@ class TableContent:
     unseen: tuple[Number, ...] = ()
     decimals: int = 2
     wide: bool = True
+    long: bool = False
 
     def numbers(self) -> Iterator[Number]:
         """All numbers: row by row those of the cells and the unseen ones, then those of no row."""
@@ -147,6 +149,7 @@ class Shown:
     label_columns: int = 1
     columns: int = 1
     wide: bool = True
+    long: bool = False
 
 
 def write_table(
@@ -212,6 +215,7 @@ def shown(name: str, content: TableContent) -> Shown:
         label_columns=(len(first.labels) if first else 1) + titled,
         columns=sum(head.span for head in content.heads[-1]),
         wide=content.wide,
+        long=content.long,
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.studies.idiolink.datasets.loose import FILE_NAMES
@@ -63,6 +64,7 @@ class ConstructionMetrics(BaseModel):
         generation: how the writing went, by collection.
         validator: name of the validating model in models.yaml.
         computed_from: digests of the files behind the numbers.
+        conditions: how the data were constructed, if they were.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,6 +81,7 @@ class ConstructionMetrics(BaseModel):
     generation: dict[str, GenerationReport]
     validator: str
     computed_from: dict[str, str]
+    conditions: Conditions = NO_CONDITIONS
 
 
 def construction_metrics(
@@ -91,6 +94,7 @@ def construction_metrics(
     validator: str,
     sample: bool,
     computed_from: dict[str, str],
+    conditions: Conditions = NO_CONDITIONS,
 ) -> ConstructionMetrics:
     """Count what validation and review did; `texts` are those before correction."""
     judged = {verdict.id: verdict for verdict in verdicts}
@@ -132,6 +136,7 @@ def construction_metrics(
         generation={report.collection: report for report in reports},
         validator=validator,
         computed_from=computed_from,
+        conditions=conditions,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.ranking import (
     RankingScores,
@@ -42,6 +43,7 @@ class IdiolinkMetrics(BaseModel):
     depth: int
     tuning: Tuning | None
     computed_from: dict[str, str]
+    conditions: Conditions = NO_CONDITIONS
 
 
 def idiolink_metrics(
@@ -54,6 +56,7 @@ def idiolink_metrics(
     depth: int,
     tuning: Tuning | None,
     computed_from: dict[str, str],
+    conditions: Conditions = NO_CONDITIONS,
 ) -> IdiolinkMetrics:
     """Score a run.
 
@@ -66,6 +69,7 @@ def idiolink_metrics(
         depth: documents that the run ranks for a query.
         tuning: BM25's grid and chosen point.
         computed_from: digests of the files behind the numbers.
+        conditions: settings and weights behind them.
     """
     queries = dataset.queries
     ranked = min(depth, len(dataset.documents))
@@ -101,6 +105,7 @@ def idiolink_metrics(
         depth=depth,
         tuning=tuning,
         computed_from=computed_from,
+        conditions=conditions,
     )
 
 
