@@ -31,7 +31,7 @@ class Cell:
     Attributes:
         number: shown as ours, with the printed one small beside it; a dash where ours is unknown.
         deviation: shown after it with a plus-minus sign.
-        text: shown where there is no number at all.
+        text: shown where there is no number, or instead of the number's own digits.
         best: whether it is the best of its column, and so bold.
         mark: an arrow, up or down against another cell.
     """
@@ -57,12 +57,19 @@ class Row:
     """A row: its labels, then its cells.
 
     `reason` says why there are no numbers of ours, if it was not run: it becomes a note under the
-    table, and the row shows what the paper prints.
+    table, and the row shows what the paper prints. `unseen` are numbers that only the CSV has.
     """
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
     reason: str = ""
+    unseen: tuple[Number, ...] = ()
+
+    def numbers(self) -> Iterator[Number]:
+        """All numbers: those of the cells, then the unseen ones."""
+        for cell in self.cells:
+            yield from (item for item in (cell.number, cell.deviation) if item)
+        yield from self.unseen
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class TableContent:
         groups: the table's rows.
         caption: in plain text; `caption_latex` where LaTeX writes it otherwise.
         notes: sentences that follow the caption, such as that the data are the sample's.
-        unseen: numbers that only the CSV has.
+        unseen: numbers of no row, which only the CSV has.
         decimals: of numbers whose comparison does not say.
         wide: whether the table spans both columns of a page.
     """
@@ -97,11 +104,10 @@ class TableContent:
     wide: bool = True
 
     def numbers(self) -> Iterator[Number]:
-        """All numbers: those of the cells, row by row, then the unseen ones."""
-        for group in self.groups:
-            for row in group.rows:
-                for cell in row.cells:
-                    yield from (item for item in (cell.number, cell.deviation) if item)
+        """All numbers: rows that were run, those that were not, then what no row shows."""
+        rows = [row for group in self.groups for row in group.rows]
+        for row in sorted(rows, key=lambda row: bool(row.reason)):
+            yield from row.numbers()
         yield from self.unseen
 
 
@@ -224,7 +230,8 @@ def _cell(cell: Cell, decimals: int) -> ShownCell:
     verdict = {True: "reproduced", False: "not reproduced", None: "not comparable"}
     deviation = cell.deviation.comparison if cell.deviation else None
     return ShownCell(
-        ours=_text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),
+        ours=cell.text
+        or _text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),
         printed=_text(
             compared.printed,
             deviation.printed if deviation else None,

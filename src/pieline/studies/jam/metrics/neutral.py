@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.languages.matching import Scoring
 from pieline.languages.words import Language
 from pieline.studies.jam.metrics.drift import Interval, ratio_interval
@@ -24,6 +25,7 @@ class NeutralMetrics(BaseModel):
         share: of the neutral ones (fraction); null without any.
         interval: of the share; variants are drawn by original.
         outcomes: number of neutral variants by what became of their prediction.
+        conditions: settings and weights, and how they differ from the paper's.
         computed_from: digests of the files.
     """
 
@@ -40,6 +42,7 @@ class NeutralMetrics(BaseModel):
     share: float | None
     interval: Interval | None
     outcomes: dict[str, int]
+    conditions: Conditions = NO_CONDITIONS
     computed_from: dict[str, str]
 
 
