@@ -31,7 +31,8 @@ class Cell:
     Attributes:
         number: shown as ours, with the printed one small beside it; a dash where ours is unknown.
         deviation: shown after it with a plus-minus sign.
-        text: shown where there is no number, or instead of the number's own digits.
+        text: shown where there is no number, or in place of the number's digits; the printed
+            one then stands as it is printed.
         best: whether it is the best of its column, and so bold.
         mark: an arrow, up or down against another cell.
     """
@@ -232,7 +233,9 @@ def _cell(cell: Cell, decimals: int) -> ShownCell:
     return ShownCell(
         ours=cell.text
         or _text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),
-        printed=_text(
+        printed=f"{compared.printed:g}"
+        if cell.text and compared.printed is not None
+        else _text(
             compared.printed,
             deviation.printed if deviation else None,
             compared.places(decimals),

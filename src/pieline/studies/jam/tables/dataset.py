@@ -15,9 +15,9 @@ PUBLISHED_IDS = {
 }
 """Numbers that the paper's text prints, by their name in published/text_numbers.csv."""
 _COLUMNS = {
-    "train_sentences": Head("# Train sentences"),
-    "test_sentences": Head("# Test sentences"),
-    "test_variants": Head("# Test variants"),
+    "train_sentences": Head("# Sentences"),
+    "test_sentences": Head("# Sentences"),
+    "test_variants": Head("# Variants"),
     "unique_pies": Head("# PIEs"),
 }
 
@@ -55,13 +55,15 @@ def statistics(given: Given) -> TableContent:
             )
         groups.append(Group(tuple(rows), dataset))
     return TableContent(
-        heads=((Head("Dataset"), Head("Language"), *_COLUMNS.values()),),
+        heads=(
+            (Head(""), Head(""), Head("Train"), Head("Test", 2), Head("")),
+            (Head("Dataset"), Head("Language"), *_COLUMNS.values()),
+        ),
         groups=tuple(groups),
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
         " dash marks what a dataset does not have or what was not computed.",
         notes=notes_of(*(item.originals_are_released for item in found)),
         decimals=0,
-        wide=False,
     )
 
 

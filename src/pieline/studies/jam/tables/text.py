@@ -4,7 +4,7 @@ from statistics import median
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, read_published
+from pieline.reporting.printed import compare, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
@@ -38,7 +38,9 @@ def text(given: Given) -> TableContent:
             obstacles=obstacles if value is not None else ["unknown of every run", *obstacles],
         )
         number = Number({"id": f"jam.{name}", "metric": "value"}, comparison, given.metrics)
-        rows.append(Row((name.replace("_", " "),), (Cell(number),)))
+        # Medians to two decimals, counts to none.
+        text = rounded(value, 0 if name.startswith("confusing") else 2)
+        rows.append(Row((name.replace("_", " "),), (Cell(number, text=text),)))
     return TableContent(
         heads=((Head("Number"), Head("ours (printed)")),),
         groups=(Group(tuple(rows)),),
