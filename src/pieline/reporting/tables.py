@@ -66,12 +66,6 @@ class Row:
     reason: str = ""
     unseen: tuple[Number, ...] = ()
 
-    def numbers(self) -> Iterator[Number]:
-        """All numbers: those of the cells, then the unseen ones."""
-        for cell in self.cells:
-            yield from (item for item in (cell.number, cell.deviation) if item)
-        yield from self.unseen
-
 
 @dataclass(frozen=True)
 class Group:
@@ -105,10 +99,12 @@ class TableContent:
     wide: bool = True
 
     def numbers(self) -> Iterator[Number]:
-        """All numbers: rows that were run, those that were not, then what no row shows."""
-        rows = [row for group in self.groups for row in group.rows]
-        for row in sorted(rows, key=lambda row: bool(row.reason)):
-            yield from row.numbers()
+        """All numbers: row by row those of the cells and the unseen ones, then those of no row."""
+        for group in self.groups:
+            for row in group.rows:
+                for cell in row.cells:
+                    yield from (item for item in (cell.number, cell.deviation) if item)
+                yield from row.unseen
         yield from self.unseen
 
 
