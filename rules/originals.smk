@@ -26,7 +26,7 @@ rule jam_originals:
         modules=modules("jam_originals"),
         upstream=here("data/upstream.yaml"),
         raw="results/raw/id10m/test_{language}.tsv",
-        decisions=jam_decisions,
+        decisions=lambda wildcards: JAM.decisions(wildcards.language),
     output:
         originals="results/originals/jam/{language}.jsonl",
         report="results/originals/jam/{language}.report.json",
@@ -35,7 +35,7 @@ rule jam_originals:
     conda:
         "../envs/core.yaml"
     params:
-        derived="--derived" if jam_decisions_are_derived() else "",
+        derived="--derived" if JAM.decisions_are_derived else "",
     shell:
         "python {input.script} --language {wildcards.language} --raw {input.raw}"
         " --decisions {input.decisions} {params.derived} --upstream {input.upstream}"
