@@ -246,7 +246,7 @@ rule jam_attention:
         script=script("jam_attention"),
         modules=modules("jam_attention"),
         weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
-        checkpoint=lambda wildcards: JAM.run.weights_files(wildcards.model),
+        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
         sentences="results/datasets/jam/{language}.jsonl",
         metrics=lambda wildcards: JAM.metrics_on(wildcards.language),
     output:

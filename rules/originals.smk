@@ -1,6 +1,10 @@
 """originals: what filtering leaves of the raw corpora."""
 
 
+wildcard_constraints:
+    **{name: JAM.constraints()[name] for name in ("language", "setting")},
+
+
 rule jam_decisions:
     """What filtering did to each sentence of ID10M, derived from the released originals."""
     input:

@@ -95,7 +95,7 @@ rule fine_tune_tagger:
         modules=modules("fine_tune_tagger"),
         train="results/datasets/jam_tagging/{language}/train.tsv",
         dev="results/datasets/jam_tagging/{language}/dev.tsv",
-        weights=lambda wildcards: JAM.run.weights_files(wildcards.model),
+        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
     output:
         weights=directory("results/training/jam/{language}/{model}/seed-{seed}/weights"),
         log="results/training/jam/{language}/{model}/seed-{seed}/training.json",

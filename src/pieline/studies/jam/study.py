@@ -128,13 +128,10 @@ class JamStudy(Study[JamSettings]):
                             "seed": str(seed),
                         }
 
-    def files(self, pattern: str, language: str | None = None) -> list[str]:
-        """A file of every run, or of those on one language."""
-        return [
-            pattern.format(**run)
-            for run in self.runs("llm", "encoder")
-            if language in (None, run["language"])
-        ]
+    def metrics_on(self, *languages: str) -> list[str]:
+        """The metric files of all runs on some languages."""
+        runs = self.runs("llm", "encoder")
+        return [METRICS.format(**run) for run in runs if run["language"] in languages]
 
     def neutral_run(self, *kinds: str) -> list[dict[str, str]]:
         """The run of the neutral-context ablation, if there is one of a model of these kinds."""
@@ -605,7 +602,7 @@ class JamStudy(Study[JamSettings]):
             if name not in named and run.registry[name].published_as
         ]
         return Given(
-            metrics=tuple(self.files(METRICS)),
+            metrics=tuple(self.metrics_on(*self.settings.languages)),
             models=run.described(named),
             absent=run.described(absent),
             not_run=dict.fromkeys(absent, NOT_CONFIGURED),
@@ -628,7 +625,7 @@ class JamStudy(Study[JamSettings]):
     def other_targets(self) -> list[str]:
         """The sentences; without variants also the metrics, which no table then shows."""
         names = [self.sentences(language) for language in self.settings.languages]
-        return names if self.has_variants else [*names, *self.files(METRICS)]
+        return names if self.has_variants else [*names, *self.metrics_on(*self.settings.languages)]
 
     def raw_files(self) -> list[str]:
         """The raw files that the configuration's results come from."""

@@ -58,6 +58,7 @@ def neutral_metrics(
     scoring: Scoring,
     released: bool,
     resamples: int,
+    conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> NeutralMetrics:
     """Score predictions of neutral variants.
@@ -73,6 +74,7 @@ def neutral_metrics(
         scoring: which decision counts as right.
         released: whether the hard variants are those of the paper.
         resamples: draws of the bootstrap.
+        conditions: settings and weights of the run.
         computed_from: digests of the files behind the numbers.
     """
     wrong: dict[str, int] = {}
@@ -105,5 +107,6 @@ def neutral_metrics(
             [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
         ),
         outcomes=dict(sorted(outcomes.items())),
+        conditions=conditions,
         computed_from=computed_from,
     )

@@ -162,6 +162,7 @@ def jam_metrics(
     scoring: Scoring,
     released: bool,
     resamples: int,
+    conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> JamMetrics:
     """All numbers of one run.
@@ -175,6 +176,7 @@ def jam_metrics(
         scoring: which decision counts as right.
         released: whether the sentences are those of the paper.
         resamples: draws of the bootstrap (seeded with 0, so that equal runs give equal intervals).
+        conditions: settings and weights of the run.
         computed_from: digests of the files behind the numbers.
 
     Raises:
@@ -218,6 +220,7 @@ def jam_metrics(
         tagging_of_variants=tags([item for item in sentences if not item.is_original]),
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
         judged=judged,
+        conditions=conditions,
         computed_from=computed_from,
     )
 
