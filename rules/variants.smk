@@ -15,9 +15,6 @@ if JAM.settings.variants.source != "generated":
             "logs/variants/jam/{language}.log",
         conda:
             "../envs/core.yaml"
-        resources:
-            mem_mb=growing(1000),
-            runtime=growing(10),
         params:
             source=JAM.settings.variants.source,
             checks=JAM.checks(),
@@ -162,9 +159,6 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
             "logs/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.log",
         conda:
             "../envs/core.yaml"
-        resources:
-            mem_mb=growing(1000),
-            runtime=growing(10),
         shell:
             "python {input.script} --dataset {input.dataset} --metrics {input.metrics}"
             " --sample {input.sample} --output {output.variants} --report {output.report}"
