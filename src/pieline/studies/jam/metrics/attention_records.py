@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.studies.jam.metrics.drift import Interval
 
 
@@ -62,6 +63,7 @@ class AttentionMetrics(BaseModel):
         pairs: all pairs.
         misleading, resolved: share of the PIE's attention on cue words, of MIS and COR variants.
         difference: MIS minus COR within pairs.
+        conditions: settings and weights, and how they differ from the paper's.
         computed_from: digests of the files.
     """
 
@@ -75,4 +77,5 @@ class AttentionMetrics(BaseModel):
     misleading: MeanShare
     resolved: MeanShare
     difference: MeanShare
+    conditions: Conditions = NO_CONDITIONS
     computed_from: dict[str, str]
