@@ -8,18 +8,16 @@ from typing import Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, nearest
 from pieline.core.files import write_json, write_text
 from pieline.core.records import explain
 from pieline.core.yamls import read_yaml
-from pieline.reporting.latex import render_table
+from pieline.reporting.latex import render_latex
 from pieline.results.claims.formulas import SINGLE, FormulaError, Values
 from pieline.results.claims.predicates import Predicate
 from pieline.results.claims.tables import (
-    PAPERS,
     OurCell,
     OurNumbers,
-    Paper,
     PrintedNumbers,
     PrintedTable,
     Selection,
@@ -55,7 +53,7 @@ class Claim(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
-    paper: Paper
+    paper: str
     section: str
     says: str
     numbers: dict[str, Selection | TextNumber] = Field(min_length=1)
@@ -93,7 +91,7 @@ class JudgedClaim(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
-    paper: Paper
+    paper: str
     section: str
     says: str
     predicate: str
@@ -246,12 +244,21 @@ def judge_on_ours(
 def write_ledger(
     judged: Sequence[JudgedClaim],
     *,
+    papers: Mapping[str, str],
     json: str | Path,
     csv: str | Path,
     tex: str | Path,
     template: str | Path,
 ) -> None:
-    """Write the ledger as JSON, as CSV (one claim a line) and as a LaTeX table."""
+    """Write the ledger as JSON, as CSV (one claim a line) and as a LaTeX table.
+
+    Raises:
+        UserError: a claim names a paper that is not among `papers` (titles by study).
+    """
+    for claim in judged:
+        if claim.paper not in papers:
+            mend = nearest(claim.paper, list(papers))
+            raise UserError(f"unknown paper {claim.paper!r}", where=f"claim {claim.id}", mend=mend)
     counts = {
         side: dict(sorted(Counter(getattr(claim, side).verdict for claim in judged).items()))
         for side in ("printed", "ours")
@@ -279,7 +286,7 @@ def write_ledger(
         ]
     )
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_table(template, tex, claims=judged, counts=counts, papers=PAPERS)
+    render_latex(template, tex, claims=judged, counts=counts, papers=papers)
 
 
 def _printed(

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -12,10 +11,6 @@ from pieline.core.records import explain
 from pieline.core.yamls import read_yaml
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.results.claims.formulas import SINGLE, Row, Values
-
-Paper = Literal["jam", "idiots", "idiolink"]
-PAPERS: dict[Paper, str] = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
-"""What each paper is called by."""
 
 
 class OurTable(BaseModel):
@@ -39,7 +34,7 @@ class PrintedTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    paper: Paper | None = Field(description="None: all three.")
+    paper: str | None = Field(description="None: all three.")
     number: str = Field(description="As the paper numbers it.")
     title: str
     keys: list[str] = Field(min_length=1)
