@@ -55,7 +55,7 @@ rule idiots_dataset:
         modules=modules("idiots_dataset"),
         upstream=here("data/upstream.yaml"),
         sentences="results/raw/idiots/idiots.json",
-        kinds=idiots_kinds,
+        kinds=IDIOTS.kinds(),
     output:
         sentences="results/datasets/idiots/sentences.jsonl",
         manifest="results/datasets/idiots/manifest.json",
@@ -64,7 +64,7 @@ rule idiots_dataset:
     conda:
         "../envs/core.yaml"
     params:
-        sample="--sample" if CONFIG.data == "sample" else "",
+        sample="--sample" if IDIOTS.run.is_sample else "",
     shell:
         "python {input.script} --sentences {input.sentences} --kinds {input.kinds}"
         " --upstream {input.upstream} --name idiots/idiots.json {params.sample}"

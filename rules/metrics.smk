@@ -42,23 +42,23 @@ rule idiots_metrics:
         predictions="results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
         sentences="results/datasets/idiots/sentences.jsonl",
         manifest="results/datasets/idiots/manifest.json",
-        verdicts=idiots_verdicts,
+        verdicts=IDIOTS.verdicts(),
     output:
         "results/metrics/idiots/{model}/{setting}/seed-{seed}.json",
     log:
         "logs/metrics/idiots/{model}/{setting}/seed-{seed}.log",
     wildcard_constraints:
-        model=alternatives(entries_of("llm")),
-        setting=alternatives(IDIOTS_SETTINGS),
+        **IDIOTS.constraints(),
     conda:
         "../envs/core.yaml"
     params:
-        resamples=CONFIG.idiots.bootstrap_resamples,
+        resamples=IDIOTS.settings.bootstrap_resamples,
+        conditions=lambda wildcards: IDIOTS.conditions(wildcards.model, wildcards.setting),
     shell:
         "python {input.script} --predictions {input.predictions}"
         " --dataset $(dirname {input.manifest}) --verdicts {input.verdicts}"
         " --model {wildcards.model} --setting {wildcards.setting} --seed {wildcards.seed}"
-        " --resamples {params.resamples} --output {output}"
+        " --resamples {params.resamples} --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 

@@ -170,73 +170,6 @@ rule rank_by_embedding:
         " 2> >(tee {log} >&2)"
 
 
-rule idiots_ready:
-    """Stop before any model is asked if the answers of some model can be had from nowhere."""
-    input:
-        script=script("check_llm"),
-        # Not check_llm's own, which reach how every other study makes its questions.
-        modules=modules("idiots_detect"),
-        questions=lambda wildcards: idiots_llm_inputs(),
-    output:
-        "results/predictions/idiots/ready.txt",
-    log:
-        "logs/predictions/idiots/ready.log",
-    localrule: True
-    conda:
-        "../envs/llm.yaml"
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
-    params:
-        jobs=lambda wildcards: json.dumps(idiots_llm_jobs(), sort_keys=True),
-        # Of models.yaml only these entries matter, so the file is no input.
-        models=here("models.yaml"),
-        specs=[REGISTRY[name].execution_spec() for name in CONFIG.idiots.models],
-    shell:
-        'python {input.script} --jobs {params.jobs:q} --settings "$PIELINE_LLM_SETTINGS"'
-        " --models {params.models} --output {output}"
-        " 2> >(tee {log} >&2)"
-
-
-rule idiots_detect:
-    """A model's answer on every sentence: recorded, or asked and recorded."""
-    input:
-        script=script("idiots_detect"),
-        modules=modules("idiots_detect"),
-        prompt=here("prompts/idiots/detect.jinja"),
-        sentences="results/datasets/idiots/sentences.jsonl",
-        manifest="results/datasets/idiots/manifest.json",
-        ready=ancient("results/predictions/idiots/ready.txt"),
-    output:
-        "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
-    log:
-        "logs/predictions/idiots/{model}/{setting}/seed-{seed}.log",
-    benchmark:
-        "logs/benchmarks/idiots/{model}/{setting}/seed-{seed}.tsv"
-    wildcard_constraints:
-        model=alternatives(entries_of("llm")),
-        setting=alternatives(IDIOTS_SETTINGS),
-    conda:
-        "../envs/llm.yaml"
-    threads: lambda wildcards: REGISTRY[wildcards.model].threads
-    resources:
-        mem_mb=growing(8000),
-        runtime=growing(240),
-    params:
-        spec=execution_spec,
-        parameters=json.dumps(CONFIG.idiots.parameters.model_dump(), sort_keys=True),
-        # Another mode reads the same answers, except this one.
-        fresh=CONFIG.llm.mode == "fresh",
-        recordings=lambda wildcards: idiots_recordings(wildcards.model),
-    shell:
-        "python {input.script} --spec {params.spec:q} --model {wildcards.model}"
-        " --setting {wildcards.setting} --seed {wildcards.seed}"
-        " --parameters {params.parameters:q} --prompt {input.prompt}"
-        ' --dataset $(dirname {input.manifest}) --settings "$PIELINE_LLM_SETTINGS"'
-        " --recordings {params.recordings:q} --output {output}"
-        " 2> >(tee {log} >&2)"
-
-
 rule idiots_review_cases:
     """The answers that found an idiom, for people to judge."""
     input:
@@ -251,8 +184,7 @@ rule idiots_review_cases:
     log:
         "logs/predictions/idiots/{model}/{setting}/seed-{seed}.cases.log",
     wildcard_constraints:
-        model=alternatives(entries_of("llm")),
-        setting=alternatives(IDIOTS_SETTINGS),
+        **IDIOTS.constraints(),
     conda:
         "../envs/core.yaml"
     shell:
@@ -260,31 +192,6 @@ rule idiots_review_cases:
         " --dataset $(dirname {input.manifest}) --model {wildcards.model}"
         " --setting {wildcards.setting} --seed {wildcards.seed}"
         " --jsonl {output.jsonl} --csv {output.csv}"
-        " 2> >(tee {log} >&2)"
-
-
-rule jam_ready:
-    """Stop before any model is asked if the answers of some model can be had from nowhere."""
-    input:
-        script=script("check_llm"),
-        modules=modules("check_llm"),
-        models=here("models.yaml"),
-        questions=lambda wildcards: jam_prompt_inputs(),
-    output:
-        "results/predictions/jam/ready.txt",
-    log:
-        "logs/predictions/jam/ready.log",
-    localrule: True
-    conda:
-        "../envs/llm.yaml"
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
-    params:
-        jobs=lambda wildcards: json.dumps(jam_prompt_jobs(), sort_keys=True),
-    shell:
-        'python {input.script} --jobs {params.jobs:q} --settings "$PIELINE_LLM_SETTINGS"'
-        " --models {input.models} --output {output}"
         " 2> >(tee {log} >&2)"
 
 

@@ -7,8 +7,9 @@ from pieline.planned import planned_parser, planned_tasks
 
 def main() -> None:
     """Parse the command line and check."""
-    tasks, settings = planned_tasks(planned_parser(__doc__).parse_args())
-    print(f"{check(tasks, settings)} questions to language models: all recorded or ready to be asked")
+    planned = planned_tasks(planned_parser(__doc__).parse_args())
+    questions = check(planned.tasks, planned.settings)
+    print(f"{questions} questions to language models: all recorded or ready to be asked")
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def _tell(name: str, added: int, conflicts: Sequence[str]) -> None:
 
 
 def _spending(options: argparse.Namespace) -> None:
-    from pieline.llm.ledger import Ledger
+    from pieline.llm.spending import Ledger
 
     if not options.folder.is_dir():
         raise UserError("no such folder", where=options.folder, mend="check the path")
@@ -132,11 +132,10 @@ def _spending(options: argparse.Namespace) -> None:
     if options.release:
         print(f"released ${ledger.release():.4f}")
     spending = ledger.spending()
-    for model, usd in sorted(spending.settled.items()):
+    for model, usd in spending.settled.items():
         print(f"{model}: ${usd:.4f} for {spending.requests[model]} requests")
-    held = sum(usd for _, usd in spending.reserved.values())
     if spending.reserved:
-        print(f"at most ${held:.4f} for {len(spending.reserved)} requests without an end")
+        print(f"at most ${spending.held:.4f} for {len(spending.reserved)} requests without an end")
     print(f"total: ${spending.usd:.4f}")
 
 

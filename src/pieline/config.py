@@ -1,5 +1,7 @@
 """What to run: config.yaml, with one section for each study."""
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
@@ -8,14 +10,33 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, PositiveInt, ValidationError, create_model
 
+from pieline import studies
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
 from pieline.core.settings import Settings
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
-from pieline.studies import study_classes
 from pieline.study import Run, Study
+
+
+@cache
+def study_classes() -> dict[str, type[Study[Any]]]:
+    """The class of each study by its name, in alphabetical order.
+
+    A study is a package of `pieline.studies` whose module `study` has one class derived from
+    `Study`; nothing else lists the studies.
+    """
+    found = {}
+    for package in sorted(pkgutil.iter_modules(studies.__path__), key=lambda item: item.name):
+        if not package.ispkg:
+            continue
+        module = importlib.import_module(f"{studies.__name__}.{package.name}.study")
+        for item in vars(module).values():
+            own = isinstance(item, type) and item.__module__ == module.__name__
+            if own and issubclass(item, Study):
+                found[item.name] = item
+    return found
 
 
 class PageSettings(Settings):

@@ -1,14 +1,15 @@
-"""What a configuration plans to ask language models, for programs that are handed a configuration."""
+"""What a configuration plans to ask language models, for programs that are handed one."""
 
 import argparse
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 from pieline.config import load_config, load_studies
 from pieline.core.errors import UserError
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
-from pieline.models.registry import load_registry
+from pieline.models.registry import Registry, load_registry
 
 
 def planned_parser(about: str | None) -> argparse.ArgumentParser:
@@ -24,8 +25,16 @@ def planned_parser(about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def planned_tasks(options: argparse.Namespace) -> tuple[list[Task], LLMSettings]:
-    """All tasks of a configuration, and how they may be asked.
+class Planned(NamedTuple):
+    """All tasks of a configuration, how they may be asked, and the models that exist."""
+
+    tasks: list[Task]
+    settings: LLMSettings
+    registry: Registry
+
+
+def planned_tasks(options: argparse.Namespace) -> Planned:
+    """What a configuration plans to ask.
 
     Raises:
         UserError: an option is wrong.
@@ -35,7 +44,9 @@ def planned_tasks(options: argparse.Namespace) -> tuple[list[Task], LLMSettings]
     except ValueError:
         raise UserError("not JSON", where="--config", mend="pass the configuration") from None
     config = load_config(raw, where="--config")
-    studies = load_studies(config, load_registry(options.models), options.root)
+    registry = load_registry(options.models)
+    studies = load_studies(config, registry, options.root)
     tasks = [task for name in config.studies for task in studies[name].tasks()]
     folder = options.root / config.llm.recordings_folder
-    return tasks, config.llm.model_copy(update={"recordings_folder": folder})
+    settings = config.llm.model_copy(update={"recordings_folder": folder})
+    return Planned(tasks, settings, registry)

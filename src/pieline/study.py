@@ -16,6 +16,7 @@ from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
+from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.given import Given
@@ -89,6 +90,21 @@ class Run:
         if not isinstance(entry, LLMEntry):
             raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name a language model")
         return entry
+
+    def unpacked_weights(self, model: str) -> list[str]:
+        """The folder of a model's unpacked weights, if they come as one GGUF file."""
+        entry = self.entry(model)
+        is_gguf = isinstance(entry, CheckpointEntry) and entry.is_gguf
+        return [f"results/raw/weights/{model}"] if is_gguf else []
+
+    def weights_files(self, model: str) -> list[str]:
+        """The files of a local checkpoint, so that a job which loads it is stale if one changes."""
+        entry = self.entry(model)
+        if not isinstance(entry, CheckpointEntry) or entry.source != "folder":
+            return []
+        place = Path(str(entry.path))
+        files = [place] if place.is_file() else place.rglob("*")
+        return sorted(str(file) for file in files if file.is_file())
 
     def described(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
         """What tables say of some models."""

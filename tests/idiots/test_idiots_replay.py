@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from idiots_cases import ROOT, SAMPLE
 
-from pieline.config import load_config
+from pieline.config import layered, load_config, load_studies
 from pieline.core.records import load_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.llm.archive import verify
@@ -42,29 +42,22 @@ def test_the_default_run_replays_without_model_or_provider_library(
     setting: str, tmp_path: Path
 ) -> None:
     IdiotsDataset("sample", read_sentences(SAMPLE / "idiots.json")).save(tmp_path / "dataset")
-    registry = load_registry(ROOT / "models.yaml")
-    config = load_config(read_yaml(ROOT / "config.yaml"), registry)
-    assert setting in config.idiots.settings
-    assert MODEL in config.idiots.models
+    config = load_config(layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml"))
+    study = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)["idiots"]
+    (task,) = [task for task in study.tasks() if task.setting == setting]
     settings = {"mode": "replay", "recordings_folder": str(ROOT / "recordings")}
     before = RECORDINGS.read_bytes()
     made = []
     for name in ("one.jsonl", "two.jsonl"):
-        arguments = {
-            "spec": registry[MODEL].execution_spec(),
-            "model": MODEL,
-            "setting": setting,
-            "seed": str(config.idiots.seeds[0]),
-            "parameters": config.idiots.parameters.model_dump_json(),
-            "prompt": str(ROOT / "prompts" / "idiots" / "detect.jinja"),
-            "dataset": str(tmp_path / "dataset"),
-            "settings": json.dumps(settings),
-            "recordings": str(RECORDINGS),
-            "output": str(tmp_path / name),
-        }
-        command = [sys.executable, "-c", REPLAY, str(ROOT / "scripts" / "idiots_detect.py")]
-        for option, value in arguments.items():
-            command += [f"--{option}", value]
+        moved = task.model_copy(
+            update={
+                "inputs": {**task.inputs, "sentences": str(tmp_path / "dataset/sentences.jsonl")},
+                "outputs": {"predictions": str(tmp_path / name)},
+            }
+        )
+        command = [sys.executable, "-c", REPLAY, str(ROOT / "scripts" / "ask.py")]
+        command += ["--task", moved.path(), "--given", moved.canonical()]
+        command += ["--settings", json.dumps(settings)]
         result = subprocess.run(
             command,
             capture_output=True,

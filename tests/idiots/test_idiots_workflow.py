@@ -56,10 +56,10 @@ def test_from_scratch_twice_and_then_nothing(project: Path) -> None:
 
     # Neither a mode that reads the same answers nor a limit is a reason to make anything again.
     edit(project / "config.yaml", "mode: record", "mode: replay")
-    edit(project / "config.yaml", "timeout_s: 120", "timeout_s: 60")
+    edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 0\n  timeout_s: 60")
     assert "Nothing to be done" in make(project, "-n", *TARGETS)
     # Another seed is another question, which replay cannot answer.
-    edit(project / "config.yaml", "seeds: [0]\n  parameters", "seeds: [1]\n  parameters")
+    edit(project / "config.yaml", "idiots:\n", "idiots:\n  seeds: [1]\n")
     result = run_snakemake(project, "--cores", "1", *TARGETS[:1])
     assert result.returncode != 0
     assert "smollm2-135m-instruct (164 answers not recorded): llm.mode is replay" in result.stderr
@@ -74,16 +74,16 @@ def test_missing_keys_are_one_error_before_anything_is_asked(
         if name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     models = "[gpt-4o-mini, claude-4-sonnet]"
-    edit(project / "config.yaml", "models: [smollm2-135m-instruct]\n  # zero_shot is",
-         f"models: {models}\n  # zero_shot is")  # fmt: skip
+    old = "idiots:\n  models: [smollm2-135m-instruct]\n  settings: [zero_shot, zero_shot_schema]"
+    edit(project / "config.yaml", old, f"idiots:\n  models: {models}\n  settings: [zero_shot]")
     result = run_snakemake(project, "--cores", "2", *TARGETS[:4])
     assert result.returncode != 0
     assert "Traceback" not in result.stdout + result.stderr
     lines = {line for line in result.stderr.splitlines() if line.startswith("error: ")}
     assert len(lines) == 1
     line = lines.pop()
-    assert "gpt-4o-mini (164 answers not recorded): the environment variable OPENAI_API_KEY" in line
-    assert "claude-4-sonnet (164 answers not recorded): the environment variable ANTH" in line
+    assert "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY" in line
+    assert "claude-4-sonnet (nothing is recorded): the environment variable ANTH" in line
     assert not list((project / "results/predictions/idiots").rglob("*.jsonl"))
 
     told = make(project, "--cores", "1", "estimate_cost")

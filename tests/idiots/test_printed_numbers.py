@@ -10,11 +10,18 @@ from pathlib import Path
 import pytest
 from idiots_cases import ROOT, predictions_of, score, sentences
 
+from pieline.core.conditions import Conditions
+from pieline.core.files import write_json
+from pieline.core.records import load_record
+from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.models import ModelDescription
+from pieline.reporting.given import Given, made_by
 from pieline.reporting.printed import read_published
+from pieline.reporting.tables import write_table
 from pieline.studies.idiots.metrics import DetectionMetrics
-from pieline.studies.idiots.tables import TABLES, write_detection_table
+from pieline.studies.idiots.settings import DetectionParameters, IdiotsSettings
+from pieline.studies.idiots.study import IdiotsStudy
+from pieline.study import NOT_CONFIGURED, Run
 
 COUNTS = {
     "llama-2-7b-chat": {
@@ -36,58 +43,57 @@ ODD = {
 }
 """Printed cells that the counts do not give, and what they give."""
 
+TABLES = {"detection": 1, "consistency": 2, "distractors": 3}
 PUBLISHED = {
-    table: ROOT / "published" / f"idiots_table{number}.csv"
-    for number, table in enumerate(TABLES, start=1)
+    name: ROOT / "published" / f"idiots_table{number}.csv" for name, number in TABLES.items()
 }
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[DetectionMetrics]:
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("metrics")
     suite = sentences(164, 86)
-    return [
-        score(suite, predictions_of(suite, **counts), model=model)
-        for model, counts in COUNTS.items()
-    ]
+    for model, counts in COUNTS.items():
+        metrics = score(suite, predictions_of(suite, **counts), model=model)
+        write_json(folder / f"{model}.json", metrics.model_dump())
+    return [str(folder / f"{model}.json") for model in COUNTS]
 
 
-@pytest.fixture(scope="module")
-def models() -> list[ModelDescription]:
-    registry = load_registry(ROOT / "models.yaml")
-    fields = {"label", "parameters", "published_as", "kind"}
-    return [
-        ModelDescription.model_validate({"name": name} | registry[name].model_dump(include=fields))
-        for name in COUNTS
-    ]
+def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, str]], str]:
+    """Rows of a table's CSV and its LaTeX; models without a metric file were not run."""
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+    models = run.described(COUNTS)
+    ran, absent = models[: len(metrics)], models[len(metrics) :]
+    given = Given(
+        metrics=tuple(metrics),
+        files={"published": str(PUBLISHED[table])},
+        models=ran,
+        absent=absent,
+        not_run={model.name: NOT_CONFIGURED for model in absent},
+    )
+    content = made_by(f"pieline.studies.idiots.tables:{table}")(given)
+    outputs = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
+    write_table(table, content, templates=ROOT / "templates", **outputs)
+    with outputs["csv"].open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream)), outputs["tex"].read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_table_from_counts(
-    table: str, runs: list[DetectionMetrics], models: list[ModelDescription], tmp_path: Path
-) -> None:
-    write_detection_table(
-        table,
-        runs,
-        models,
-        models,
-        published=PUBLISHED[table],
-        template=ROOT / "templates" / f"idiots_{table}.tex.jinja",
-        tex=tmp_path / "table.tex",
-        csv=tmp_path / "table.csv",
-    )
-    with (tmp_path / "table.csv").open(encoding="utf-8") as stream:
-        rows = {(row["model"], row["metric"]): row for row in csv.DictReader(stream)}
-    latex = (tmp_path / "table.tex").read_text(encoding="utf-8")
+def test_table_from_counts(table: str, metrics: list[str], tmp_path: Path) -> None:
+    lines, latex = make(table, metrics, tmp_path)
+    rows = {(row["model"], row["metric"]): row for row in lines}
     printed = read_published(PUBLISHED[table], ["model"])
+    models = load_registry(ROOT / "models.yaml")
     cells = {
-        (model.name, metric): value
-        for model in models
-        for metric, value in printed[(model.published_as or "",)].items()
+        (model, metric): value
+        for model in COUNTS
+        for metric, value in printed[(models[model].published_as or "",)].items()
     }
     assert len(cells) == 3 * {"detection": 6, "consistency": 4, "distractors": 3}[table]
     for cell, value in cells.items():
         row = rows[cell]
         assert row["comparable"] == "yes", row
+        assert Path(row["metrics"]).stem == cell[0]
         if cell in ODD:
             assert (row["ours"], row["reproduced"]) == (ODD[cell], "no")
         else:
@@ -119,23 +125,31 @@ def test_every_count_is_the_only_one_that_rounds_to_the_printed_fraction() -> No
 
 
 def test_a_model_that_was_not_run_is_a_row_with_its_reason(
-    runs: list[DetectionMetrics], models: list[ModelDescription], tmp_path: Path
+    metrics: list[str], tmp_path: Path
 ) -> None:
-    write_detection_table(
-        "detection",
-        runs[:1],
-        models[:1],
-        models,
-        published=PUBLISHED["detection"],
-        template=ROOT / "templates" / "idiots_detection.tex.jinja",
-        tex=tmp_path / "table.tex",
-        csv=tmp_path / "table.csv",
-    )
-    with (tmp_path / "table.csv").open(encoding="utf-8") as stream:
-        rows = [row for row in csv.DictReader(stream) if row["model"] == "vicuna-7b"]
+    lines, latex = make("detection", metrics[:1], tmp_path)
+    rows = [row for row in lines if row["model"] == "vicuna-7b"]
     assert len(rows) == 6
-    assert all(row["ours"] == "" and row["reason"].startswith("not run") for row in rows)
+    assert all(row["ours"] == "" and row["reason"] == f"not run: {NOT_CONFIGURED}" for row in rows)
     assert {row["printed"] for row in rows} >= {"0.988", "0.081"}
-    assert "Not run in this configuration: Mistral-7b-Instruct, Vicuna-7b." in (
-        tmp_path / "table.tex"
-    ).read_text(encoding="utf-8")
+    row = latex[latex.index("Vicuna-7b") :].split(r"\\")[0]
+    assert r"\textsuperscript{a}" in row
+    assert r"--\printed{0.988}" in row
+    assert NOT_CONFIGURED in latex
+    html = (tmp_path / "table.html").read_text(encoding="utf-8")
+    assert 'class="not-run"' in html
+    assert "<small>0.988</small>" in html
+
+
+def test_other_parameters_than_the_papers_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+    parameters = DetectionParameters(temperature=0.5, max_tokens=100)
+    study = IdiotsStudy(IdiotsSettings(parameters=parameters), run)
+    made = load_record(metrics[0], DetectionMetrics)
+    conditions = Conditions.model_validate_json(study.conditions(made.model, "zero_shot"))
+    path = tmp_path / "metrics.json"
+    write_json(path, made.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
+    lines, _ = make("detection", [str(path)], tmp_path)
+    row = next(row for row in lines if row["metric"] == "recall")
+    assert row["comparable"] == "no"
+    assert row["reason"] == "temperature 0.5, the paper 0; max tokens 100, the paper 800"

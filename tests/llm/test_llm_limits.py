@@ -2,9 +2,14 @@
 
 import asyncio
 import email.utils
+import itertools
 import json
+import random
+import resource
 import selectors
-import threading
+import signal
+import sqlite3
+import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -14,17 +19,17 @@ from fault_server import FaultServer, Reply, Request, answer, echo
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from llm_cases import questions_for, settings_for, spec_for
+from llm_cases import questions_for, settings_for, spec_for, start
 
 from pieline.core.errors import UserError
 from pieline.llm import retries
 from pieline.llm.answers import Answer
 from pieline.llm.asking import Asking
 from pieline.llm.client import ask
-from pieline.llm.ledger import Ledger
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
 from pieline.llm.settings import LLMSettings
+from pieline.llm.spending import EARLIER_NAME, Ledger
 from pieline.models.llm import LLMSpec
 
 
@@ -263,7 +268,7 @@ def test_the_cap_is_never_crossed_and_raising_it_resumes(folder: Path, concurren
     spending = Ledger(folder).spending()
     assert spending.usd == pytest.approx(60 * EACH)
     assert spending.requests == {"openai/test-model": 60}
-    assert spending.reserved == {}
+    assert spending.reserved == []
 
 
 def test_nothing_that_costs_is_asked_by_default(folder: Path) -> None:
@@ -311,44 +316,121 @@ def test_several_runs_share_one_cap(
     ledgers = [Ledger(folder, 1.0) for _ in range(3)]
     known = 0.0
     for who, most, share in requests:
-        identity = ledgers[who].reserve("m", most)
-        assert (identity is None) == (known + most > 1.0 + 1e-9)
-        if identity is not None:
+        reserved = ledgers[who].reserve("m", most)
+        assert (reserved is None) == (known + most > 1.0 + 1e-9)
+        if reserved is not None:
             known += most
             if share is not None:
-                ledgers[who].settle(identity, most * share)
+                ledgers[who].settle(reserved, most * share)
                 known -= most * (1 - share)
-        if most > 0.45:
-            ledgers[who].close()
         assert ledgers[(who + 1) % 3].spending().usd == pytest.approx(known, abs=1e-7)
     assert known <= 1.0 + 1e-6
 
 
-def test_threads_cannot_cross_the_cap_together(folder: Path) -> None:
-    taken: list[str] = []
+def _spend(folder: Path, usd: float) -> None:
+    """Reserve until the cap is reached; one request in three costs all, the others half of it."""
+    ledger = Ledger(folder, 1.0)
+    # Long enough between two statements for others to come in between, if they could.
+    ledger._database.set_trace_callback(lambda _: time.sleep(0.0005))
+    with (folder / "sent").open("ab", buffering=0) as sent:
+        for number in itertools.count():
+            reserved = ledger.reserve("m", usd)
+            if reserved is None:
+                return
+            sent.write(b".")
+            ledger.settle(reserved, usd / 2 if number % 3 else None)
 
-    def spend() -> None:
-        ledger = Ledger(folder, 1.0)
-        for _ in range(40):
-            identity = ledger.reserve("m", 0.03)
-            if identity:
-                taken.append(identity)
 
-    threads = [threading.Thread(target=spend) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(taken) == 33
+def test_processes_cannot_cross_the_cap_together(folder: Path) -> None:
+    folder.mkdir()
+    runs = [start(_spend, folder, 0.01) for _ in range(8)]
+    for run in runs:
+        run.join(60)
+        assert run.exitcode == 0
+    spending = Ledger(folder).spending()
+    assert spending.reserved == []
+    assert 1.0 - 8 * 0.01 < spending.usd <= 1.0 + 1e-9
+    assert spending.requests == {"m": (folder / "sent").stat().st_size}
+
+
+def test_a_killed_run_loses_no_reservation_and_harms_no_ledger(folder: Path) -> None:
+    folder.mkdir()
+    Ledger(folder)
+    sent, killed, moments = folder / "sent", 0, random.Random(7)
+    sent.touch()
+    for _ in range(8):
+        before = sent.stat().st_size
+        runs = [start(_spend, folder, 1e-7) for _ in range(2)]
+        while sent.stat().st_size < before + 20:
+            time.sleep(0.001)
+        time.sleep(moments.uniform(0, 0.01))
+        for run in runs:
+            run.kill()
+            run.join(10)
+            assert run.exitcode == -signal.SIGKILL
+        killed += 2
+        spending = Ledger(folder).spending()
+        reserved = spending.requests["m"] + len(spending.reserved)
+        assert sent.stat().st_size <= reserved <= sent.stat().st_size + killed
+        assert len(spending.reserved) <= killed
+        with sqlite3.connect(folder / "spending.sqlite") as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def test_reservations_of_a_killed_run_stay_until_released(folder: Path) -> None:
-    Ledger(folder, 1.0).reserve("m", 0.7)
-    with (folder / "ledger.jsonl").open("ab") as stream:
-        stream.write(b'{"event":"reserve","id":"torn')
+    folder.mkdir()
+    first = Ledger(folder, 1.0)
+    reserved = first.reserve("m", 0.7)
+    assert reserved
     later = Ledger(folder, 1.0)
     assert later.reserve("m", 0.4) is None
     assert later.release() == 0.7
     assert later.reserve("m", 0.4) is not None
-    lines = (folder / "ledger.jsonl").read_text().splitlines()
-    assert [json.loads(line)["usd"] for line in lines] == [0.4]
+    # What was released in error and is then settled counts again, beside the other one.
+    first.settle(reserved, 0.2)
+    assert later.spending().usd == pytest.approx(0.6)
+
+
+def test_what_an_earlier_version_spent_is_taken_over_once(folder: Path) -> None:
+    folder.mkdir()
+    lines = [
+        {"event": "sum", "model": "m", "usd": 0.25, "requests": 7},
+        {"event": "reserve", "id": "a-1", "model": "m", "usd": 0.5},
+        {"event": "reserve", "id": "a-2", "model": "n", "usd": 0.125},
+        {"event": "settle", "id": "a-1", "model": "m", "usd": 0.0625},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / EARLIER_NAME).write_text(text + '{"event":"reserve","id":"torn')
+    for _ in range(2):
+        spending = Ledger(folder).spending()
+        assert spending.settled == {"m": 0.3125}
+        assert spending.requests == {"m": 8}
+        assert spending.reserved == [0.125]
+
+
+def test_a_damaged_ledger_of_an_earlier_version_is_one_line(folder: Path) -> None:
+    folder.mkdir()
+    (folder / EARLIER_NAME).write_text('{"event":"sum","model":"m"}\n')
+    for _ in range(2):
+        with pytest.raises(UserError, match=r"ledger\.jsonl:1: not a line of the ledger"):
+            Ledger(folder)
+
+
+def test_a_ledger_that_cannot_be_kept_is_one_line(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"spending\.sqlite: .*unable to open.*check permissions"):
+        Ledger(folder, 1.0)
+    folder.mkdir()
+    ledger = Ledger(folder, 1.0)
+    reserved = ledger.reserve("m", 0.25)
+    assert reserved
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))  # as if the disk were full
+        with pytest.raises(UserError, match=r"disk I/O error; make room"):
+            ledger.settle(reserved, 0.125)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ledger.spending().reserved == [0.25]
+    (folder / "spending.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(UserError, match=r"not a database; restore or delete"):
+        Ledger(folder)

@@ -21,11 +21,11 @@ from pieline.llm.costs import (
     spent,
     usd_at_most,
 )
-from pieline.llm.ledger import Ledger
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, make_question
 from pieline.llm.recordings import record
 from pieline.llm.settings import load_settings
+from pieline.llm.spending import Ledger
 from pieline.models.llm import load_spec
 
 ENTRY = {
@@ -235,7 +235,9 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert err.endswith("restore or delete them\n")
 
     ledger = Ledger(folder, 1)
-    ledger.settle(str(ledger.reserve("m", 0.5)), 0.25)
+    reserved = ledger.reserve("m", 0.5)
+    assert reserved
+    ledger.settle(reserved, 0.25)
     ledger.reserve("n", 0.125)
     code, out, _ = run(capsys, "recordings", "spending", folder)
     assert out.splitlines() == [

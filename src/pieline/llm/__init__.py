@@ -11,7 +11,7 @@ Where to look:
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: what was answered, and the files that keep it
 - `parsing`: from an answer's text to an object and a stated outcome
-- `costs`, `ledger`: what it will cost, what it cost, and the spending cap
+- `costs`, `spending`: what it will cost, what it cost, and the spending cap
 - `options`: all of this on the command line of a script
 - `keys`: API keys, and keeping them out of every output
 - `asking`, `transport`, `retries`, `budget`, `keeping`, `stopping`, `locks`: how `client` asks

@@ -13,7 +13,6 @@ import zstandard
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, write_bytes
 from pieline.llm.answers import Answer
-from pieline.llm.ledger import LEDGER_NAME
 from pieline.llm.recordings import (
     answer_in,
     canonical_bytes,
@@ -23,6 +22,7 @@ from pieline.llm.recordings import (
     recording,
     replace,
 )
+from pieline.llm.spending import EARLIER_NAME
 
 _LEVEL = 12
 
@@ -64,7 +64,7 @@ def recording_files(folder: str | Path) -> list[Path]:
         raise UserError("no such folder", where=folder, mend="check the path")
     files = folder.rglob("*.jsonl")
     return sorted(
-        file for file in files if file.name != LEDGER_NAME and not file.name.startswith(".")
+        file for file in files if file.name != EARLIER_NAME and not file.name.startswith(".")
     )
 
 

@@ -89,7 +89,6 @@ class Asking:
         finally:
             stopping.cancel()
             await sender.close()
-            self._budget.close()
         if not workers.cancelled():
             workers.result()
         self._raise_reason()

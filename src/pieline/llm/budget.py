@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 from pieline.core.errors import UserError
 from pieline.llm.costs import estimate, usd_at_most
-from pieline.llm.ledger import Ledger, Spending
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
+from pieline.llm.spending import Ledger, Reserved, Spending
 from pieline.llm.stopping import Stop
 from pieline.models.llm import LLMSpec
 
@@ -42,7 +42,7 @@ class Budget:
         self._under_way = 0
         self._settled = asyncio.Event()
 
-    async def reserve(self, question: Question) -> str | None:
+    async def reserve(self, question: Question) -> Reserved | None:
         """Reserve for one attempt; waits for requests under way if only they are in the way.
 
         Raises:
@@ -55,36 +55,32 @@ class Budget:
         usd = usd_at_most(question, self._spec)
         while True:
             self._settled.clear()
-            identity = self._ledger.reserve(self._spec.checkpoint, usd)
-            if identity is not None:
+            reserved = self._ledger.reserve(self._spec.checkpoint, usd)
+            if reserved is not None:
                 self._under_way += 1
-                return identity
+                return reserved
             if not self._under_way:
                 raise CapReachedError(usd)
             await self._stop.unless_stopped(self._settled.wait())
 
     @contextmanager
-    def settling(self, identity: str | None) -> Iterator[Reservation]:
+    def settling(self, reserved: Reserved | None) -> Iterator[Reservation]:
         """Settle a reservation when the block ends: at its `usd`, or in full if that is null."""
         reservation = Reservation()
         try:
             yield reservation
         finally:
-            if self._ledger is not None and identity is not None:
+            if self._ledger is not None and reserved is not None:
                 self._under_way -= 1
-                self._ledger.settle(identity, reservation.usd)
+                self._ledger.settle(reserved, reservation.usd)
                 self._settled.set()
-
-    def close(self) -> None:
-        """Sum up the ledger."""
-        if self._ledger is not None:
-            self._ledger.close()
 
     def explain(self, reached: CapReachedError, left: Sequence[Question]) -> UserError:
         """What was spent, what is left to ask, and how to raise the cap."""
-        spending = self._ledger.spending() if self._ledger else Spending()
-        held = sum(reserved for _, reserved in spending.reserved.values())
-        unfinished = f", ${held:.4f} of it held by unfinished requests" if held else ""
+        spending = self._ledger.spending() if self._ledger else Spending({}, {}, [])
+        unfinished = (
+            f", ${spending.held:.4f} of it held by unfinished requests" if spending.held else ""
+        )
         about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
         return UserError(
             f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"

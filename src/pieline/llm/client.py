@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.costs import estimate, spent
 from pieline.llm.keys import api_key
-from pieline.llm.locks import LOCK_FOLDER, wait_lock
+from pieline.llm.locks import lock
 from pieline.llm.questions import Question
 from pieline.llm.recordings import (
     canonical_bytes,
@@ -48,7 +48,7 @@ def ask(
 
     Processes that ask one provider take turns (a lock in the recordings folder), so that its limits
     hold for all of them together; a local model is asked by its own server, one question at a time.
-    The spending cap holds for all runs with one recordings folder (see `ledger`).
+    The spending cap holds for all runs with one recordings folder (see `spending`).
 
     Args:
         questions: of this model (`make_question(spec, ...)`).
@@ -90,8 +90,9 @@ def _ask_missing(
     with ExitStack() as stack:
         # Runs that share a file of recordings take turns.
         stack.enter_context(
-            wait_lock(
-                target.parent / LOCK_FOLDER / f"{target.name}.turn.lock",
+            lock(
+                target.parent,
+                f"{target.name}.turn",
                 lambda: say(f"waiting for another run that is asking {spec.label}"),
             )
         )
@@ -157,11 +158,12 @@ def _not_recorded(missing: list[Question], spec: LLMSpec, path: Path) -> UserErr
 
 def _turn(
     provider: str, settings: LLMSettings, say: Callable[[str], None]
-) -> AbstractContextManager[None]:
+) -> AbstractContextManager[object]:
     """The right to ask a provider, which one process at a time has."""
     name = "".join(letter if letter.isalnum() else "-" for letter in provider)
-    return wait_lock(
-        settings.recordings_folder / LOCK_FOLDER / f"provider-{name}.lock",
+    return lock(
+        settings.recordings_folder,
+        f"provider-{name}",
         lambda: say(f"waiting for another run that is asking {provider}"),
     )
 

@@ -41,14 +41,10 @@ def estimates(tasks: Iterable[Task], settings: LLMSettings) -> list[TaskEstimate
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         groups.setdefault((type(task).__name__, task.model), []).append(task)
-    return [
-        _estimate(kind, model, members, settings) for (kind, model), members in groups.items()
-    ]
+    return [_estimate(kind, model, members, settings) for (kind, model), members in groups.items()]
 
 
-def _estimate(
-    kind: str, model: str, tasks: Sequence[Task], settings: LLMSettings
-) -> TaskEstimate:
+def _estimate(kind: str, model: str, tasks: Sequence[Task], settings: LLMSettings) -> TaskEstimate:
     entry = tasks[0].entry()
     questions: list[Question] = []
     recorded: set[str] = set()

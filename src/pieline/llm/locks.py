@@ -1,50 +1,26 @@
 """Locks between processes that vanish with the process that holds them."""
 
-import fcntl
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-LOCK_FOLDER = ".locks"
-"""Folder beside the files that are locked, for the (empty) lock files; git ignores it."""
+from filelock import FileLock, Timeout
 
 
-@contextmanager
-def try_lock(path: Path) -> Iterator[bool]:
-    """Hold an exclusive lock on `path` if it is free; yields whether it was."""
-    handle = _open(path)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
+def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractContextManager[object]:
+    """Take the lock `name` of a folder, a file in its `.locks`, which git ignores.
 
+    Args:
+        folder: where the files lie that the lock protects.
+        name: of the lock.
+        on_taken: called once if another process has the lock, before waiting for it; may raise.
 
-@contextmanager
-def wait_lock(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold an exclusive lock on `path`; when it is taken call `on_wait` once and wait."""
-    handle = _open(path)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_wait()
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _open(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    ignore = path.parent / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
-    # The lock belongs to the open file, so each holder opens its own; the file itself is never
-    # deleted, because a lock on a deleted file excludes nobody.
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    Returns:
+        What frees the lock when its block ends.
+    """
+    # Without the fallback for file systems that know no locks: its files outlive a kill.
+    held = FileLock(folder / ".locks" / f"{name}.lock", fallback_to_soft=False)
+    with suppress(Timeout):
+        return held.acquire(blocking=False)
+    on_taken()
+    return held.acquire(poll_interval=0.5)  # for hours, maybe on a network file system

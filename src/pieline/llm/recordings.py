@@ -20,14 +20,14 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path, canonical_json
 from pieline.llm.answers import Answer
-from pieline.llm.locks import LOCK_FOLDER, try_lock
+from pieline.llm.locks import lock
 from pieline.llm.questions import Message, Question
 
 SHARED_FROM = 120
@@ -150,11 +150,13 @@ def recording(path: str | Path) -> Iterator[Recorder]:
         UserError: another process writes this file; or it holds a damaged line.
     """
     path = Path(path)
-    with try_lock(path.parent / LOCK_FOLDER / f"{path.name}.lock") as free:
-        if not free:
-            raise UserError(
-                "another run is writing this file", where=path, mend="wait until it has ended"
-            )
+
+    def refuse() -> NoReturn:
+        raise UserError(
+            "another run is writing this file", where=path, mend="wait until it has ended"
+        )
+
+    with lock(path.parent, path.name, refuse):
         for leftover in path.parent.glob(f".{path.name}.*.part"):
             leftover.unlink()  # of a run that was killed while it replaced the file
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)

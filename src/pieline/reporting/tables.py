@@ -57,12 +57,13 @@ class Row:
     """A row: its labels, then its cells.
 
     `reason` says why there are no numbers of ours, if it was not run: it becomes a note under the
-    table, and the row shows what the paper prints.
+    table, and the row shows what the paper prints. `unseen` are numbers that only the CSV has.
     """
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
     reason: str = ""
+    unseen: tuple[Number, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,10 @@ class TableContent:
         groups: the table's rows.
         caption: in plain text; `caption_latex` where LaTeX writes it otherwise.
         notes: sentences that follow the caption, such as that the data are the sample's.
-        unseen: numbers that only the CSV has.
+        unseen: numbers of no row, which only the CSV has.
         decimals: of numbers whose comparison does not say.
         wide: whether the table spans both columns of a page.
+        long: whether it may go on over several pages.
     """
 
     heads: tuple[tuple[Head, ...], ...]
@@ -95,13 +97,15 @@ class TableContent:
     unseen: tuple[Number, ...] = ()
     decimals: int = 2
     wide: bool = True
+    long: bool = False
 
     def numbers(self) -> Iterator[Number]:
-        """All numbers: those of the cells, row by row, then the unseen ones."""
+        """All numbers: row by row those of the cells and the unseen ones, then those of no row."""
         for group in self.groups:
             for row in group.rows:
                 for cell in row.cells:
                     yield from (item for item in (cell.number, cell.deviation) if item)
+                yield from row.unseen
         yield from self.unseen
 
 
@@ -145,6 +149,7 @@ class Shown:
     label_columns: int = 1
     columns: int = 1
     wide: bool = True
+    long: bool = False
 
 
 def write_table(
@@ -210,6 +215,7 @@ def shown(name: str, content: TableContent) -> Shown:
         label_columns=(len(first.labels) if first else 1) + titled,
         columns=sum(head.span for head in content.heads[-1]),
         wide=content.wide,
+        long=content.long,
     )
 
 

@@ -11,6 +11,8 @@ from pieline.studies.idiolink.originals.splits import SplitSizes
 from pieline.studies.idiolink.training.settings import Hyperparameters, Loss, TrainMode
 
 QueryMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
+Composition = Literal["full", "lit_sim_sense", "lit_idiom"]
+Origin = Literal["released_format", "constructed"]
 
 
 class Bm25Grid(Settings):
@@ -41,7 +43,7 @@ class FineTuning(Hyperparameters):
     )
     seeds: list[NonNegativeInt] = Field(default=[42, 43, 44], min_length=1)
     batch_sizes: dict[str, PositiveInt] = Field(
-        default={}, description="Tuples a step of single models, instead of batch_size."
+        default={"drama-1b": 8}, description="Tuples a step of single models, not batch_size."
     )
     threads: PositiveInt = Field(
         default=1,
@@ -59,10 +61,10 @@ class GenerationParameters(Settings):
 class Construction(Settings):
     """IdioLink from its beginning: MAGPIE to a validated, split data set (section 3.2)."""
 
-    enabled: bool | None = Field(
-        default=None,
-        description="Construct the data set; null does so with the sample data only. With the real"
-        " data it needs MAGPIE, paid models and people who review.",
+    enabled: bool = Field(
+        default=False,
+        description="Construct the data set. With the real data it needs MAGPIE, paid models and"
+        " people who review.",
     )
     semantics: Semantics = Field(
         default="paper", description="The three criteria as the paper says or as its code does."
@@ -108,12 +110,12 @@ class IdiolinkSettings(Settings):
     query_modes: list[QueryMode] = Field(
         default=["sentence", "span", "instruction_sentence", "instruction_span"]
     )
-    compositions: list[Literal["full", "lit_sim_sense", "lit_idiom"]] = Field(
+    compositions: list[Composition] = Field(
         default=["full", "lit_sim_sense", "lit_idiom"],
         description="Index compositions; every one but 'full' is the ablation.",
     )
     top_k: PositiveInt = Field(default=100, description="Documents kept for each query.")
-    dataset: Literal["released_format", "constructed"] = Field(
+    dataset: Origin = Field(
         default="released_format",
         description="Texts of the experiments: from the released files (or the sample in their"
         " format), or from the construction.",

@@ -43,6 +43,13 @@ _COLUMNS = {
     ),
     "distractors": ("distractors", "false_positives_on_associated_pie", "ratio"),
 }
+_COUNTS = {
+    "positives",
+    "true_positives",
+    "true_positives_with_correct_idiom",
+    "distractors",
+    "false_positives_on_associated_pie",
+}
 _LOWER_IS_BETTER = ("misclassification_rate", "ratio")
 
 Numbers = dict[str, Score | int]
@@ -125,7 +132,6 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
     columns = [*_COLUMNS[table], *(f"ratio_{kind}" for kind in kinds)]
     columns += ["answers_unreadable"] if table == "detection" else []
     rows: list[Row] = []
-    unseen: list[Number] = []
     scores = [_numbers(table, item) for item in metrics]
     best = {name: _best([row.get(name) for row in scores], name) for name in columns}
     labels = run_labels(metrics, given.models)
@@ -147,8 +153,8 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
         cells = tuple(
             Cell(numbers.get(name), best=_is_best(row.get(name), best[name])) for name in columns
         )
-        rows.append(Row((label,), cells))
-        unseen += [number for name, number in numbers.items() if name not in columns]
+        others = tuple(number for name, number in numbers.items() if name not in columns)
+        rows.append(Row((label,), cells, unseen=others))
     for model in given.absent:
         of_paper = printed.get((model.published_as or "",), {})
         if not of_paper:
@@ -157,12 +163,18 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
         absent = {
             name: Number(
                 _key(model.name, PAPER_SETTING, "", name, ""),
-                compare(None, value, obstacles=[f"not run: {reason}"], decimals=DECIMALS),
+                compare(
+                    None,
+                    value,
+                    obstacles=[f"not run: {reason}"],
+                    decimals=0 if name in _COUNTS else DECIMALS,
+                ),
             )
             for name, value in of_paper.items()
         }
-        rows.append(Row((model.label,), tuple(Cell(absent.get(name)) for name in columns), reason))
-        unseen += [number for name, number in absent.items() if name not in columns]
+        cells = tuple(Cell(absent.get(name)) for name in columns)
+        others = tuple(number for name, number in absent.items() if name not in columns)
+        rows.append(Row((model.label,), cells, reason, others))
     notes = []
     if table != "detection":
         human = sum(item.verdicts["human"] for item in metrics)
@@ -178,7 +190,6 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
         groups=(Group(tuple(rows)),),
         caption=caption,
         notes=tuple(notes),
-        unseen=tuple(unseen),
         decimals=DECIMALS,
     )
 

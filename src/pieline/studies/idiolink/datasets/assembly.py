@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.studies.idiolink.datasets.loose import FILE_NAMES
@@ -63,6 +64,7 @@ class ConstructionMetrics(BaseModel):
         generation: how the writing went, by collection.
         validator: name of the validating model in models.yaml.
         computed_from: digests of the files behind the numbers.
+        conditions: how the data were constructed, if they were.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,6 +81,7 @@ class ConstructionMetrics(BaseModel):
     generation: dict[str, GenerationReport]
     validator: str
     computed_from: dict[str, str]
+    conditions: Conditions = NO_CONDITIONS
 
 
 def construction_metrics(

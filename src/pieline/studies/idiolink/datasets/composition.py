@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.studies.idiolink.datasets.checks import CheckResult, run_checks
 from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.splits import gold_pies
@@ -36,6 +37,7 @@ class DatasetChecks(BaseModel):
         domain_usage: texts by collection, domain and usage, over all splits.
         checks: by name.
         computed_from: digests of the files.
+        conditions: how the data were constructed, if they were.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,6 +51,7 @@ class DatasetChecks(BaseModel):
     domain_usage: dict[str, dict[str, dict[str, int]]]
     checks: dict[str, CheckResult]
     computed_from: dict[str, str]
+    conditions: Conditions = NO_CONDITIONS
 
 
 def check_dataset(

@@ -1,15 +1,16 @@
 """IdioLink's Figure 3: zero-shot beside fine-tuned in each query mode."""
 
-from collections.abc import Sequence
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
 from pieline.studies.idiolink.tables.finetuning import Tuned, best_trainings
 from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, per_cent
 
@@ -18,22 +19,19 @@ _TRAINED = {"sentence": "#2171b5", "span": "#d95f0e"}
 _WIDTH = 0.38
 
 
-def draw_finetuning(
-    zero_shot: Sequence[IdiolinkMetrics],
-    fine_tuned: Sequence[IdiolinkMetrics],
-    models: Sequence[ModelDescription],
-) -> Figure:
+def finetuning(given: Given) -> Figure:
     """Bars of both metrics (per cent) by model: a row a metric, a column a query mode.
 
-    Args:
-        zero_shot: of the full index; may lack models.
-        fine_tuned: one a fine-tuned model, query mode and seed; error bars are their deviation.
-        models: all that were fine-tuned, in order.
+    Error bars are deviations over seeds. Where a model was not run as published, only the bar of
+    its training stands.
     """
+    metrics = load_records(given.metrics, IdiolinkMetrics)
+    zero_shot = [item for item in metrics if not is_fine_tuned(item.model)]
+    fine_tuned = [item for item in metrics if is_fine_tuned(item.model)]
     best = best_trainings(fine_tuned)
     plain = {(item.model, item.query_mode): item for item in zero_shot}
     trained = {Tuned.parse(item.model).model for item in fine_tuned}
-    shown = [model for model in models if model.name in trained]
+    shown = [model for model in given.models if model.name in trained]
     figure, axes = plt.subplots(
         2, 4, figsize=(7.2, 3.6 + 0.1 * len(shown)), sharey=True, layout="constrained"
     )
@@ -58,7 +56,7 @@ def draw_finetuning(
     handles = [mpl.patches.Patch(color=colour) for colour in (_ZERO_SHOT, *_TRAINED.values())]
     labels = ["zero-shot", "trained on sentences", "trained on spans (where better)"]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    if not all(item.dataset_is_released for item in (*zero_shot, *fine_tuned)):
+    if not all(item.dataset_is_released for item in metrics):
         figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
     return figure
 

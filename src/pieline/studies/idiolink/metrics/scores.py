@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.ranking import (
     RankingScores,
@@ -42,6 +43,7 @@ class IdiolinkMetrics(BaseModel):
     depth: int
     tuning: Tuning | None
     computed_from: dict[str, str]
+    conditions: Conditions = NO_CONDITIONS
 
 
 def idiolink_metrics(

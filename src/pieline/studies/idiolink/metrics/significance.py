@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.studies.idiolink.metrics.ranking import QueryScores
 
 METRICS = ("r_precision", "ndcg_at_10")
@@ -44,6 +45,7 @@ class ModeSignificance(BaseModel):
     dataset_is_released: bool
     comparisons: list[ModeComparison]
     computed_from: dict[str, str]
+    conditions: Conditions = NO_CONDITIONS
 
 
 def compare_modes(

@@ -1,39 +1,24 @@
-"""IdioLink's Table 1, the numbers of its construction, and its composition by domain and usage."""
+"""IdioLink's Table 1, and the numbers of its construction."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TypeVar
-
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-from pydantic import BaseModel
-
-from pieline.reporting.latex import render_table
+from pieline.core.records import load_record
+from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE
-from pieline.reporting.printed import (
-    Comparison,
-    compare,
-    read_published,
-    rounded,
-    write_comparisons,
-)
+from pieline.reporting.printed import compare, read_published
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.datasets.assembly import ConstructionMetrics
 from pieline.studies.idiolink.datasets.composition import ROWS, DatasetChecks
-from pieline.studies.idiolink.originals.domains import DOMAINS, TEXTS_PER_PAIR
 from pieline.studies.idiolink.originals.released_list import FilterReport
 
 ROW_LABELS = {
     "train": "Train",
     "validation": "Validation",
-    "test_silver": r"Test\textsubscript{silver}",
-    "test_gold": r"Test\textsubscript{gold}",
-    "test": r"Test\textsubscript{total}",
+    "test_silver": "Test (silver)",
+    "test_gold": "Test (gold)",
+    "test": "Test (total)",
     "total": "Total",
 }
 COLUMNS = {"pies": "PIEs", "queries": "Queries", "documents": "Documents"}
 CONSTRUCTED_NOTE = "Counted on a data set that this run constructed, not on the released one."
-
-_M = TypeVar("_M", bound=BaseModel)
 
 
 def obstacles_of(*, sample: bool, released: bool) -> list[str]:
@@ -45,40 +30,35 @@ def obstacles_of(*, sample: bool, released: bool) -> list[str]:
     return ["constructed anew or altered, not the released IdioLink"]
 
 
-def note_of(*, sample: bool, released: bool) -> str:
-    """What a table or figure says of its data, empty for the released data."""
+def notes_of(*, sample: bool, released: bool) -> tuple[str, ...]:
+    """What a table or figure says of its data, nothing of the released data."""
     if released:
-        return ""
-    return SAMPLE_NOTE if sample else CONSTRUCTED_NOTE
+        return ()
+    return (SAMPLE_NOTE if sample else CONSTRUCTED_NOTE,)
 
 
-def write_dataset_table(
-    checks: DatasetChecks,
-    *,
-    published: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
-    """Table 1: PIEs, queries and documents of each split, beside the printed counts."""
-    printed = read_published(published, ["split"])
+def dataset(given: Given) -> TableContent:
+    """Table 1: PIEs, queries and documents of each split."""
+    checks = load_record(given.metrics[0], DatasetChecks)
+    printed = read_published(given.files["published"], ["split"])
     obstacles = obstacles_of(sample=checks.sample, released=checks.released)
-    comparisons: list[tuple[Mapping[str, str], Comparison]] = []
-    rows = []
-    for row in ROWS:
-        counts = checks.counts[row].model_dump()
-        for column in COLUMNS:
-            cell = compare(
-                counts[column],
-                printed.get((row,), {}).get(column),
-                obstacles=obstacles,
-                decimals=0,
-            )
-            comparisons.append(({"split": row, "metric": column}, cell))
-        rows.append({"label": ROW_LABELS[row], "counts": [f"{counts[name]:,}" for name in COLUMNS]})
-    write_comparisons(csv, comparisons, decimals=0)
-    note = note_of(sample=checks.sample, released=checks.released)
-    render_table(template, tex, rows=rows, columns=list(COLUMNS.values()), note=note)
+    obstacles += checks.conditions.deviations
+
+    def cell(row: str, column: str) -> Cell:
+        ours: int = getattr(checks.counts[row], column)
+        paper = printed.get((row,), {}).get(column)
+        compared = compare(ours, paper, obstacles=obstacles, decimals=0)
+        return Cell(Number({"split": row, "metric": column}, compared, given.metrics))
+
+    rows = [Row((ROW_LABELS[row],), tuple(cell(row, column) for column in COLUMNS)) for row in ROWS]
+    return TableContent(
+        heads=((Head("Split"), *map(Head, COLUMNS.values())),),
+        groups=(Group(tuple(rows[:-1])), Group(tuple(rows[-1:]))),
+        caption="Overview of the IdioLink dataset. Test (total) is the sum of gold and silver.",
+        notes=notes_of(sample=checks.sample, released=checks.released),
+        decimals=0,
+        wide=False,
+    )
 
 
 def construction_numbers(
@@ -145,67 +125,29 @@ def construction_numbers(
     }
 
 
-def write_construction_table(
-    metrics: ConstructionMetrics,
-    report: FilterReport,
-    *,
-    published: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
+def construction(given: Given) -> TableContent:
     """The numbers of sections 3.2.1 to 3.2.4 beside the printed ones."""
-    printed = read_published(published, ["id"])
+    metrics = load_record(given.metrics[0], ConstructionMetrics)
+    report = load_record(given.files["filter_report"], FilterReport)
+    printed = read_published(given.files["published"], ["id"])
     # New texts by new models never are those that the paper counted.
     obstacles = obstacles_of(sample=metrics.sample, released=False)
-    comparisons: list[tuple[Mapping[str, str], Comparison]] = []
+    obstacles += metrics.conditions.deviations
     rows = []
     for name, (what, ours, decimals) in construction_numbers(metrics, report).items():
         paper = printed.get((f"idiolink.{name}",), {}).get("value")
         problems = obstacles if ours is not None else ["no person has judged it yet", *obstacles]
-        cell = compare(ours, paper, obstacles=problems, decimals=decimals)
-        comparisons.append(({"id": f"idiolink.{name}", "metric": "value"}, cell))
-        ours_text = rounded(ours, decimals) or "--"
-        rows.append({"what": what, "ours": ours_text, "printed": rounded(paper, decimals) or "--"})
-    write_comparisons(csv, comparisons, decimals=2)
-    note = note_of(sample=metrics.sample, released=False)
+        compared = compare(ours, paper, obstacles=problems, decimals=decimals)
+        key = {"id": f"idiolink.{name}", "metric": "value"}
+        rows.append(Row((what,), (Cell(Number(key, compared, given.metrics)),)))
+    notes = notes_of(sample=metrics.sample, released=False)
     if any("hand-written" in item.origins for item in metrics.generation.values()):
-        note += " The models' answers are scripted by hand; no model gave them."
-    render_table(template, tex, rows=rows, note=note)
-
-
-def draw_domains(checks: DatasetChecks) -> Figure:
-    """Texts by domain and usage, documents beside queries, as a table of shaded counts."""
-    columns = [
-        (collection, usage) for collection, usages in TEXTS_PER_PAIR.items() for usage in usages
-    ]
-    present = {domain for domains in checks.domain_usage.values() for domain in domains}
-    domains: list[str] = [domain for domain in DOMAINS if domain in present]
-    domains += sorted(present.difference(DOMAINS))
-    counts = [
-        [
-            checks.domain_usage.get(collection, {}).get(domain, {}).get(usage, 0)
-            for collection, usage in columns
-        ]
-        for domain in domains
-    ]
-    figure, axis = plt.subplots(figsize=(6.4, 1.6 + 0.27 * len(domains)), layout="constrained")
-    axis.imshow(counts, cmap="Blues", aspect="auto", vmin=0)
-    darkest = max((count for row in counts for count in row), default=0)
-    for place, row in enumerate(counts):
-        for number, count in enumerate(row):
-            colour = "white" if count > 0.6 * darkest else "black"
-            axis.text(number, place, f"{count:,}", ha="center", va="center", color=colour)
-    labels = [
-        f"{usage}\n({'queries' if collection == 'queries' else 'documents'})"
-        for collection, usage in columns
-    ]
-    axis.set_xticks(range(len(columns)), labels)
-    axis.set_yticks(range(len(domains)), domains)
-    axis.grid(visible=False)
-    axis.tick_params(length=0)
-    for side in axis.spines.values():
-        side.set_visible(False)
-    if note := note_of(sample=checks.sample, released=checks.released):
-        figure.supxlabel(note, fontsize=6, color="#666666")
-    return figure
+        notes += ("The models' answers are scripted by hand; no model gave them.",)
+    return TableContent(
+        heads=((Head("Number"), Head("this run")),),
+        groups=(Group(tuple(rows)),),
+        caption="Construction of IdioLink: selection of PIEs, automatic validation, and review by"
+        " people.",
+        notes=notes,
+        wide=False,
+    )

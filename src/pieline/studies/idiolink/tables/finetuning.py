@@ -1,27 +1,27 @@
 """IdioLink's fine-tuning results: Table 5, and what of it Figure 3 shows."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from pieline.reporting.latex import render_table
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import (
-    Comparison,
-    compare,
-    read_published,
-    rounded,
-    write_comparisons,
-)
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.printed import compare, read_published
+from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.zero_shot import (
     COLUMNS,
+    MARKS,
     METRICS,
-    NOT_RELEASED,
-    marked_cells,
+    best_of_columns,
+    in_printed_order,
+    is_best,
+    mark_of,
+    mode_heads,
+    notes_on,
+    obstacles_of,
     per_cent,
 )
 
@@ -34,6 +34,8 @@ TRAIN_MODES = {
 """Training configurations in the order of Table 5."""
 FINETUNED_TOLERANCE = 1.0
 """Points by which a mean of Table 5 may differ: the paper's seeds and tuples are not known."""
+PAPER_SEEDS = 3
+_UNTRAINED_MODE = "idiolink.finetuning.train_modes does not name it"
 
 
 class Tuned(NamedTuple):
@@ -47,6 +49,9 @@ class Tuned(NamedTuple):
     def parse(cls, name: str) -> "Tuned":
         """The parts of model+training mode+loss."""
         return cls(*name.split("+"))
+
+    def __str__(self) -> str:
+        return "+".join(self)
 
 
 @dataclass(frozen=True)
@@ -81,114 +86,87 @@ def spread_over_seeds(
     }
 
 
-def write_finetuned_table(
-    metrics: Sequence[IdiolinkMetrics],
-    models: Sequence[ModelDescription],
-    *,
-    altered: Sequence[str],
-    published: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
+def finetuned(given: Given) -> TableContent:
     """Table 5: both metrics (per cent) by training configuration, model and query mode.
 
-    The LaTeX has what was trained; the CSV has every printed cell too, with the reason why one was
-    not.
-
-    Args:
-        metrics: of the fine-tuned models, one a query mode and seed.
-        models: all embedders of models.yaml.
-        altered: hyperparameters that are not those of Table 3.
-        published: CSV of the printed numbers.
-        template: LaTeX template.
-        tex: LaTeX output.
-        csv: CSV output.
+    Rows are the trainings of this run, and what else the paper prints.
     """
-    printed = read_published(published, ["train_mode", "model", "query_mode"])
+    printed = read_published(given.files["published"], ["train_mode", "model", "query_mode"])
+    metrics = load_records(given.metrics, IdiolinkMetrics)
+    sources = defaultdict(list)
+    for item, path in zip(metrics, given.metrics, strict=True):
+        sources[item.model, item.query_mode].append((item, path))
     spreads = spread_over_seeds(metrics)
-    released = all(item.dataset_is_released for item in metrics)
     trained = list(dict.fromkeys(Tuned.parse(item.model) for item in metrics))
-    ran = {(tuned.model, tuned.train_mode) for tuned in trained}
-    checkpoints = {name for _, name, _ in printed}
-    missing = [
-        Tuned(model.name, train_mode, "")
-        for model in models
-        for train_mode in TRAIN_MODES
-        if model.published_as in checkpoints and (model.name, train_mode) not in ran
-    ]
-    names = {model.name: model for model in models}
-
-    def comparisons() -> list[tuple[Mapping[str, str], Comparison]]:
-        rows: list[tuple[Mapping[str, str], Comparison]] = []
-        for tuned in [*trained, *missing]:
-            checkpoint = names[tuned.model].published_as or ""
-            for query_mode in evaluated_modes(tuned.train_mode):
-                row = printed.get((tuned.train_mode, checkpoint, query_mode), {})
-                key = {"train_mode": tuned.train_mode, "loss": tuned.loss, "model": tuned.model}
-                for metric in METRICS:
-                    found = spreads.get(("+".join(tuned), query_mode, metric))
-                    obstacles = []
-                    if tuned in missing:
-                        obstacles.append("not run: idiolink.finetuning does not name it")
-                    elif not released:
-                        obstacles.append(NOT_RELEASED)
-                    elif altered:
-                        obstacles.append(f"not the paper's: {', '.join(altered)}")
-                    mean = compare(
-                        found.mean if found else None,
-                        row.get(f"{metric}_pct"),
-                        obstacles=obstacles,
-                        tolerance=FINETUNED_TOLERANCE,
-                    )
-                    if found and found.seeds != 3:
-                        obstacles.append(f"over {found.seeds} seeds, the paper's over 3")
-                    std = compare(
-                        found.std if found else None,
-                        row.get(f"{metric}_pct_std"),
-                        obstacles=obstacles,
-                        tolerance=FINETUNED_TOLERANCE,
-                    )
-                    named = key | {"query_mode": query_mode}
-                    rows.append((named | {"metric": metric}, mean))
-                    rows.append((named | {"metric": f"{metric}_pct_std"}, std))
-        return rows
-
-    write_comparisons(csv, comparisons(), decimals=2)
     numbers = {
-        "+".join(tuned): {
+        tuned: {
             (metric, mode): spread.mean
-            if (spread := spreads.get(("+".join(tuned), mode, metric)))
-            else None
             for metric, mode in COLUMNS
+            if (spread := spreads.get((str(tuned), mode, metric)))
         }
         for tuned in trained
     }
-    cells = {
-        name: [
-            replace(cell, text=_with_deviation(cell.text, spreads.get((name, mode, metric))))
-            for cell, (metric, mode) in zip(row, COLUMNS, strict=True)
-        ]
-        for name, row in marked_cells(numbers).items()
-    }
-    groups = [
-        (
-            title,
-            [
-                {"name": "+".join(tuned), "loss": tuned.loss, "model": names[tuned.model]}
-                for tuned in trained
-                if tuned.train_mode == train_mode
-            ],
+    best = best_of_columns(numbers)
+
+    def cell(tuned: Tuned, checkpoint: str, metric: str, mode: str, reason: str) -> Cell:
+        if mode not in evaluated_modes(tuned.train_mode):
+            return Cell()
+        row = printed.get((tuned.train_mode, checkpoint, mode), {})
+        key = {"train_mode": tuned.train_mode, "loss": tuned.loss, "model": tuned.model}
+        key |= {"query_mode": mode}
+        of_seeds = sources[str(tuned), mode]
+        found = spreads.get((str(tuned), mode, metric))
+        obstacles = [f"not run: {reason}"] if reason else []
+        obstacles += obstacles_of(*(item for item, _ in of_seeds))
+        files = tuple(path for _, path in of_seeds)
+        mean = compare(
+            found.mean if found else None,
+            row.get(f"{metric}_pct"),
+            obstacles=obstacles,
+            tolerance=FINETUNED_TOLERANCE,
         )
-        for train_mode, title in TRAIN_MODES.items()
-    ]
-    render_table(
-        template,
-        tex,
-        groups=[(title, members) for title, members in groups if members],
-        cells=cells,
-        seeds=max(spread.seeds for spread in spreads.values()),
-        note="" if released else SAMPLE_NOTE,
+        if found and found.seeds != PAPER_SEEDS:
+            obstacles.append(f"over {found.seeds} seeds, the paper's over {PAPER_SEEDS}")
+        deviation = compare(
+            found.std if found else None,
+            row.get(f"{metric}_pct_std"),
+            obstacles=obstacles,
+            tolerance=FINETUNED_TOLERANCE,
+        )
+        row_numbers = numbers.get(tuned, {})
+        return Cell(
+            Number(key | {"metric": metric}, mean, files),
+            Number(key | {"metric": f"{metric}_pct_std"}, deviation, files),
+            best=is_best(row_numbers.get((metric, mode)), best[metric, mode]),
+            mark=mark_of(row_numbers, metric, mode),
+        )
+
+    def rows(train_mode: str) -> Iterator[Row]:
+        models = (*given.models, *given.absent)
+        for model in in_printed_order(models, (name for _, name, _ in printed)):
+            checkpoint = model.published_as or ""
+            of_model = [tuned for tuned in trained if tuned[:2] == (model.name, train_mode)]
+            reason = ""
+            if not of_model:
+                if not any(name[:2] == (train_mode, checkpoint) for name in printed):
+                    continue
+                of_model = [Tuned(model.name, train_mode, "")]
+                reason = given.not_run.get(model.name, _UNTRAINED_MODE)
+            for tuned in of_model:
+                yield Row(
+                    (model.label, tuned.loss or "–", model.parameters or "–"),
+                    tuple(cell(tuned, checkpoint, *column, reason) for column in COLUMNS),
+                    reason,
+                )
+
+    seeds = max((spread.seeds for spread in spreads.values()), default=0)
+    over = "1 seed (mean)" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation)"
+    groups = ((title, tuple(rows(mode))) for mode, title in TRAIN_MODES.items())
+    return TableContent(
+        heads=mode_heads("Train", "Model", "Loss", "Param"),
+        groups=tuple(Group(members, title) for title, members in groups if members),
+        caption=f"Fine-tuning results on IdioLink in per cent, over {over}. {MARKS}",
+        notes=notes_on(metrics),
     )
 
 
@@ -213,9 +191,3 @@ def best_trainings(
         if key not in best or spread.mean > best[key][1].mean:
             best[key] = (tuned.train_mode, spread)
     return best
-
-
-def _with_deviation(text: str, spread: Spread | None) -> str:
-    if spread is None or spread.std is None:
-        return text
-    return f"{text}±{rounded(spread.std, 2)}"

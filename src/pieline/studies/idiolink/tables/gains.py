@@ -1,20 +1,14 @@
 """What instructions, spans and both gain on average over models (IdioLink, section 6)."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 
-from pieline.reporting.latex import render_table
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import (
-    Comparison,
-    compare,
-    read_published,
-    rounded,
-    write_comparisons,
-)
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.printed import compare, read_published
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
-from pieline.studies.idiolink.tables.zero_shot import METRICS, NOT_RELEASED, per_cent
+from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, obstacles_of, per_cent
 
 GAINS = {
     "instruction": "instruction_sentence",
@@ -22,6 +16,7 @@ GAINS = {
     "combined": "instruction_span",
 }
 """The query mode that is set against `sentence`."""
+_LABELS = {"instruction": "Instructions", "span": "Span embedding", "combined": "Both"}
 _TEXT_NAMES = {"r_precision": "r_precision", "ndcg_at_10": "ndcg"}
 
 Scores = Mapping[tuple[str, str, str], float]
@@ -30,7 +25,7 @@ Scores = Mapping[tuple[str, str, str], float]
 
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:
     """Mean difference in points by gain and metric, over models; none where a score is missing."""
-    gains = {}
+    found = {}
     for gain, mode in GAINS.items():
         for metric in METRICS:
             pairs = [
@@ -43,65 +38,46 @@ def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str]
                 if after is not None and before is not None
             ]
             if known and len(known) == len(pairs):
-                gains[gain, metric] = fmean(known)
-    return gains
+                found[gain, metric] = fmean(known)
+    return found
 
 
-def write_gains(
-    metrics: Sequence[IdiolinkMetrics],
-    models: Sequence[ModelDescription],
-    every_model: Sequence[ModelDescription],
-    *,
-    published: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
-    """The average gains beside those of the running text, and as a sentence.
-
-    Args:
-        metrics: one a model and query mode, of the full index.
-        models: those run; only those of the paper count.
-        every_model: all embedders of models.yaml.
-        published: CSV of the numbers of the running text.
-        template: LaTeX template.
-        tex: LaTeX output.
-        csv: CSV output.
-    """
-    printed = read_published(published, ["id"])
+def gains(given: Given) -> TableContent:
+    """The average gains (points) of the models that the paper has, beside those of its text."""
+    printed = read_published(given.files["published"], ["id"])
+    metrics = load_records(given.metrics, IdiolinkMetrics)
     scores = {
         (item.model, item.query_mode, metric): value
         for item in metrics
         for metric in METRICS
         if (value := per_cent(item, metric)) is not None
     }
-    counted = [model.name for model in models if model.published_as]
-    papers = [model.name for model in every_model if model.published_as]
-    gains = average_gains(scores, counted)
-    released = all(item.dataset_is_released for item in metrics)
-    obstacles = [] if released else [NOT_RELEASED]
-    if set(counted) != set(papers):
-        obstacles.append(f"over {len(counted)} of the paper's {len(papers)} models")
-
-    rows: list[tuple[Mapping[str, str], Comparison]] = []
-    for gain in GAINS:
-        for metric in METRICS:
-            name = f"idiolink.{gain}_gain_{_TEXT_NAMES[metric]}"
-            cell = compare(gains.get((gain, metric)), printed[name,]["value"], obstacles=obstacles)
-            rows.append(({"id": name, "gain": gain, "metric": metric}, cell))
-    write_comparisons(csv, rows, decimals=2)
-    texts = {
-        gain: {metric: _signed(gains.get((gain, metric))) for metric in METRICS} for gain in GAINS
-    }
-    render_table(
-        template,
-        tex,
-        gains=texts,
-        models=len(counted),
-        note="" if released else SAMPLE_NOTE,
+    counted = [model.name for model in given.models if model.published_as]
+    files = tuple(
+        path for item, path in zip(metrics, given.metrics, strict=True) if item.model in counted
     )
+    found = average_gains(scores, counted)
+    obstacles = obstacles_of(*metrics)
+    if given.absent:
+        papers = len(counted) + len(given.absent)
+        obstacles.append(f"over {len(counted)} of the paper's {papers} models")
 
+    def cell(gain: str, metric: str) -> Cell:
+        name = f"idiolink.{gain}_gain_{_TEXT_NAMES[metric]}"
+        value = printed[name,]["value"]
+        compared = compare(found.get((gain, metric)), value, obstacles=obstacles)
+        return Cell(Number({"id": name, "gain": gain, "metric": metric}, compared, files))
 
-def _signed(value: float | None) -> str:
-    text = rounded(value, 2)
-    return text if not text or text.startswith("-") else f"+{text}"
+    models = f"{len(counted)} model{'' if len(counted) == 1 else 's'}"
+    rows = [
+        Row((label,), tuple(cell(gain, metric) for metric in METRICS))
+        for gain, label in _LABELS.items()
+    ]
+    return TableContent(
+        heads=((Head("Gain"), *map(Head, METRICS.values())),),
+        groups=(Group(tuple(rows)),),
+        caption=f"What instructions, span embedding and both change on average over {models}, in"
+        " points against the sentence embedding without instructions.",
+        notes=notes_on(metrics),
+        wide=False,
+    )

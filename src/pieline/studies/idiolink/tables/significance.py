@@ -1,66 +1,70 @@
 """Which differences between query modes are more than chance. Not in the paper."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
-from pieline.reporting.latex import render_table
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import Comparison, compare, rounded, write_comparisons
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.printed import compare
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.significance import ModeSignificance
-from pieline.studies.idiolink.tables.zero_shot import METRICS, NOT_RELEASED
+from pieline.studies.idiolink.tables.zero_shot import (
+    METRICS,
+    mode_label,
+    notes_on,
+    obstacles_of,
+)
 
 
-def write_significance_table(
-    found: Sequence[ModeSignificance],
-    models: Sequence[ModelDescription],
-    *,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
-    """Differences between query modes (points) with their p-values, as LaTeX and CSV.
+def significance(given: Given) -> TableContent:
+    """Differences between query modes (points) with their p-values.
 
-    Args:
-        found: one a model and seed.
-        models: their descriptions; a fine-tuned model has that of what it was made from.
-        template: LaTeX template.
-        tex: LaTeX output.
-        csv: CSV output.
+    A fine-tuned model has the label of what it was made from.
     """
-    labels = {model.name: model.label for model in models}
-    released = all(item.dataset_is_released for item in found)
-    obstacles = [] if released else [NOT_RELEASED]
-    comparisons: list[tuple[Mapping[str, str], Comparison]] = []
-    rows = []
-    for item in found:
-        by_pair: dict[tuple[str, str], list[str]] = {}
+    found = load_records(given.metrics, ModeSignificance)
+    labels = given.labels()
+    groups = tuple(
+        Group(tuple(_rows(item, _label(item, labels[item.model.split("+", maxsplit=1)[0]]), path)))
+        for item, path in zip(found, given.metrics, strict=True)
+    )
+    permutations = max(item.permutations for item in found)
+    about = (
+        "Differences between query modes in points (second minus first), each with the {p}-value of"
+        f" a two-sided paired randomisation test over queries ({permutations} permutations),"
+        " corrected by Holm's procedure for a model's pairs of modes."
+    )
+    scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
+    return TableContent(
+        heads=((Head("Model"), Head("First"), Head("Second"), *scores),),
+        groups=groups,
+        caption=about.format(p="p"),
+        caption_latex=about.format(p="$p$"),
+        notes=notes_on(found),
+        long=True,
+    )
+
+
+_P_VALUE = Head("p", latex="$p$")
+
+
+def _label(item: ModeSignificance, base: str) -> str:
+    """What the table calls a model."""
+    _, *training = item.model.split("+")
+    if not training:
+        return base
+    return f"{base} ({mode_label(training[0])}, {training[1]} loss, seed {item.seed})"
+
+
+def _rows(item: ModeSignificance, label: str, path: str) -> Iterator[Row]:
+    """A row for each pair of modes."""
+    obstacles = obstacles_of(item)
+    for first, second in dict.fromkeys((pair.first, pair.second) for pair in item.comparisons):
+        cells = []
         for pair in item.comparisons:
-            points = 100 * pair.difference
+            if (pair.first, pair.second) != (first, second):
+                continue
             key = {"model": item.model, "seed": str(item.seed), "first": pair.first}
             key |= {"second": pair.second, "metric": pair.metric}
             key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
-            comparisons.append((key, compare(points, None, obstacles=obstacles)))
-            texts = by_pair.setdefault((pair.first, pair.second), [])
-            texts += [rounded(points, 2), f"{pair.p_holm:.4f}"]
-        base, *training = item.model.split("+")
-        label = labels[base]
-        if training:
-            label += f" ({training[0].replace('_', ' + ')}, {training[1]} loss, seed {item.seed})"
-        rows += [
-            {
-                "model": label,
-                "first": first.replace("_", " + "),
-                "second": second.replace("_", " + "),
-                "texts": texts,
-            }
-            for (first, second), texts in by_pair.items()
-        ]
-    write_comparisons(csv, comparisons, decimals=2)
-    render_table(
-        template,
-        tex,
-        rows=rows,
-        metrics=list(METRICS.values()),
-        permutations=max(item.permutations for item in found),
-        note="" if released else SAMPLE_NOTE,
-    )
+            compared = compare(100 * pair.difference, None, obstacles=obstacles)
+            cells += [Cell(Number(key, compared, (path,))), Cell(text=f"{pair.p_holm:.4f}")]
+        yield Row((label, mode_label(first), mode_label(second)), tuple(cells))

@@ -1,23 +1,17 @@
 """IdioLink's tables: zero-shot results (Table 2), BM25 (appendix E), index compositions."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal, Protocol, TypeVar
 
-from pieline.reporting.latex import render_table
+from pieline.core.conditions import Conditions
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import (
-    Comparison,
-    compare,
-    read_published,
-    rounded,
-    write_comparisons,
-)
+from pieline.reporting.printed import compare, read_published
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, best_of
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 
 METRICS = {"r_precision": "R-Precision", "ndcg_at_10": "nDCG@10"}
-BM25_MODES = ("sentence", "span")
 QUERY_MODES = ("sentence", "span", "instruction_sentence", "instruction_span")
 COLUMNS = [
     (metric, mode)
@@ -37,15 +31,39 @@ BM25_TOLERANCE = 0.15
 100, and the paper's order among equal scores is not known."""
 
 NOT_RELEASED = "sample data, not the released IdioLink"
+MARKS = (
+    "The best result in each column is bold; ↑ and ↓ mark an increase or decrease against the"
+    " sentence embedding of the same setting."
+)
+"""What the captions of Tables 2 and 5 say of their cells."""
+
+R = TypeVar("R")
+Grid = Mapping[R, Mapping[tuple[str, str], float | None]]
+"""Per cent by row, and by metric and query mode."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A number in a LaTeX table: its text, whether it is the column's best, and its mark."""
+class Measured(Protocol):
+    """What tables ask every metric file."""
 
-    text: str
-    best: bool = False
-    mark: Literal["", "up", "down"] = ""
+    @property
+    def dataset_is_released(self) -> bool:
+        """Whether the data are the paper's."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """How settings and weights differ from the paper's."""
+
+
+def obstacles_of(*measured: Measured) -> list[str]:
+    """What keeps numbers from being comparable with the printed ones: data, then settings."""
+    data = [] if all(item.dataset_is_released for item in measured) else [NOT_RELEASED]
+    settings = (reason for item in measured for reason in item.conditions.deviations)
+    return [*data, *dict.fromkeys(settings)]
+
+
+def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
+    """What a table says of its data."""
+    return () if all(item.dataset_is_released for item in measured) else (SAMPLE_NOTE,)
 
 
 def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
@@ -54,71 +72,82 @@ def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
     return None if value is None else 100 * float(value)
 
 
-def write_zero_shot_table(
-    metrics: Sequence[IdiolinkMetrics],
-    models: Sequence[ModelDescription],
-    every_model: Sequence[ModelDescription],
-    *,
-    published: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
+def mode_heads(*labels: str) -> tuple[tuple[Head, ...], ...]:
+    """The headings of Tables 2 and 5, the last row beginning with these labels."""
+    blank = Head("", span=len(labels))
+    scores = [Head(label, span=2) for label in METRICS.values()]
+    settings = [Head(f"{what} instructions", span=4) for what in ("without", "with")]
+    return (
+        (blank, *settings),
+        (blank, *scores, *scores),
+        (*map(Head, labels), *map(Head, ("sentence", "span") * 4)),
+    )
+
+
+def in_printed_order(
+    models: Iterable[ModelDescription], printed: Iterable[str]
+) -> list[ModelDescription]:
+    """Models as the paper lists them, and after them those that it does not have."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(printed))}
+    return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
+
+
+def zero_shot(given: Given) -> TableContent:
     """Table 2: R-Precision and nDCG@10 (per cent) in four query modes, in two groups of models.
 
-    The LaTeX has the models that were run; the CSV has all, those not run with the reason.
-
-    Args:
-        metrics: one a model and query mode, of the full index.
-        models: those run, in the table's order.
-        every_model: all embedders of models.yaml.
-        published: CSV of the printed numbers.
-        template: LaTeX template.
-        tex: LaTeX output.
-        csv: CSV output.
+    A third group has the models that the paper does not have.
     """
-    printed = read_published(published, ["model", "query_mode"])
-    found = {(item.model, item.query_mode): item for item in metrics}
+    printed = read_published(given.files["published"], ["model", "query_mode"])
+    metrics = load_records(given.metrics, IdiolinkMetrics)
+    found = {
+        (item.model, item.query_mode): (item, path)
+        for item, path in zip(metrics, given.metrics, strict=True)
+    }
     numbers = {
         model.name: {
-            (metric, mode): per_cent(found.get((model.name, mode)), metric)
+            (metric, mode): per_cent(found[model.name, mode][0], metric)
             for metric, mode in COLUMNS
+            if (model.name, mode) in found
         }
-        for model in models
+        for model in given.models
     }
-    released = all(item.dataset_is_released for item in metrics)
-    ran = {model.name for model in models}
+    best = best_of_columns(numbers)
 
-    def comparisons() -> Iterable[tuple[Mapping[str, str], Comparison]]:
-        for model in every_model:
-            for metric, mode in COLUMNS:
-                ours = numbers.get(model.name, {}).get((metric, mode))
-                row = printed.get((model.published_as or "", mode), {})
-                obstacles = []
-                if model.name not in ran:
-                    obstacles.append("not run: idiolink.models does not name it")
-                elif (model.name, mode) not in found:
-                    obstacles.append("not run: idiolink.query_modes does not name it")
-                elif not released:
-                    obstacles.append(NOT_RELEASED)
-                name = {"model": model.name, "query_mode": mode, "metric": metric}
-                value = row.get(f"{metric}_pct")
-                tolerance = zero_shot_tolerance(mode, value)
-                yield name, compare(ours, value, obstacles=obstacles, tolerance=tolerance)
+    def cell(model: ModelDescription, metric: str, mode: str) -> Cell:
+        key = {"model": model.name, "query_mode": mode, "metric": metric}
+        value = printed.get((model.published_as or "", mode), {}).get(f"{metric}_pct")
+        measured = found.get((model.name, mode))
+        if measured:
+            obstacles = obstacles_of(measured[0])
+        else:
+            reason = given.not_run.get(model.name, "idiolink.query_modes does not name it")
+            obstacles = [f"not run: {reason}"]
+        row = numbers.get(model.name, {})
+        ours = row.get((metric, mode))
+        tolerance = zero_shot_tolerance(mode, value)
+        compared = compare(ours, value, obstacles=obstacles, tolerance=tolerance)
+        return Cell(
+            Number(key, compared, (measured[1],) if measured else ()),
+            best=is_best(ours, best[metric, mode]),
+            mark=mark_of(row, metric, mode),
+        )
 
-    write_comparisons(csv, comparisons(), decimals=2)
-    groups = [
-        (title, [model for model in models if model.trained_with_instructions == instructed])
-        for title, instructed in (("No-Instruct", False), ("Instruction", True))
-    ]
-    render_table(
-        template,
-        tex,
-        groups=[(title, members) for title, members in groups if members],
-        cells=marked_cells(numbers),
-        columns=COLUMNS,
-        note="" if released else SAMPLE_NOTE,
-        not_run=[model.label for model in every_model if model.name not in ran],
+    groups: dict[str, list[Row]] = {"No-Instruct": [], "Instruction": [], "Not in the paper": []}
+    models = (*given.models, *given.absent)
+    for model in in_printed_order(models, (name for name, _ in printed)):
+        kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
+        groups[kind if model.published_as else "Not in the paper"].append(
+            Row(
+                (model.label, model.parameters or "–"),
+                tuple(cell(model, metric, mode) for metric, mode in COLUMNS),
+                given.not_run.get(model.name, ""),
+            )
+        )
+    return TableContent(
+        heads=mode_heads("", "Model", "Param"),
+        groups=tuple(Group(tuple(rows), title) for title, rows in groups.items() if rows),
+        caption=f"Zero-shot results on IdioLink in per cent. {MARKS}",
+        notes=notes_on(metrics),
     )
 
 
@@ -132,20 +161,12 @@ def zero_shot_tolerance(query_mode: str, printed: float | None) -> float:
     return 0.05 if to_one_decimal or query_mode.startswith("instruction") else 0.0
 
 
-def write_bm25_table(
-    metrics: Sequence[IdiolinkMetrics],
-    *,
-    published: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
+def bm25(given: Given) -> TableContent:
     """Appendix E.2: BM25 with the k1 and b that validation chose, scores in per cent."""
-    printed = read_published(published, ["query_mode"])
+    printed = read_published(given.files["published"], ["query_mode"])
+    metrics = load_records(given.metrics, IdiolinkMetrics)
     rows = []
-    comparisons: list[tuple[Mapping[str, str], Comparison]] = []
-    for item in metrics:
-        obstacles = [] if item.dataset_is_released else [NOT_RELEASED]
+    for item, path in zip(metrics, given.metrics, strict=True):
         chosen = item.tuning.chosen if item.tuning else None
         numbers: dict[str, float | None] = {
             "k1": chosen.k1 if chosen else None,
@@ -153,90 +174,104 @@ def write_bm25_table(
         }
         numbers |= {f"{metric}_pct": per_cent(item, metric) for metric in METRICS}
         row = printed.get((item.query_mode,), {})
+        cells = []
         for name, value in numbers.items():
-            key = {"model": item.model, "query_mode": item.query_mode, "metric": name}
-            key["metric"] = name.removesuffix("_pct")
-            tolerance = BM25_TOLERANCE if name.endswith("_pct") else 0.0
-            cell = compare(value, row.get(name), obstacles=obstacles, tolerance=tolerance)
-            comparisons.append((key, cell))
-        texts = {name: rounded(value, 2) for name, value in numbers.items()}
-        rows.append({"query_mode": item.query_mode} | texts)
-    write_comparisons(csv, comparisons, decimals=2)
-    released = all(item.dataset_is_released for item in metrics)
-    render_table(template, tex, rows=rows, note="" if released else SAMPLE_NOTE)
+            key = {"model": item.model, "query_mode": item.query_mode}
+            compared = compare(
+                value,
+                row.get(name),
+                obstacles=obstacles_of(item),
+                tolerance=BM25_TOLERANCE if name.endswith("_pct") else 0.0,
+            )
+            number = Number(key | {"metric": name.removesuffix("_pct")}, compared, (path,))
+            cells.append(Cell(number))
+        rows.append(Row((item.query_mode,), tuple(cells)))
+    return TableContent(
+        heads=(
+            (
+                Head("Query"),
+                Head("k1", latex="$k_1$"),
+                Head("b", latex="$b$"),
+                *map(Head, METRICS.values()),
+            ),
+        ),
+        groups=(Group(tuple(rows)),),
+        caption="BM25 on IdioLink in per cent; k1 and b chosen on the validation split by nDCG@10.",
+        caption_latex="BM25 on IdioLink in per cent; $k_1$ and $b$ chosen on the validation split"
+        " by nDCG@10.",
+        notes=notes_on(metrics),
+        wide=False,
+    )
 
 
-def write_ablation_table(
-    metrics: Sequence[IdiolinkMetrics],
-    models: Sequence[ModelDescription],
-    *,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
+def ablation(given: Given) -> TableContent:
     """The index-composition ablation: both metrics (per cent) by model, mode and composition.
 
     The paper prints no such table; the CSV says so in each row.
     """
-    found = {(item.model, item.query_mode, item.composition): item for item in metrics}
+    metrics = load_records(given.metrics, IdiolinkMetrics)
+    found = {
+        (item.model, item.query_mode, item.composition): (item, path)
+        for item, path in zip(metrics, given.metrics, strict=True)
+    }
     compositions = [
         name for name in COMPOSITION_LABELS if any(item.composition == name for item in metrics)
     ]
-    released = all(item.dataset_is_released for item in metrics)
-    rows = []
-    comparisons: list[tuple[Mapping[str, str], Comparison]] = []
-    for model in models:
-        for mode in QUERY_MODES:
-            if not any((model.name, mode, name) in found for name in compositions):
-                continue
-            texts = []
-            for metric in METRICS:
-                for composition in compositions:
-                    value = per_cent(found.get((model.name, mode, composition)), metric)
-                    texts.append(rounded(value, 2) or "--")
-                    key = {"model": model.name, "query_mode": mode, "composition": composition}
-                    obstacles = [] if released else [NOT_RELEASED]
-                    cell = compare(value, None, obstacles=obstacles)
-                    comparisons.append((key | {"metric": metric}, cell))
-            rows.append({"model": model.label, "mode": mode.replace("_", " + "), "texts": texts})
-    write_comparisons(csv, comparisons, decimals=2)
-    render_table(
-        template,
-        tex,
-        rows=rows,
-        metrics=list(METRICS.values()),
-        compositions=[COMPOSITION_LABELS[name] for name in compositions],
-        note="" if released else SAMPLE_NOTE,
+
+    def cell(model: str, mode: str, metric: str, composition: str) -> Cell:
+        item, path = found[model, mode, composition]
+        key = {"model": model, "query_mode": mode, "composition": composition, "metric": metric}
+        compared = compare(per_cent(item, metric), None, obstacles=obstacles_of(item))
+        return Cell(Number(key, compared, (path,)))
+
+    groups = [
+        Group(
+            tuple(
+                Row(
+                    (model.label, mode_label(mode)),
+                    tuple(
+                        cell(model.name, mode, metric, composition)
+                        for metric in METRICS
+                        for composition in compositions
+                    ),
+                )
+                for mode in QUERY_MODES
+                if all((model.name, mode, composition) in found for composition in compositions)
+            )
+        )
+        for model in given.models
+    ]
+    labels = [Head(COMPOSITION_LABELS[name]) for name in compositions]
+    scores = [Head(label, span=len(compositions)) for label in METRICS.values()]
+    return TableContent(
+        heads=((Head("", span=2), *scores), (Head("Model"), Head("Query"), *labels, *labels)),
+        groups=tuple(groups),
+        caption="The same queries over several compositions of the index, in per cent: all usages,"
+        " without the idiomatic documents, and literal and idiomatic documents only.",
+        notes=notes_on(metrics),
     )
 
 
-def marked_cells(
-    numbers: Mapping[str, Mapping[tuple[str, str], float | None]],
-) -> dict[str, list[Cell]]:
-    """Cells of Table 2 by model: the best of a column, and span marked against sentence."""
-    texts = {
-        model: {column: rounded(value, 2) for column, value in row.items()}
-        for model, row in numbers.items()
-    }
-    best = {
-        column: max((float(row[column]) for row in texts.values() if row[column]), default=None)
-        for column in COLUMNS
-    }
-    cells = {}
-    for model, row in texts.items():
-        cells[model] = [
-            Cell(
-                row[metric, mode] or "--",
-                best=bool(row[metric, mode]) and float(row[metric, mode]) == best[metric, mode],
-                mark=_mark(row[metric, mode], row[metric, mode.replace("span", "sentence")]),
-            )
-            for metric, mode in COLUMNS
-        ]
-    return cells
+def mode_label(mode: str) -> str:
+    """A query mode as tables call it."""
+    return mode.replace("_", " + ")
 
 
-def _mark(value: str, reference: str) -> Literal["", "up", "down"]:
-    """Up or down against the reference, nothing where equal, unknown, or the reference itself."""
-    if not value or not reference or float(value) == float(reference):
+def best_of_columns(numbers: Grid[R]) -> dict[tuple[str, str], float | None]:
+    """The best value of each column, at the two decimals that readers compare."""
+    return {column: best_of(row.get(column) for row in numbers.values()) for column in COLUMNS}
+
+
+def is_best(value: float | None, best: float | None) -> bool:
+    """Whether a value is its column's best."""
+    return value is not None and round(value, 2) == best
+
+
+def mark_of(
+    row: Mapping[tuple[str, str], float | None], metric: str, mode: str
+) -> Literal["", "up", "down"]:
+    """How a span stands to the sentence: nothing where equal, unknown, or itself a sentence."""
+    value, reference = row.get((metric, mode)), row.get((metric, mode.replace("span", "sentence")))
+    if value is None or reference is None or round(value, 2) == round(reference, 2):
         return ""
-    return "up" if float(value) > float(reference) else "down"
+    return "up" if value > reference else "down"

@@ -2,25 +2,27 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from pieline.core.errors import UserError
-from pieline.core.records import Record
+from pieline.core.files import write_json
+from pieline.core.records import Record, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Parsed, parse_object
-from pieline.llm.prompts import Prompt
+from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
-from pieline.models.llm import LLMSpec
+from pieline.llm.recordings import read_answers
+from pieline.llm.task import Ask, Task
+from pieline.models.llm import LLMEntry, LLMSpec
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection, TextId
 from pieline.studies.idiolink.originals.pie_filter import PieVerdict
 from pieline.studies.idiolink.records import PieText, Usage
-
-Ask = Callable[[Sequence[Question]], Mapping[str, Answer]]
-"""Gets answers by key; `pieline.llm.client.ask` with its other arguments bound."""
+from pieline.studies.idiolink.settings import GenerationParameters
 
 _MARK = re.compile(r"\[\[(.*?)\]\]")
 
@@ -180,6 +182,62 @@ def generate(
         origins=dict(origins),
         dropped_parameters=sorted(dropped),
     )
+
+
+class Writing(Task):
+    """The documents or the queries of every (PIE, domain) pair.
+
+    `inputs` are `pairs` and `prompt`, `outputs` are `texts` and `report`.
+    """
+
+    collection: Collection
+    parameters: GenerationParameters
+    attempts: int
+
+    def writer(self, entry: LLMEntry) -> Writer:
+        """The model in its role."""
+        prompt = Path(self.inputs["prompt"])
+        return Writer(
+            self.model,
+            entry,
+            PromptFolder(prompt.parent).load(prompt.name),
+            self.parameters.model_dump(),
+            self.attempts,
+        )
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """The first one on every pair, and a later one where the recorded answer does not serve."""
+        writer, waiting = self.writer(entry), load_jsonl(self.inputs["pairs"], Pair)
+        known: list[Question] = []
+        for attempt in range(self.attempts):
+            asked = [
+                generation_question(pair, writer, self.collection, attempt=attempt)
+                for pair in waiting
+            ]
+            known += asked
+            recorded = read_answers(self.recordings, {question.key for question in asked})
+            waiting = [
+                pair
+                for pair, question in zip(waiting, asked, strict=True)
+                if (answer := recorded.get(question.key))
+                and not _serves(answer, pair, self.collection)
+            ]
+        return known
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Ask until every pair has its texts, and write them."""
+        pairs = load_jsonl(self.inputs["pairs"], Pair)
+        texts, report = generate(pairs, self.writer(entry), self.collection, ask)
+        save_jsonl(self.outputs["texts"], texts)
+        write_json(self.outputs["report"], report.model_dump())
+
+
+def _serves(answer: Answer, pair: Pair, collection: Collection) -> bool:
+    try:
+        _texts_in(parse_object(answer, WrittenTexts), pair, collection, answer.key)
+    except ValueError:
+        return False
+    return True
 
 
 def answered(ask: Ask, questions: Sequence[Question]) -> Mapping[str, Answer]:

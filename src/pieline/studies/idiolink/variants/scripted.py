@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json
+from pieline.core.files import canonical_json, write_text
+from pieline.core.records import parse_record
 from pieline.core.yamls import read_yaml
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
+from pieline.llm.recordings import record
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
+from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import (
     GeneratedText,
     Pair,
@@ -41,6 +45,43 @@ def read_script(folder: str | Path) -> Script:
         UserError: a file is missing or is not YAML.
     """
     return Script(read_yaml(Path(folder) / "texts.yaml"), read_yaml(Path(folder) / "script.yaml"))
+
+
+def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
+    """Write the recordings of the sample's script; the files written.
+
+    Args:
+        study: whose tasks ask, on the sample data.
+        output: folder to write, laid out as the recordings folder.
+
+    Raises:
+        UserError: the sample, a prompt or the script is wrong.
+    """
+    sample = Path(study.run.here("data", "sample"))
+    _, pairs, _ = filter_magpie(
+        sample / "magpie" / "MAGPIE_sample.jsonl",
+        study.exclusions(),
+        parse_record(study.pie_options(), FilterOptions, option="idiolink.construction"),
+        candidates=None,
+        documents=[],
+        computed_from={},
+    )
+    script = read_script(sample / "idiolink_construction")
+    files: dict[str, Scripted] = {}
+    for collection in COLLECTIONS:
+        writing, validation = study.writing(collection), study.validation(collection)
+        writer, judge = writing.writer(writing.entry()), validation.judge(validation.entry())
+        texts = scripted_texts(script, pairs, writer, collection)
+        files[writing.recordings] = scripted_generation(script, pairs, writer, collection)
+        files[validation.recordings] = scripted_validation(script, texts, judge, collection)
+    written = []
+    for name, answers in files.items():
+        path = output / Path(name).relative_to(study.run.recordings())
+        # Old answers to questions that nobody asks any more would stay for ever.
+        write_text(path, "")
+        record(path, answers)
+        written.append(path)
+    return written
 
 
 def scripted_generation(

@@ -3,17 +3,20 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pieline.core.records import Record
+from pieline.core.records import Record, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import parse_object
-from pieline.llm.prompts import Prompt
+from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
-from pieline.models.llm import LLMSpec
-from pieline.studies.idiolink.variants.generation import Ask, GeneratedText, answered
+from pieline.llm.task import Ask, Task
+from pieline.models.llm import LLMEntry, LLMSpec
+from pieline.studies.idiolink.settings import GenerationParameters
+from pieline.studies.idiolink.variants.generation import GeneratedText, answered
 
 CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
 """The four conditions of section 3.2.3, in its order."""
@@ -147,6 +150,39 @@ def validate(texts: Sequence[GeneratedText], judge: Judge, ask: Ask) -> list[Tex
             )
         )
     return verdicts
+
+
+class Validation(Task):
+    """The votes on all texts of a collection.
+
+    `inputs` are `texts` and `prompt`, the only output is `verdicts`.
+    """
+
+    parameters: GenerationParameters
+    runs: int
+
+    def judge(self, entry: LLMEntry) -> Judge:
+        """The model in its role."""
+        prompt = Path(self.inputs["prompt"])
+        return Judge(
+            self.model,
+            entry,
+            PromptFolder(prompt.parent).load(prompt.name),
+            self.parameters.model_dump(),
+            self.runs,
+        )
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """All of them, once the texts are written."""
+        asked = validation_questions(self._texts(), self.judge(entry))
+        return [question for question, _ in asked]
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Ask for every vote and write what the majority says."""
+        save_jsonl(self.outputs["verdicts"], validate(self._texts(), self.judge(entry), ask))
+
+    def _texts(self) -> list[GeneratedText]:
+        return load_jsonl(self.inputs["texts"], GeneratedText)
 
 
 Vote = Callable[[int], tuple[str, Judgement | None]]

@@ -1,6 +1,5 @@
 """Entries of language models, the estimate, and the check before anything is asked."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,12 +11,15 @@ from idiots_cases import ROOT, sentences
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.jobs import Asked, check, estimates, load_jobs
+from pieline.llm.estimates import check, estimates
 from pieline.llm.recordings import record
 from pieline.llm.settings import load_settings
+from pieline.llm.task import load_task
 from pieline.models.llm import LLMEntry, parse_llm_spec
 from pieline.models.registry import Registry, load_registry
 from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.predictions import Detection
+from pieline.studies.idiots.settings import DetectionParameters
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "TOGETHER_API_KEY")
 
@@ -35,32 +37,35 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def jobs(folder: Path, registry: Registry, *models: str, seeds: int = 1) -> list[Asked]:
-    listed = [
-        {
-            "study": "idiots",
-            "model": model,
-            "dataset": str(folder / "dataset"),
-            "prompt": str(ROOT / "prompts" / "idiots" / "detect.jinja"),
-            "setting": "zero_shot",
-            "seed": seed,
-            "parameters": {"temperature": 0, "max_tokens": 800},
-            "recordings": str(folder / "recordings" / "idiots" / f"{model}.jsonl"),
-        }
+def jobs(folder: Path, registry: Registry, *models: str, seeds: int = 1) -> list[Detection]:
+    return [
+        Detection(
+            model=model,
+            spec=registry[model].execution_spec(),
+            inputs={
+                "sentences": str(folder / "dataset" / "sentences.jsonl"),
+                "prompt": str(ROOT / "prompts" / "idiots" / "detect.jinja"),
+            },
+            outputs={"predictions": str(folder / "predictions.jsonl")},
+            recordings=str(folder / "recordings" / "idiots" / f"{model}.jsonl"),
+            setting="zero_shot",
+            seed=seed,
+            parameters=DetectionParameters(top_k=None, top_p=None),
+        )
         for model in models
         for seed in range(seeds)
     ]
-    return load_jobs(json.dumps(listed), registry)
 
 
 def settings(folder: Path, **fields: Any) -> Any:
     return load_settings({"recordings_folder": folder / "recordings"} | fields, where="test")
 
 
-def answered(asked: Asked, count: int) -> None:
-    path = asked.job.recordings
+def answered(task: Detection, count: int) -> None:
+    path = Path(task.recordings)
     path.parent.mkdir(parents=True, exist_ok=True)
-    record(path, [(q, Answer(key=q.key, text="{}")) for q in asked.questions[:count]])
+    questions = task.questions(task.entry())[:count]
+    record(path, [(q, Answer(key=q.key, text="{}")) for q in questions])
 
 
 def test_one_error_lists_every_model_with_what_it_lacks(folder: Path, registry: Registry) -> None:
@@ -107,19 +112,39 @@ def test_estimate(folder: Path, registry: Registry) -> None:
     listed = jobs(folder, registry, "gpt-4o", "claude-4-sonnet", seeds=2)
     answered(listed[0], 2)
     gpt, claude = estimates(listed, settings(folder))
-    assert (gpt.study, gpt.model) == ("idiots", "gpt-4o")
+    assert (gpt.kind, gpt.model) == ("Detection", "gpt-4o")
     assert (gpt.estimate.questions, gpt.estimate.to_ask) == (10, 8)
     assert gpt.estimate.output_tokens == 8 * 800
     assert gpt.estimate.usd == pytest.approx((gpt.estimate.input_tokens * 2.5 + 6400 * 10) / 1e6)
     # Anthropic takes no seed: the second seed asks the very same questions.
     assert claude.estimate.questions == 5
-    assert claude.spec.retired
     assert estimates(listed, settings(folder, mode="fresh"))[0].estimate.to_ask == 10
 
 
-def test_a_job_of_no_study_or_model_is_refused(registry: Registry) -> None:
-    with pytest.raises(UserError, match="--jobs"):
-        load_jobs('[{"study": "idiots"}]', registry)
+def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
+    folder: Path, registry: Registry
+) -> None:
+    listed = jobs(folder, registry, "gpt-4o")
+    (folder / "dataset" / "sentences.jsonl").rename(folder / "away.jsonl")
+    (found,) = estimates(listed, settings(folder))
+    assert found.unknown == (str(folder / "dataset" / "sentences.jsonl"),)
+    with pytest.raises(
+        UserError, match=r"gpt-4o \(nothing is recorded\): the environment variable"
+    ):
+        check(listed, settings(folder))
+    Path(listed[0].recordings).parent.mkdir(parents=True)
+    Path(listed[0].recordings).touch()
+    assert check(listed, settings(folder)) == 0
+
+
+def test_a_task_survives_its_command_line(folder: Path, registry: Registry) -> None:
+    (task,) = jobs(folder, registry, "gpt-4o")
+    again = load_task(task.path(), task.canonical())
+    assert again == task
+    with pytest.raises(UserError, match="--task"):
+        load_task("pieline.studies.idiots.predictions:Nothing", task.canonical())
+    with pytest.raises(UserError, match="--given"):
+        load_task(task.path(), "{}")
 
 
 def test_every_language_model_can_be_handed_to_a_job(registry: Registry) -> None:

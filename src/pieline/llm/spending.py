@@ -1,0 +1,180 @@
+"""The spending ledger: what all runs with one recordings folder have spent, and the cap on it.
+
+Before a request is sent, the most that it can cost is reserved; when its answer is there, the
+reservation is settled at the actual cost. A request that the provider rejected costs nothing; one
+that was sent and whose end is unknown (a timeout, a broken answer) is settled in full, since it may
+have been billed. Reservations of a run that was killed stay, in full, until `release` removes them.
+So what was spent is never more than the ledger says, and the cap is never crossed, whatever runs at
+the same time.
+
+The ledger is `spending.sqlite` in the recordings folder. It keeps SQLite's rollback journal: a
+write-ahead log needs memory that all its users share, which machines on one network file system do
+not have. Nothing waits for the disk: what is committed survives a kill of the process, which is all
+that a reservation needs, and two syncs a request would slow every run. A power failure may lose the
+last requests or damage the file.
+"""
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pieline.core.errors import UserError
+
+EARLIER_NAME = "ledger.jsonl"
+"""The ledger of earlier versions, which a new ledger takes over; it stays as it is."""
+_TIMEOUT_S = 300
+_ROUNDING = 1e-9
+_SCHEMA = (
+    "CREATE TABLE settled (model TEXT PRIMARY KEY, usd REAL NOT NULL, requests INTEGER NOT NULL)",
+    "CREATE TABLE reserved (id TEXT PRIMARY KEY, model TEXT NOT NULL, usd REAL NOT NULL)",
+    "PRAGMA user_version = 1",
+)
+_RESERVE = "INSERT INTO reserved VALUES (?, ?, ?)"
+_SETTLE = (
+    "INSERT INTO settled VALUES (?, ?, ?) ON CONFLICT (model)"
+    " DO UPDATE SET usd = usd + excluded.usd, requests = requests + excluded.requests"
+)
+
+
+class Reserved(NamedTuple):
+    """An open reservation: the most that one request to a model can cost, in US dollars."""
+
+    identity: str
+    model: str
+    usd: float
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a ledger says, in US dollars.
+
+    Attributes:
+        settled: known to be spent, by model.
+        requests: settled requests by model.
+        reserved: what each open reservation holds.
+    """
+
+    settled: dict[str, float]
+    requests: dict[str, int]
+    reserved: list[float]
+
+    @property
+    def held(self) -> float:
+        """The most that requests without an end have cost."""
+        return sum(self.reserved)
+
+    @property
+    def usd(self) -> float:
+        """All that is spent or may yet be."""
+        return sum(self.settled.values()) + self.held
+
+
+class Ledger:
+    """The ledger of one recordings folder.
+
+    Every method raises `UserError` if the file cannot be read or written.
+
+    Args:
+        folder: the recordings folder, which exists.
+        cap_usd: the most that all runs may spend together.
+    """
+
+    def __init__(self, folder: Path, cap_usd: float = 0.0) -> None:
+        self.path = folder / "spending.sqlite"
+        self.cap_usd = cap_usd
+        with self._told():
+            self._database = sqlite3.connect(self.path, _TIMEOUT_S, isolation_level=None)
+            self._database.execute("PRAGMA synchronous = OFF")
+        with self._transaction() as database:
+            if database.execute("PRAGMA user_version").fetchone() == (0,):
+                for statement in _SCHEMA:
+                    database.execute(statement)
+                _take_over(folder / EARLIER_NAME, database)
+
+    def spending(self) -> Spending:
+        """What all runs have spent or reserved up to now."""
+        with self._transaction() as database:
+            settled = database.execute("SELECT * FROM settled ORDER BY model").fetchall()
+            reserved = database.execute("SELECT usd FROM reserved").fetchall()
+        return Spending(
+            {model: usd for model, usd, _ in settled},
+            {model: requests for model, _, requests in settled},
+            [usd for (usd,) in reserved],
+        )
+
+    def reserve(self, model: str, usd: float) -> Reserved | None:
+        """Reserve at most `usd` for one request, or nothing if that could cross the cap."""
+        with self._transaction() as database:
+            [(spent,)] = database.execute(
+                "SELECT (SELECT total(usd) FROM settled) + (SELECT total(usd) FROM reserved)"
+            )
+            if spent + usd > self.cap_usd + _ROUNDING:
+                return None
+            reserved = Reserved(secrets.token_hex(8), model, usd)
+            database.execute(_RESERVE, reserved)
+        return reserved
+
+    def settle(self, reserved: Reserved, usd: float | None = None) -> None:
+        """Replace a reservation by what the request cost (null: all that was reserved)."""
+        with self._transaction() as database:
+            database.execute("DELETE FROM reserved WHERE id = ?", (reserved.identity,))
+            database.execute(_SETTLE, (reserved.model, reserved.usd if usd is None else usd, 1))
+
+    def release(self) -> float:
+        """Remove every open reservation, and say how many dollars they held.
+
+        For people who know from the provider's bill that killed runs cost nothing; no run may be
+        under way.
+        """
+        with self._transaction() as database:
+            [(held,)] = database.execute("SELECT total(usd) FROM reserved")
+            database.execute("DELETE FROM reserved")
+        return float(held)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, and nobody else's in between."""
+        with self._told(), self._database as database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            on_disk = isinstance(error, sqlite3.OperationalError)
+            raise UserError(
+                f"the spending cannot be kept: {error}",
+                where=self.path,
+                mend="make room, check permissions and run again"
+                if on_disk
+                else "restore or delete the file",
+            ) from None
+
+
+def _take_over(path: Path, database: sqlite3.Connection) -> None:
+    """Bring in what an earlier version has spent; a last line torn by a kill does not count."""
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    reserved: dict[str, Reserved] = {}
+    for number, raw in enumerate(lines, 1):
+        try:
+            line = json.loads(raw)
+            model, usd = str(line["model"]), float(line["usd"])
+            if line["event"] == "reserve":
+                reserved[line["id"]] = Reserved(line["id"], model, usd)
+            else:
+                reserved.pop(line.get("id"), None)
+                database.execute(_SETTLE, (model, usd, int(line.get("requests", 1))))
+        except (ValueError, KeyError, TypeError):
+            raise UserError(
+                "not a line of the ledger",
+                where=f"{path}:{number}",
+                mend="correct or delete the line",
+            ) from None
+    database.executemany(_RESERVE, reserved.values())

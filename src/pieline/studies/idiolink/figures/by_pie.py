@@ -1,0 +1,61 @@
+"""Which PIEs are hard, and what fine-tuning changes. Not in the paper."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.models import SAMPLE_NOTE
+from pieline.studies.idiolink.figures.modes import MODE_COLOURS, MODE_LABELS
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.tables.by_pie import (
+    gains_by_pie,
+    hardest_first,
+    scores_by_pie,
+    zero_shot_means,
+)
+from pieline.studies.idiolink.tables.zero_shot import QUERY_MODES
+
+
+def by_pie(given: Given) -> Figure:
+    """nDCG@10 of each PIE by query mode, the hardest PIE on top: a dot a mode, mean over models.
+
+    A second panel shows what fine-tuning changes, each model against itself.
+    """
+    metrics = load_records(given.metrics, IdiolinkMetrics)
+    scores = scores_by_pie(metrics)
+    pies = hardest_first(scores)
+    place = {pie: number for number, pie in enumerate(pies)}
+    panels = [("zero-shot: nDCG@10 (%)", zero_shot_means(scores))]
+    if gains := gains_by_pie(scores):
+        panels.append(("fine-tuning: change in points", gains))
+    figure, axes = plt.subplots(
+        1,
+        len(panels),
+        figsize=(3.0 + 2.1 * len(panels), 1.4 + 0.13 * len(pies)),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axis, (title, values) in zip(axes[0], panels, strict=True):
+        for mode in QUERY_MODES:
+            found = {pie: value for (pie, name), value in values.items() if name == mode}
+            axis.scatter(
+                list(found.values()),
+                [place[pie] for pie in found],
+                s=18,
+                color=MODE_COLOURS[mode],
+                zorder=3,
+            )
+        axis.set_xlabel(title)
+    axes[0][0].set(xlim=(-2, 102), ylim=(len(pies) - 0.4, -0.6))
+    axes[0][0].set_yticks(range(len(pies)), pies, fontsize=6)
+    if len(panels) > 1:
+        axes[0][1].axvline(0, color="black", linewidth=0.8)
+    modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]
+    handles = [mpl.lines.Line2D([], [], marker="o", ls="", color=MODE_COLOURS[m]) for m in modes]
+    figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=4)
+    if not all(item.dataset_is_released for item in metrics):
+        figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
+    return figure

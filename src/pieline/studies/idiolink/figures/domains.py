@@ -1,0 +1,48 @@
+"""What IdioLink consists of, by domain and usage (section 3.2.2)."""
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from pieline.core.records import load_record
+from pieline.reporting.given import Given
+from pieline.studies.idiolink.datasets.composition import DatasetChecks
+from pieline.studies.idiolink.originals.domains import DOMAINS, TEXTS_PER_PAIR
+from pieline.studies.idiolink.tables.dataset import notes_of
+
+
+def domains(given: Given) -> Figure:
+    """Texts by domain and usage, documents beside queries, as a table of shaded counts."""
+    checks = load_record(given.metrics[0], DatasetChecks)
+    columns = [
+        (collection, usage) for collection, usages in TEXTS_PER_PAIR.items() for usage in usages
+    ]
+    present = {domain for found in checks.domain_usage.values() for domain in found}
+    shown: list[str] = [domain for domain in DOMAINS if domain in present]
+    shown += sorted(present.difference(DOMAINS))
+    counts = [
+        [
+            checks.domain_usage.get(collection, {}).get(domain, {}).get(usage, 0)
+            for collection, usage in columns
+        ]
+        for domain in shown
+    ]
+    figure, axis = plt.subplots(figsize=(6.4, 1.6 + 0.27 * len(shown)), layout="constrained")
+    axis.imshow(counts, cmap="Blues", aspect="auto", vmin=0)
+    darkest = max((count for row in counts for count in row), default=0)
+    for place, row in enumerate(counts):
+        for number, count in enumerate(row):
+            colour = "white" if count > 0.6 * darkest else "black"
+            axis.text(number, place, f"{count:,}", ha="center", va="center", color=colour)
+    labels = [
+        f"{usage}\n({'queries' if collection == 'queries' else 'documents'})"
+        for collection, usage in columns
+    ]
+    axis.set_xticks(range(len(columns)), labels)
+    axis.set_yticks(range(len(shown)), shown)
+    axis.grid(visible=False)
+    axis.tick_params(length=0)
+    for side in axis.spines.values():
+        side.set_visible(False)
+    for note in notes_of(sample=checks.sample, released=checks.released):
+        figure.supxlabel(note, fontsize=6, color="#666666")
+    return figure

@@ -1,0 +1,668 @@
+"""IdioLink: do embeddings find texts of the same meaning, whether it is said by an idiom or not?"""
+
+import json
+from collections.abc import Iterable
+from typing import get_args
+
+from pieline.core.conditions import Conditions, deviations
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
+from pieline.models.bm25 import Bm25Entry
+from pieline.models.embedder import EmbedderEntry
+from pieline.reporting.given import Given
+from pieline.studies.idiolink.originals.domains import Collection
+from pieline.studies.idiolink.settings import (
+    Composition,
+    FineTuning,
+    IdiolinkSettings,
+    Origin,
+    QueryMode,
+)
+from pieline.studies.idiolink.training.settings import (
+    Hyperparameters,
+    Loss,
+    TrainingSettings,
+    TrainMode,
+)
+from pieline.studies.idiolink.variants.generation import Writing
+from pieline.studies.idiolink.variants.votes import Validation
+from pieline.study import NOT_CONFIGURED, Asking, Figure, Study, Table, alternatives
+
+RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
+TUNING = "results/predictions/idiolink/val/{model}/tuning.json"
+METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
+SIGNIFICANCE = "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json"
+CHECKS = "results/metrics/idiolink/checks/{origin}.json"
+CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
+FILTER_REPORT = "results/originals/idiolink/filter_report.json"
+PAIRS = "results/originals/idiolink/pairs.jsonl"
+TEXTS = "results/variants/idiolink/{collection}.texts.jsonl"
+TEXTS_REPORT = "results/variants/idiolink/{collection}.report.json"
+VERDICTS = "results/variants/idiolink/{collection}.verdicts.jsonl"
+REVIEW = "results/variants/idiolink/review.csv"
+
+QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
+TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
+COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
+SPLITS = ("train", "val", "test")
+DATASET_FILES = ("documents.jsonl", "queries.jsonl", "qrels.txt", "manifest.json")
+"""What a dataset's folder holds."""
+
+
+def index_name(composition: str) -> str:
+    """Name of the test index under an index composition: the full one is the split itself."""
+    return "test" if composition == "full" else f"test-{composition}"
+
+
+def dataset_files(index: str) -> list[str]:
+    """The files of a dataset."""
+    return [f"results/datasets/idiolink/{index}/{name}" for name in DATASET_FILES]
+
+
+def evaluated_modes(model: str) -> list[str]:
+    """Query modes in which a fine-tuned model is evaluated (Table 5).
+
+    Queries are written as in training; a model trained on spans is evaluated on spans only.
+    """
+    mode = model.split("+")[1]
+    return [mode] if mode.endswith("span") else [mode, mode.replace("sentence", "span")]
+
+
+class IdiolinkStudy(Study[IdiolinkSettings]):
+    """The IdioLink study."""
+
+    name = "idiolink"
+    paper = "IdioLink"
+    Settings = IdiolinkSettings
+
+    def check(self, where: str) -> None:
+        """Raise a `UserError` for unknown models and for texts that nothing makes."""
+        settings, tuning = self.settings, self.settings.finetuning
+        self.check_models(settings.models, "bm25", "embedder", where=f"{where}.models")
+        for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
+            self.check_models(names, "embedder", where=f"{where}.finetuning.{field}")
+        self.check_models(self.roles().values(), "llm", where=f"{where}.construction")
+        if settings.dataset == "constructed" and not self.constructs():
+            raise UserError(
+                "the experiments take the constructed data set and nothing constructs it",
+                where=f"{where}.dataset",
+                mend="set idiolink.construction.enabled: true, or choose 'released_format'",
+            )
+        if tuning.models and tuning.tuples == "released" and self.run.is_sample:
+            raise UserError(
+                "the sample data has no released tuples",
+                where=f"{where}.finetuning.tuples",
+                mend="choose 'sampled', or data: released",
+            )
+
+    def wildcards(self) -> dict[str, str]:
+        """What the wildcards of the study's files may be."""
+        compositions = alternatives(set(get_args(Composition)) - {"full"})
+        return {
+            "split": alternatives(SPLITS),
+            "index": rf"({alternatives(SPLITS)})(-({compositions}))?",
+            "composition": compositions,
+            "query_mode": alternatives(QUERY_MODES),
+            "train_mode": alternatives(TRAIN_MODES),
+            "loss": alternatives(get_args(Loss)),
+            "collection": alternatives(COLLECTIONS),
+            "origin": alternatives(get_args(Origin)),
+        }
+
+    def embedder_constraint(self) -> str:
+        """What matches an embedder of models.yaml, and one fine-tuned from it."""
+        modes, losses = alternatives(TRAIN_MODES), alternatives(get_args(Loss))
+        return rf"({self.run.constraint('embedder')})(\+({modes})\+({losses}))?"
+
+    def ranker_constraint(self) -> str:
+        """What matches everything that ranks documents."""
+        return f"{self.embedder_constraint()}|{self.run.constraint('bm25')}"
+
+    # Models and their runs
+
+    def models(self) -> list[str]:
+        """What ranks, what is trained, and who writes and judges texts."""
+        roles = self.roles().values() if self.constructs() else ()
+        return list(
+            dict.fromkeys([*self.settings.models, *self.settings.finetuning.models, *roles])
+        )
+
+    def named(self, kind: str) -> list[str]:
+        """The models of a kind that are run as published."""
+        return [name for name in self.settings.models if self.run.registry[name].kind == kind]
+
+    def tuned_models(self) -> list[str]:
+        """The fine-tuned models: model+training mode+loss."""
+        tuning = self.settings.finetuning
+        return [
+            f"{model}+{mode}+{loss}"
+            for model in tuning.models
+            for mode in tuning.train_modes
+            for loss in tuning.losses
+        ]
+
+    def modes_of(self, model: str) -> list[str]:
+        """Query modes in which a model is evaluated; BM25 takes no instruction."""
+        if "+" in model:
+            return evaluated_modes(model)
+        instructed = not isinstance(self.run.entry(model), Bm25Entry)
+        return [
+            mode
+            for mode in self.settings.query_modes
+            if instructed or not mode.startswith("instruction")
+        ]
+
+    def metrics_files(self, composition: str, models: Iterable[str]) -> list[str]:
+        """Metric files of models as published, over one index composition."""
+        index = index_name(composition)
+        return [
+            METRICS.format(index=index, model=model, query_mode=mode, seed=0)
+            for model in models
+            for mode in self.modes_of(model)
+        ]
+
+    def tuned_metrics(self) -> list[str]:
+        """Metric files of the fine-tuned models: each mode and seed, over the full index."""
+        return [
+            METRICS.format(index="test", model=model, query_mode=mode, seed=seed)
+            for model in self.tuned_models()
+            for mode in self.modes_of(model)
+            for seed in self.settings.finetuning.seeds
+        ]
+
+    def significance_tests(self) -> list[str]:
+        """Files of the test between query modes, of each model that is run in several."""
+        seeds = {model: [0] for model in self.settings.models}
+        seeds |= dict.fromkeys(self.tuned_models(), self.settings.finetuning.seeds)
+        return [
+            SIGNIFICANCE.format(model=model, seed=seed)
+            for model, of_model in seeds.items()
+            if len(self.modes_of(model)) > 1
+            for seed in of_model
+        ]
+
+    def tested_runs(self, model: str, seed: str) -> list[str]:
+        """The runs that the test between query modes compares."""
+        return [
+            RUN.format(index="test", model=model, query_mode=mode, seed=seed)
+            for mode in self.modes_of(model)
+        ]
+
+    def tuning(self, model: str) -> list[str]:
+        """What was chosen for a model on the validation split: BM25's k1 and b."""
+        chosen = isinstance(self.run.entry(model), Bm25Entry)
+        return [TUNING.format(model=model)] if chosen else []
+
+    # Weights and training
+
+    def embedder(self, model: str) -> EmbedderEntry:
+        """The entry of an embedder, also of a fine-tuned one.
+
+        Raises:
+            UserError: the model is of another kind.
+        """
+        entry = self.run.entry(model)
+        if not isinstance(entry, EmbedderEntry):
+            raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name an embedder")
+        return entry
+
+    def weights(self, model: str, seed: str) -> list[str]:
+        """What a model's jobs load instead of its checkpoint: fine-tuned or unpacked weights."""
+        if "+" in model:
+            path = model.replace("+", "/")
+            return [f"results/training/idiolink/{path}/seed-{seed}/weights"]
+        return self.run.unpacked_weights(model)
+
+    def tuples(self, seed: str) -> str:
+        """The tuples that a training takes."""
+        source = self.settings.finetuning.tuples
+        name = f"sampled-seed-{seed}" if source == "sampled" else source
+        return f"results/datasets/idiolink/train/tuples/{name}.jsonl"
+
+    def training_spec(self, model: str, train_mode: str) -> str:
+        """What of an embedder's entry changes its training."""
+        instructed = train_mode.startswith("instruction")
+        return self.embedder(model).training_spec(instructed=instructed)
+
+    def training(self, model: str, train_mode: str, loss: str, seed: str) -> TrainingSettings:
+        """The hyperparameters of a training."""
+        tuning = self.settings.finetuning
+        shared = tuning.model_dump(include=set(Hyperparameters.model_fields))
+        shared["batch_size"] = tuning.batch_sizes.get(model, tuning.batch_size)
+        return TrainingSettings.model_validate(
+            shared | {"loss": loss, "train_mode": train_mode, "seed": seed}
+        )
+
+    def training_settings(self, model: str, train_mode: str, loss: str, seed: str) -> str:
+        """The same as canonical JSON."""
+        return canonical_json(self.training(model, train_mode, loss, seed).model_dump())
+
+    # Under which conditions numbers are computed
+
+    def conditions(self, model: str) -> str:
+        """Those of a model's runs, as canonical JSON.
+
+        Loss and tuples are told but are no deviation: the paper describes one way, its released
+        code goes another, and it is not known which of them its numbers come from.
+        """
+        settings = self.settings
+        told = {"top_k": settings.top_k}
+        found = list(deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}))
+        entry = self.run.entry(model)
+        if isinstance(entry, Bm25Entry):
+            told |= settings.bm25.model_dump()
+            found += deviations(settings.bm25)
+        if "+" in model:
+            base, train_mode, loss = model.split("+")
+            training = self.training(base, train_mode, loss, seed="0")
+            told |= training.model_dump(exclude={"seed"}) | {"tuples": settings.finetuning.tuples}
+            found += _training_deviations(base, training)
+        return Conditions(
+            settings=told,
+            weights=json.loads(entry.execution_spec()),
+            deviations=tuple(found),
+        ).canonical()
+
+    def data_conditions(self, origin: str) -> str:
+        """Those of counts of a data set, as canonical JSON: how it was constructed, if it was."""
+        if origin != "constructed":
+            return Conditions().canonical()
+        construction = self.settings.construction
+        of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed"}
+        roles = {
+            role: json.loads(self.run.language_model(name).execution_spec())
+            for role, name in self.roles().items()
+        }
+        return Conditions(
+            settings=construction.model_dump(mode="json", exclude=of_this_computer),
+            weights=roles,
+            deviations=deviations(
+                construction, besides=of_this_computer | {"attempts", "split_source", "seed"}
+            ),
+        ).canonical()
+
+    # Construction
+
+    def constructs(self) -> bool:
+        """Whether this run constructs the data set from MAGPIE, and does not only read it."""
+        return self.settings.construction.enabled
+
+    def roles(self) -> dict[str, str]:
+        """The language models of the construction, by role."""
+        chosen = self.settings.construction
+        return {
+            "index_writer": chosen.index_writer,
+            "query_writer": chosen.query_writer,
+            "validator": chosen.validator,
+        }
+
+    def magpie(self) -> str:
+        """The MAGPIE file that PIEs are selected from."""
+        name = "MAGPIE_sample" if self.run.is_sample else "MAGPIE_unfiltered"
+        return f"results/raw/magpie/{name}.jsonl"
+
+    def released_indexes(self) -> list[str]:
+        """The documents of every split as released."""
+        return [f"results/raw/idiolink/{split}/indexes.json" for split in SPLITS]
+
+    def candidates(self) -> list[str]:
+        """The released list of candidate PIEs, where it can be had."""
+        name = "idiolink/MAGPIE_SOURCE_IDIOMS.csv"
+        had = not self.run.is_sample and self.run.can_be_had(name)
+        return [f"results/raw/{name}"] if had else []
+
+    def compared_indexes(self) -> list[str]:
+        """The released documents, where the selected PIEs can be compared with theirs."""
+        return self.released_indexes() if self.candidates() else []
+
+    def followed_indexes(self) -> list[str]:
+        """The released documents, if their splits are followed."""
+        follows = self.settings.construction.split_source == "released"
+        return self.released_indexes() if follows else []
+
+    def exclusions(self) -> str:
+        """PIEs removed by hand: the user's file, the sample's, or what the release implies."""
+        if self.settings.construction.exclusions:
+            return self.settings.construction.exclusions
+        if self.run.is_sample:
+            return self.run.here("data/sample/magpie/exclusions.tsv")
+        return "results/originals/idiolink/exclusions.tsv"
+
+    def corrections(self) -> list[str]:
+        """What people decided about the generated texts, if there is anything."""
+        if self.settings.construction.corrections:
+            return [self.settings.construction.corrections]
+        if self.run.is_sample:
+            return [self.run.here("data/sample/idiolink_construction/corrections.csv")]
+        return []
+
+    def pie_options(self) -> str:
+        """What decides which PIEs and pairs are left, as canonical JSON."""
+        fields = {"semantics", "thresholds", "pies", "domains"}
+        return canonical_json(self.settings.construction.model_dump(include=fields))
+
+    def split_sizes(self) -> str:
+        """PIEs in each split, as canonical JSON."""
+        return canonical_json(self.settings.construction.splits.model_dump())
+
+    def of_collections(self, pattern: str) -> list[str]:
+        """A file of both collections."""
+        return [pattern.format(collection=collection) for collection in COLLECTIONS]
+
+    def data_folder(self, origin: str) -> str:
+        """Where the texts of an origin are, in the released format."""
+        constructed = origin == "constructed"
+        return "results/datasets/idiolink/constructed" if constructed else "results/raw/idiolink"
+
+    def checked_files(self, origin: str) -> list[str]:
+        """The texts of every split, of an origin."""
+        return [
+            f"{self.data_folder(origin)}/{split}/{name}.json"
+            for split in SPLITS
+            for name in ("indexes", "queries")
+        ]
+
+    def experiment_texts(self, split: str, name: str) -> str:
+        """A file of the texts that the experiments take: `indexes` or `queries`."""
+        return f"{self.data_folder(self.settings.dataset)}/{split}/{name}.json"
+
+    def sample_flag(self) -> str:
+        """What tells a script that the texts are the sample's."""
+        return "--sample" if self.run.is_sample else ""
+
+    # What language models are asked
+
+    def writing(self, collection: str) -> Writing:
+        """The task of writing a collection."""
+        chosen = self.settings.construction
+        model = chosen.index_writer if collection == "documents" else chosen.query_writer
+        return Writing(
+            model=model,
+            spec=self.run.language_model(model).execution_spec(),
+            inputs={
+                "pairs": PAIRS,
+                "prompt": self.run.here(f"prompts/idiolink/{collection}.jinja"),
+            },
+            outputs={
+                "texts": TEXTS.format(collection=collection),
+                "report": TEXTS_REPORT.format(collection=collection),
+            },
+            recordings=self._recordings(model, f"write_{collection}"),
+            collection="documents" if collection == "documents" else "queries",
+            parameters=chosen.parameters,
+            attempts=chosen.attempts,
+        )
+
+    def validation(self, collection: str) -> Validation:
+        """The task of judging a collection."""
+        chosen = self.settings.construction
+        return Validation(
+            model=chosen.validator,
+            spec=self.run.language_model(chosen.validator).execution_spec(),
+            inputs={
+                "texts": TEXTS.format(collection=collection),
+                "prompt": self.run.here("prompts/idiolink/validate.jinja"),
+            },
+            outputs={"verdicts": VERDICTS.format(collection=collection)},
+            recordings=self._recordings(chosen.validator, f"validate_{collection}"),
+            parameters=chosen.parameters,
+            runs=chosen.runs,
+        )
+
+    def _recordings(self, model: str, task: str) -> str:
+        return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
+
+    def askings(self) -> list[Asking]:
+        """Texts are written, and judged."""
+        runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
+        constraints = {"collection": alternatives(COLLECTIONS)}
+        return [
+            Asking(
+                name="idiolink_generate",
+                task=Writing,
+                outputs={"texts": TEXTS, "report": TEXTS_REPORT},
+                make=self.writing,
+                runs=runs,
+                constraints=constraints,
+            ),
+            Asking(
+                name="idiolink_validate",
+                task=Validation,
+                outputs={"verdicts": VERDICTS},
+                make=self.validation,
+                runs=runs,
+                constraints=constraints,
+                after_answers=True,
+            ),
+        ]
+
+    # Tables and figures
+
+    def tables(self) -> list[Table]:
+        """Tables 1, 2 and 5, appendix E, numbers of the text, and what the paper has not."""
+        settings = self.settings
+        as_published = self.metrics_files("full", settings.models)
+        chosen = [
+            self._table(
+                "dataset",
+                "Table 1",
+                "Size of the IdioLink dataset.",
+                Given(metrics=(self._checks(),)),
+                published="idiolink_table1",
+            )
+        ]
+        if self.constructs():
+            chosen.append(
+                self._table(
+                    "construction",
+                    "Sections 3.2.1 to 3.2.4",
+                    "The construction of the dataset in numbers.",
+                    Given(metrics=(CONSTRUCTION_METRICS,)),
+                    published="text_numbers",
+                    filter_report=FILTER_REPORT,
+                )
+            )
+        chosen.append(
+            self._table(
+                "zero_shot",
+                "Table 2",
+                "Zero-shot retrieval in four query modes, in per cent.",
+                self._zero_shot(),
+                published="idiolink_table2",
+            )
+        )
+        if self.named("embedder"):
+            chosen.append(
+                self._table(
+                    "gains",
+                    "Section 6",
+                    "Average gains by instructions and span embedding, in points.",
+                    self._zero_shot(),
+                    published="text_numbers",
+                )
+            )
+        if bm25 := self.named("bm25"):
+            chosen.append(
+                self._table(
+                    "bm25",
+                    "Appendix E",
+                    "BM25 by sentence and by span.",
+                    Given(metrics=tuple(self.metrics_files("full", bm25))),
+                    published="idiolink_bm25",
+                )
+            )
+        if settings.finetuning.models:
+            chosen.append(
+                self._table(
+                    "finetuned",
+                    "Table 5",
+                    "Retrieval by fine-tuned models, in per cent.",
+                    self._of_embedders(self.tuned_metrics(), settings.finetuning.models),
+                    published="idiolink_table5",
+                )
+            )
+        if set(settings.compositions) - {"full"}:
+            every = [
+                name
+                for composition in settings.compositions
+                for name in self.metrics_files(composition, settings.models)
+            ]
+            chosen.append(
+                self._table(
+                    "ablation",
+                    "not in the paper",
+                    "The same queries over an index without some usages, in per cent.",
+                    Given(metrics=tuple(every), models=self.run.described(settings.models)),
+                )
+            )
+        if tests := self.significance_tests():
+            ranking = dict.fromkeys([*settings.models, *settings.finetuning.models])
+            chosen.append(
+                self._table(
+                    "significance",
+                    "not in the paper",
+                    "Paired randomisation tests between query modes.",
+                    Given(metrics=tuple(tests), models=self.run.described(ranking)),
+                )
+            )
+        if as_published:
+            chosen.append(
+                self._table(
+                    "by_pie",
+                    "not in the paper",
+                    "R-Precision and nDCG@10 of each PIE.",
+                    Given(metrics=(*as_published, *self.tuned_metrics())),
+                )
+            )
+        return chosen
+
+    def figures(self) -> list[Figure]:
+        """The data, the query modes, Figure 3, and the PIEs."""
+        settings = self.settings
+        as_published = tuple(self.metrics_files("full", settings.models))
+        chosen = [
+            self._figure(
+                "domains",
+                "Section 3.2.2",
+                "Texts by domain and usage.",
+                Given(metrics=(self._checks(),)),
+            )
+        ]
+        if as_published:
+            models = self.run.described(settings.models)
+            chosen.append(
+                self._figure(
+                    "modes",
+                    "Section 6",
+                    "Both metrics of each model in the four query modes.",
+                    Given(metrics=as_published, models=models),
+                )
+            )
+        if settings.finetuning.models:
+            zero_shot = self.metrics_files("full", self.named("embedder"))
+            chosen.append(
+                self._figure(
+                    "finetuning",
+                    "Figure 3",
+                    "Fine-tuned models against zero-shot.",
+                    Given(
+                        metrics=(*zero_shot, *self.tuned_metrics()),
+                        models=self.run.described(settings.finetuning.models),
+                    ),
+                )
+            )
+        if as_published:
+            metrics = (*as_published, *self.tuned_metrics())
+            chosen.append(
+                self._figure(
+                    "by_pie", "not in the paper", "nDCG@10 of each PIE.", Given(metrics=metrics)
+                )
+            )
+        return chosen
+
+    def _table(
+        self,
+        name: str,
+        place: str,
+        caption: str,
+        given: Given,
+        *,
+        published: str = "",
+        **files: str,
+    ) -> Table:
+        if published:
+            files["published"] = self.run.here(f"published/{published}.csv")
+        maker = f"pieline.studies.idiolink.tables.{_MODULES.get(name, name)}:{name}"
+        return Table(f"idiolink_{name}", place, caption, maker, given.of(**files))
+
+    def _figure(self, name: str, place: str, caption: str, given: Given) -> Figure:
+        maker = f"pieline.studies.idiolink.figures.{name}:{name}"
+        return Figure(f"idiolink_{name}", place, caption, maker, given)
+
+    def _checks(self) -> str:
+        """Of the data that Table 1 describes: what was constructed, else the released files."""
+        return CHECKS.format(origin="constructed" if self.constructs() else "released_format")
+
+    def _zero_shot(self) -> Given:
+        embedders = self.named("embedder")
+        return self._of_embedders(self.metrics_files("full", embedders), embedders)
+
+    def _of_embedders(self, metrics: Iterable[str], ran: Iterable[str]) -> Given:
+        """What a table of embedders is made from; those of the paper that were not run are named.
+
+        `Study.absent` would not do: a model may be run as published and not be fine-tuned.
+        """
+        absent = [
+            name
+            for name in self.run.names("embedder")
+            if name not in ran and self.run.registry[name].published_as
+        ]
+        return Given(
+            metrics=tuple(metrics),
+            models=self.run.described(ran),
+            absent=self.run.described(absent),
+            not_run=dict.fromkeys(absent, NOT_CONFIGURED),
+        )
+
+    # What else a run needs and makes
+
+    def raw_files(self) -> list[str]:
+        """The texts, the released tuples and MAGPIE, as far as they are used."""
+        files = self.checked_files("released_format")
+        if self.settings.finetuning.models and self.settings.finetuning.tuples == "released":
+            files.append("results/raw/idiolink/train/triplets_train_full.jsonl")
+        if self.constructs():
+            files += [self.magpie(), *self.candidates()]
+        return files
+
+    def other_targets(self) -> list[str]:
+        """The checks of the data, and what people should review."""
+        files = [CHECKS.format(origin="released_format")]
+        return [*files, CHECKS.format(origin="constructed"), REVIEW] if self.constructs() else files
+
+    def behind(self, metrics: str) -> list[str]:
+        """The run of a metric file, and the data set that it ranks."""
+        if not metrics.startswith("results/metrics/idiolink/test") or "/significance/" in metrics:
+            return []
+        index = metrics.split("/")[3]
+        run = metrics.replace("/metrics/", "/predictions/").removesuffix(".json")
+        return [f"{run}.run.gz", *dataset_files(index)]
+
+
+_MODULES = {
+    "construction": "dataset",
+    "bm25": "zero_shot",
+    "ablation": "zero_shot",
+    "finetuned": "finetuning",
+}
+"""Where tables are made that have no module of their own."""
+
+
+def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
+    """How the hyperparameters of a training differ from those of Table 3."""
+    found = deviations(training, besides={"loss", "train_mode", "seed", "batch_size"})
+    papers = FineTuning()
+    batch_size = papers.batch_sizes.get(model, papers.batch_size)
+    if training.batch_size != batch_size:
+        return [*found, f"batch size {training.batch_size}, the paper {batch_size}"]
+    return list(found)

@@ -1,0 +1,112 @@
+"""Which PIEs are hard: scores by PIE, over models and query modes. Not in the paper."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import fmean
+
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.printed import compare, rounded
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.tables.zero_shot import (
+    METRICS,
+    QUERY_MODES,
+    mode_label,
+    notes_on,
+    obstacles_of,
+)
+
+PieScores = dict[tuple[str, str, str, str], float]
+"""Per cent by PIE, model, query mode and metric; means over seeds."""
+
+
+def scores_by_pie(metrics: Sequence[IdiolinkMetrics]) -> PieScores:
+    """Scores of each PIE, averaged over a model's seeds."""
+    values = defaultdict(list)
+    for item in metrics:
+        for pie, scores in item.by_pie.items():
+            for metric in METRICS:
+                value = getattr(scores, metric)
+                if value is not None:
+                    values[pie, item.model, item.query_mode, metric].append(100 * value)
+    return {key: fmean(found) for key, found in values.items()}
+
+
+def is_fine_tuned(model: str) -> bool:
+    """Whether a model's name is model+training mode+loss."""
+    return "+" in model
+
+
+def hardest_first(scores: PieScores) -> list[str]:
+    """PIEs by their mean nDCG@10 over zero-shot models and query modes, the lowest first.
+
+    Fine-tuned models do not count: only some models are trained, and in some modes.
+    """
+    values = defaultdict(list)
+    for (pie, model, _, metric), value in scores.items():
+        if metric == "ndcg_at_10" and not is_fine_tuned(model):
+            values[pie].append(value)
+    return sorted(values, key=lambda pie: (fmean(values[pie]), pie))
+
+
+def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
+    """Mean nDCG@10 over zero-shot models by PIE and query mode."""
+    values = defaultdict(list)
+    for (pie, model, mode, metric), value in scores.items():
+        if metric == "ndcg_at_10" and not is_fine_tuned(model):
+            values[pie, mode].append(value)
+    return {key: fmean(found) for key, found in values.items()}
+
+
+def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
+    """What fine-tuning changes in nDCG@10 (points) by PIE and query mode, on average.
+
+    Each fine-tuned model is set against the same model without fine-tuning in the same mode; where
+    that was not run there is no gain to tell.
+    """
+    gains = defaultdict(list)
+    for (pie, model, mode, metric), value in scores.items():
+        before = scores.get((pie, model.split("+")[0], mode, metric))
+        if metric == "ndcg_at_10" and is_fine_tuned(model) and before is not None:
+            gains[pie, mode].append(value - before)
+    return {key: fmean(found) for key, found in gains.items()}
+
+
+def by_pie(given: Given) -> TableContent:
+    """Every PIE, the hardest first: shown is the mean nDCG@10 (per cent) over zero-shot models.
+
+    The CSV has both metrics of every model.
+    """
+    metrics = load_records(given.metrics, IdiolinkMetrics)
+    scores = scores_by_pie(metrics)
+    obstacles = obstacles_of(*metrics)
+    files = defaultdict(list)
+    for item, path in zip(metrics, given.metrics, strict=True):
+        files[item.model, item.query_mode].append(path)
+    pies = hardest_first(scores)
+    means = zero_shot_means(scores)
+    modes = [mode for mode in QUERY_MODES if any(name == mode for _, name in means)]
+    rows = [
+        Row((str(rank), pie), tuple(Cell(text=rounded(means.get((pie, m)), 2)) for m in modes))
+        for rank, pie in enumerate(pies, start=1)
+    ]
+    numbers = []
+    for rank, pie in enumerate(pies, start=1):
+        for (model, mode), sources in files.items():
+            for metric in METRICS:
+                key = {"difficulty_rank": str(rank), "pie": pie, "model": model}
+                key |= {"query_mode": mode, "metric": metric}
+                compared = compare(
+                    scores.get((pie, model, mode, metric)), None, obstacles=obstacles
+                )
+                numbers.append(Number(key, compared, tuple(sources)))
+    return TableContent(
+        heads=((Head("Rank"), Head("PIE"), *(Head(mode_label(mode)) for mode in modes)),),
+        groups=(Group(tuple(rows)),),
+        caption="nDCG@10 of each PIE by query mode in per cent, the mean over zero-shot models; the"
+        " hardest PIE comes first.",
+        notes=notes_on(metrics),
+        unseen=tuple(numbers),
+        long=True,
+    )

@@ -1,0 +1,159 @@
+"""The library's structure: imports never point up, and packages form no circle."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+LIBRARY = ROOT / "src" / "pieline"
+LAYERS = [
+    "core",
+    "languages",
+    "models",
+    "llm",
+    "reporting",
+    "study",
+    "studies",
+    "config",
+    "results",
+]
+"""From the bottom; programs (cli, planned, schemas) stand above all of them."""
+ROOMS = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]
+GPU_SCRIPTS = [
+    "embed_documents", "embed_queries", "rank_by_embedding", "fine_tune", "fine_tune_tagger",
+    "tag_idioms", "bm25_search", "bm25_tune",
+]  # fmt: skip
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the library by its dotted name below `pieline`."""
+    found = {}
+    for path in LIBRARY.rglob("*.py"):
+        parts = path.relative_to(LIBRARY).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of the library that a file imports, wherever in it."""
+    known, found = modules(), set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        short = [name.removeprefix("pieline.") for name in names if name.startswith("pieline.")]
+        found.update(name for name in short if name in known)
+    return found
+
+
+def reached(path: Path) -> set[str]:
+    """All modules that running a file loads."""
+    known, found, waiting = modules(), set(), [path]
+    while waiting:
+        for name in imports(waiting.pop()):
+            above = {name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1)}
+            for module in {name, *above} & known.keys() - found:
+                found.add(module)
+                waiting.append(known[module])
+    return found
+
+
+def package(module: str) -> str:
+    """The package that a module stands in; of a study the study, elsewhere the layer."""
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "studies" and len(parts) > 1 else parts[0]
+
+
+def test_no_import_points_up() -> None:
+    assert {name.split(".")[0] for name in modules()} - {""} >= set(LAYERS)
+    up = [
+        f"{name} imports {other}"
+        for name, path in modules().items()
+        for other in imports(path)
+        if (layer := name.split(".")[0]) in LAYERS
+        and (other.split(".")[0] not in LAYERS
+             or LAYERS.index(other.split(".")[0]) > LAYERS.index(layer))
+    ]  # fmt: skip
+    assert up == []
+
+
+def test_studies_and_results_do_not_know_each_other() -> None:
+    for name, path in modules().items():
+        own = package(name)
+        for other in imports(path):
+            if own.startswith("studies."):
+                assert not package(other).startswith("studies.") or package(other) == own, (
+                    f"{name} imports {other}"
+                )
+            if own == "results":
+                assert not other.startswith("studies."), f"{name} imports {other}"
+
+
+def test_packages_form_no_circle() -> None:
+    arrows: dict[str, set[str]] = {}
+    for name, path in modules().items():
+        for other in imports(path):
+            if package(name) != package(other):
+                arrows.setdefault(package(name), set()).add(package(other))
+    # `studies` itself finds its packages by name, so only their own imports are arrows.
+    assert circle_in(arrows) is None
+
+
+def test_a_circle_would_be_found() -> None:
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+    assert circle_in({"a": {"b", "c"}, "b": {"c"}}) is None
+
+
+def circle_in(arrows: dict[str, set[str]]) -> list[str] | None:
+    """The first circle of a graph, as the nodes on it."""
+
+    def walk(path: list[str]) -> list[str] | None:
+        for other in sorted(arrows.get(path[-1], ())):
+            if other in path:
+                return [*path[path.index(other) :], other]
+            found = walk([*path, other])
+            if found:
+                return found
+        return None
+
+    return next((found for start in sorted(arrows) if (found := walk([start]))), None)
+
+
+@pytest.mark.parametrize("study", ["jam", "idiots", "idiolink"])
+def test_a_study_s_modules_are_named_as_the_rooms(study: str) -> None:
+    """And no room imports from a later one."""
+    folder = LIBRARY / "studies" / study
+    own = {path.stem for path in folder.iterdir() if not path.name.startswith("_")}
+    besides = {"study", "settings", "records", "bio", "verdicts", "evidence"}
+    assert own - besides <= {*ROOMS, "tables", "figures"}
+    order = {room: place for place, room in enumerate([*ROOMS, "tables", "figures"])}
+    # Training stops by its metric, so it may look ahead to metrics that need no other room.
+    allowed = {("training", "metrics"), ("training", "predictions"), ("datasets", "metrics")}
+    backward = [
+        f"{name} imports {other}"
+        for name, path in modules().items()
+        if name.startswith(f"studies.{study}.")
+        for other in imports(path)
+        if other.startswith(f"studies.{study}.")
+        and (a := name.split(".")[2]) in order
+        and (b := other.split(".")[2]) in order
+        and order[b] > order[a]
+        and (a, b) not in allowed
+    ]
+    assert backward == []
+
+
+@pytest.mark.parametrize("script", GPU_SCRIPTS)
+def test_a_gpu_job_reaches_neither_languages_nor_language_models(script: str) -> None:
+    found = reached(ROOT / "scripts" / f"{script}.py")
+    assert {name.split(".")[0] for name in found} & {"languages", "llm", "study", "config"} == set()
+    assert "models.registry" not in found
+
+
+def test_no_two_modules_of_a_layer_share_a_name() -> None:
+    names = [name for name in modules() if name.split(".")[0] in {"llm", "results"}]
+    last = [name.rsplit(".", 1)[-1] for name in names]
+    assert sorted(last) == sorted(set(last))
