@@ -18,7 +18,7 @@ from pieline.reporting.given import Given
 from pieline.results.displays import Displays
 from pieline.results.provenance import RunDescription
 from pieline.results.whole import CATEGORY, Whole, code_of
-from pieline.studies import study_classes
+from pieline.config import study_classes
 from pieline.study import Figure, Run, Study, Table
 
 METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
