@@ -117,7 +117,9 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
         if first["type"] == "extra_forbidden":
             mend = nearest(str(first["loc"][-1]), _keys_at(first["loc"][:-1]))
             raise UserError(f"unknown key {location!r}", where=where, mend=mend) from None
-        raise UserError(explain(error), where=where, mend="see docs/configuration.md") from None
+        raise UserError(
+            explain(error), where=where, mend="see schemas/config.schema.json"
+        ) from None
     for name in config.studies:
         if name not in study_classes():
             mend = nearest(name, list(study_classes()))

@@ -1,25 +1,36 @@
-"""Write the JSON schemas of config.yaml and models.yaml: `python -m pieline.schemas FOLDER`."""
+"""The JSON schemas that editors check config.yaml and models.yaml by.
+
+They are made by `python -m pieline.schemas schemas`; what decides is the library itself.
+"""
 
 import argparse
+import json
+from collections.abc import Mapping
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from pieline.config import config_schema
 from pieline.core.errors import run_command
-from pieline.core.files import write_text
+from pieline.core.files import canonical_json, write_text
 from pieline.models.registry import registry_schema
-
-HEAD = "# Made by `python -m pieline.schemas schemas` from the library's settings; do not edit.\n"
 
 
 def schemas() -> dict[str, str]:
-    """Text of each schema by file name."""
-    made = {"config.schema.yaml": config_schema(), "models.schema.yaml": registry_schema()}
-    return {
-        name: HEAD + yaml.safe_dump(schema, sort_keys=True, allow_unicode=True, width=100)
-        for name, schema in made.items()
-    }
+    """Text of each schema by file name, one definition a line."""
+    made = {"config.schema.json": config_schema(), "models.schema.json": registry_schema()}
+    return {name: _lines(schema) for name, schema in made.items()}
+
+
+def _lines(schema: Mapping[str, Any]) -> str:
+    parts = {name: canonical_json(value) for name, value in schema.items() if name != "$defs"}
+    definitions = [
+        f"{json.dumps(name)}:{canonical_json(value)}"
+        for name, value in sorted(schema.get("$defs", {}).items())
+    ]
+    parts["$defs"] = "{\n" + ",\n".join(definitions) + "\n}"
+    return (
+        "{\n" + ",\n".join(f"{json.dumps(name)}:{parts[name]}" for name in sorted(parts)) + "\n}\n"
+    )
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ from pieline.reporting.evidence import Limits
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
-from pieline.results.claims.ledger import judge_claims, load_claims, write_ledger
+from pieline.results.claims.claim import load_claims
+from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.page.build import write_page
@@ -150,7 +151,7 @@ def make_page() -> Path:
         load_ours(tables, catalogue, printed, names),
     )
     ledger = Path("paper_tables/claims.json")
-    write_ledger(
+    write_claims(
         judged,
         papers=shown.papers(),
         json=ledger,

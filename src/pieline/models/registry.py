@@ -36,13 +36,13 @@ def load_registry(path: str | Path) -> Registry:
             registry[name] = ENTRY.validate_python(fields)
         except ValidationError as error:
             raise UserError(
-                explain(error), where=f"{path}: {name}", mend="see schemas/models.schema.yaml"
+                explain(error), where=f"{path}: {name}", mend="see schemas/models.schema.json"
             ) from None
     return registry
 
 
 def registry_schema() -> dict[str, Any]:
-    """JSON schema of models.yaml, for editors and for Snakemake's `validate`."""
+    """JSON schema of models.yaml, for editors."""
     schema = ENTRY.json_schema()
     definitions = schema.pop("$defs", {})
     return {

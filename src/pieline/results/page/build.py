@@ -21,7 +21,7 @@ from pieline.reporting.evidence import (
 )
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.results.claims.ledger import JudgedClaim
+from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.comparison import ComparedCell, read_cells, summary
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 

@@ -1,0 +1,81 @@
+"""docs/adding.md: each of its sections is carried out in a copy of the project."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+TEXT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", TEXT))
+BLOCK = re.compile(r"(?ms)^```(\w+)(?: (file|append):(\S+))?\n(.*?)^```$")
+
+PROMISED = {
+    "A model": ("paper_tables/idiolink_zero_shot.csv", "minilm-cls,"),
+    "A metric": ("paper_tables/idiolink_bm25.csv", ",reciprocal_rank,"),
+    "A language": ("results/originals/jam/italian.jsonl", '"test-0002"'),
+    "A study": ("paper_tables/completion_accuracy.csv", "smollm2-135m-instruct,accuracy,"),
+}
+"""What each section promises: a file, and what stands in it."""
+
+
+def carry_out(section: str, project: Path) -> None:
+    """Write the files of a section, apply its changes and run its commands."""
+    for kind, how, name, text in BLOCK.findall(SECTIONS[section]):
+        if how:
+            path = project / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a" if how == "append" else "w", encoding="utf-8") as stream:
+                stream.write("\n" * (how == "append") + text)
+        elif kind == "diff":
+            run(["git", "apply", "--unidiff-zero", "-"], project, text)
+        elif kind == "console":
+            for line in text.splitlines():
+                program, *arguments = shlex.split(line.removeprefix("$ "))
+                assert program == "snakemake"
+                run([sys.executable, "-m", "snakemake", *arguments], project)
+
+
+def run(command: list[str], folder: Path, given: str | None = None) -> None:
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        input=given,
+        capture_output=True,
+        text=True,
+        # Not the repository that the copy may lie in.
+        env=os.environ | {"GIT_DIR": str(folder / ".no-git"), "PYTHONPATH": str(folder / "src")},
+        check=False,
+        timeout=900,
+    )
+    assert result.returncode == 0, (command, result.stdout[-2000:] + result.stderr[-4000:])
+
+
+def test_every_section_is_carried_out() -> None:
+    assert SECTIONS.keys() == PROMISED.keys()
+
+
+@pytest.mark.parametrize("section", PROMISED)
+def test_a_section_keeps_its_promise(section: str, project: Path) -> None:
+    carry_out(section, project)
+    name, promised = PROMISED[section]
+    assert promised in (project / name).read_text(encoding="utf-8")
+
+
+def test_a_study_touches_no_shared_file() -> None:
+    written = [name for _, how, name, _ in BLOCK.findall(SECTIONS["A study"]) if how]
+    assert written
+    assert all("/completion/" in name for name in written)
+    assert "```diff" not in SECTIONS["A study"]
+
+
+def test_a_language_is_one_module_and_its_data() -> None:
+    written = [name for _, how, name, _ in BLOCK.findall(SECTIONS["A language"]) if how]
+    assert [name for name in written if name.startswith("src/")] == [
+        "src/pieline/languages/italian.py"
+    ]
+    assert all(name.startswith("data/sample/") for name in written if not name.startswith("src/"))
