@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support import ROOT
 
-from pieline.config import Config
+from pieline.config import Config, study_classes
 from pieline.core.settings import Settings
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
@@ -18,7 +18,6 @@ from pieline.reporting.given import Given
 from pieline.results.displays import Displays
 from pieline.results.provenance import RunDescription
 from pieline.results.whole import CATEGORY, Whole, code_of
-from pieline.config import study_classes
 from pieline.study import Figure, Run, Study, Table
 
 METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")

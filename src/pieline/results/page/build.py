@@ -178,7 +178,11 @@ def _table(
         # A column that is empty everywhere tells nothing.
         keys=[key for key in keys if any(cell.keys[key] for cell in cells)],
         rows=[
-            Row(cell, cell.keys.get("model", ""), [numbers[path] for path in cell.metrics if cell.ours])
+            Row(
+                cell,
+                cell.keys.get("model", ""),
+                [numbers[path] for path in cell.metrics if cell.ours],
+            )
             for cell in cells
         ],
         not_run=sum(cell.verdict == "not run" for cell in cells),
