@@ -80,8 +80,8 @@ rule jam_dataset:
         originals="results/originals/jam/{language}.jsonl",
         report="results/originals/jam/{language}.report.json",
         variants="results/variants/jam/{language}.jsonl",
-        annotations=jam_annotations,
-        adjudications=jam_adjudications,
+        annotations=lambda wildcards: JAM.annotations(wildcards.language),
+        adjudications=lambda wildcards: JAM.adjudications(wildcards.language),
     output:
         dataset="results/datasets/jam/{language}.jsonl",
         manifest="results/datasets/jam/{language}.manifest.json",
@@ -91,7 +91,7 @@ rule jam_dataset:
     conda:
         "../envs/core.yaml"
     params:
-        selection=jam_selection(),
+        selection=JAM.selection(),
     shell:
         "python {input.script} --originals {input.originals} --report {input.report}"
         " --variants {input.variants} --annotations {input.annotations}"
@@ -105,7 +105,7 @@ rule jam_tagging_data:
     input:
         script=script("jam_tagging_data"),
         modules=modules("jam_tagging_data"),
-        train=jam_train_split,
+        train=lambda wildcards: JAM.train_split(wildcards.language),
         dev="results/raw/id10m/dev_{language}.tsv",
     output:
         train="results/datasets/jam_tagging/{language}/train.tsv",
@@ -115,7 +115,7 @@ rule jam_tagging_data:
     conda:
         "../envs/core.yaml"
     params:
-        negatives=CONFIG.jam.fine_tuning.negatives_per_idiom or "",
+        negatives=JAM.settings.fine_tuning.negatives_per_idiom or "",
     shell:
         "python {input.script} --train {input.train} --dev {input.dev}"
         " --negatives {params.negatives}"

@@ -69,8 +69,8 @@ rule jam_statistics:
         modules=modules("jam_statistics"),
         originals="results/originals/jam/{language}.jsonl",
         report="results/originals/jam/{language}.report.json",
-        train=jam_training_file,
-        manifest=jam_manifest,
+        train=lambda wildcards: JAM.training_file(wildcards.language),
+        manifest=lambda wildcards: JAM.manifest(wildcards.language),
     output:
         "results/metrics/jam/{language}/statistics.json",
     log:
@@ -92,25 +92,26 @@ rule jam_metrics:
         script=script("jam_metrics"),
         modules=modules("jam_metrics"),
         predictions="results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl",
-        sentences=jam_sentences,
-        manifest=jam_manifest,
+        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+        manifest=lambda wildcards: JAM.manifest(wildcards.language),
         report="results/originals/jam/{language}.report.json",
     output:
         "results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json",
     log:
         "logs/metrics/jam/{language}/{model}/{setting}/seed-{seed}.log",
     wildcard_constraints:
-        model=f"{JAM_PROMPTED}|{JAM_TAGGED}",
+        model=JAM.run.constraint("llm", "encoder"),
     conda:
         "../envs/core.yaml"
     params:
-        scoring=CONFIG.jam.scoring,
-        resamples=CONFIG.jam.bootstrap_resamples,
+        scoring=JAM.settings.scoring,
+        conditions=lambda wildcards: JAM.conditions(wildcards.model, wildcards.setting),
+        resamples=JAM.settings.bootstrap_resamples,
     shell:
         "python {input.script} --predictions {input.predictions} --sentences {input.sentences}"
         " --manifest {input.manifest} --report {input.report} --model {wildcards.model}"
         " --setting {wildcards.setting} --seed {wildcards.seed} --scoring {params.scoring}"
-        " --resamples {params.resamples} --output {output}"
+        " --resamples {params.resamples} --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -206,14 +207,16 @@ rule jam_neutral_metrics:
     log:
         "logs/metrics/jam_neutral/{language}/{model}/{setting}/seed-{seed}.log",
     wildcard_constraints:
-        model=f"{JAM_PROMPTED}|{JAM_TAGGED}",
+        model=JAM.run.constraint("llm", "encoder"),
     conda:
         "../envs/core.yaml"
     params:
-        resamples=CONFIG.jam.bootstrap_resamples,
+        conditions=lambda wildcards: JAM.neutral_conditions(wildcards.model, wildcards.setting),
+        resamples=JAM.settings.bootstrap_resamples,
     shell:
         "python {input.script} --predictions {input.predictions} --neutral {input.neutral}"
-        " --metrics {input.metrics} --resamples {params.resamples} --output {output}"
+        " --metrics {input.metrics} --resamples {params.resamples}"
+        " --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -222,7 +225,7 @@ rule jam_humans:
     input:
         script=script("jam_humans"),
         modules=modules("jam_humans"),
-        labels=jam_human_labels,
+        labels=JAM.human_labels(),
         sentences="results/datasets/jam/english.jsonl",
         manifest="results/datasets/jam/english.manifest.json",
     output:
@@ -242,9 +245,10 @@ rule jam_attention:
     input:
         script=script("jam_attention"),
         modules=modules("jam_attention"),
-        weights=unpacked_weights,
+        weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
+        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
         sentences="results/datasets/jam/{language}.jsonl",
-        metrics=lambda wildcards: jam_metrics_files(wildcards.language),
+        metrics=lambda wildcards: JAM.metrics_on(wildcards.language),
     output:
         "results/metrics/jam_attention/{language}/{model}.json",
     log:
@@ -252,7 +256,7 @@ rule jam_attention:
     benchmark:
         "logs/benchmarks/jam_attention/{language}/{model}.tsv"
     wildcard_constraints:
-        model=alternatives([*entries_of("causal_lm"), *entries_of("embedder")]),
+        model=JAM.run.constraint("causal_lm", "embedder"),
     conda:
         "../envs/gpu.yaml"
     threads: 1
@@ -262,11 +266,13 @@ rule jam_attention:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        spec=lambda wildcards: REGISTRY[wildcards.model].weights_spec(),
-        pairs=CONFIG.jam.attention.pairs if CONFIG.jam.attention else 10,
-        resamples=CONFIG.jam.bootstrap_resamples,
+        spec=lambda wildcards: JAM.weights_spec(wildcards.model),
+        conditions=lambda wildcards: JAM.attention_conditions(wildcards.model),
+        pairs=JAM.pairs,
+        resamples=JAM.settings.bootstrap_resamples,
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
         " --model {wildcards.model} --sentences {input.sentences} --metrics {input.metrics}"
-        " --pairs {params.pairs} --threads 1 --resamples {params.resamples} --output {output}"
+        " --pairs {params.pairs} --threads 1 --resamples {params.resamples}"
+        " --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"

@@ -1,6 +1,10 @@
 """originals: what filtering leaves of the raw corpora."""
 
 
+wildcard_constraints:
+    **{name: JAM.constraints()[name] for name in ("language", "setting")},
+
+
 rule jam_decisions:
     """What filtering did to each sentence of ID10M, derived from the released originals."""
     input:
@@ -26,7 +30,7 @@ rule jam_originals:
         modules=modules("jam_originals"),
         upstream=here("data/upstream.yaml"),
         raw="results/raw/id10m/test_{language}.tsv",
-        decisions=jam_decisions,
+        decisions=lambda wildcards: JAM.decisions(wildcards.language),
     output:
         originals="results/originals/jam/{language}.jsonl",
         report="results/originals/jam/{language}.report.json",
@@ -35,7 +39,7 @@ rule jam_originals:
     conda:
         "../envs/core.yaml"
     params:
-        derived="--derived" if jam_decisions_are_derived() else "",
+        derived="--derived" if JAM.decisions_are_derived else "",
     shell:
         "python {input.script} --language {wildcards.language} --raw {input.raw}"
         " --decisions {input.decisions} {params.derived} --upstream {input.upstream}"

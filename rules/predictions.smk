@@ -195,59 +195,19 @@ rule idiots_review_cases:
         " 2> >(tee {log} >&2)"
 
 
-rule prompt_idioms:
-    """The idioms that a language model names in every sentence: recorded, or asked and recorded."""
-    input:
-        script=script("prompt_idioms"),
-        modules=modules("prompt_idioms"),
-        prompts=jam_prompts,
-        train=jam_examples,
-        sentences=jam_sentences,
-        ready=ancient("results/predictions/jam/ready.txt"),
-    output:
-        "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl",
-    log:
-        "logs/predictions/jam/{language}/{model}/{setting}/seed-{seed}.log",
-    benchmark:
-        "logs/benchmarks/jam/{language}/{model}/{setting}/seed-{seed}.tsv"
-    wildcard_constraints:
-        model=JAM_PROMPTED,
-    conda:
-        "../envs/llm.yaml"
-    threads: lambda wildcards: REGISTRY[wildcards.model].threads
-    resources:
-        mem_mb=growing(8000),
-        runtime=growing(240),
-    params:
-        spec=execution_spec,
-        parameters=lambda wildcards: json.dumps(
-            jam_prompt_parameters(wildcards.setting), sort_keys=True
-        ),
-        # Another mode reads the same answers, except this one.
-        fresh=CONFIG.llm.mode == "fresh",
-        recordings=lambda wildcards: jam_prompt_recordings("jam", **wildcards),
-    shell:
-        "python {input.script} --spec {params.spec:q} --model {wildcards.model}"
-        " --setting {wildcards.setting} --seed {wildcards.seed}"
-        " --parameters {params.parameters:q} --prompts $(dirname {input.prompts[0]})"
-        ' --train {input.train} --sentences {input.sentences} --settings "$PIELINE_LLM_SETTINGS"'
-        " --recordings {params.recordings:q} --output {output}"
-        " 2> >(tee {log} >&2)"
-
-
 rule tag_idioms:
     """The idioms that a fine-tuned encoder tags in every sentence."""
     input:
         script=script("tag_idioms"),
         modules=modules("tag_idioms"),
         weights="results/training/jam/{language}/{model}/seed-{seed}/weights",
-        sentences=jam_sentences,
+        sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
         "results/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
     log:
         "logs/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.log",
     wildcard_constraints:
-        model=JAM_TAGGED,
+        model=JAM.run.constraint("encoder"),
     conda:
         "../envs/gpu.yaml"
     threads: 1
@@ -257,48 +217,10 @@ rule tag_idioms:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        spec=execution_spec,
+        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
         " --sentences {input.sentences} --threads 1 --output {output}"
-        " 2> >(tee {log} >&2)"
-
-
-rule prompt_neutral:
-    """What a language model says of the neutral variants of those that confused it."""
-    input:
-        script=script("prompt_idioms"),
-        modules=modules("prompt_idioms"),
-        prompts=jam_prompts,
-        train=jam_examples,
-        sentences="results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
-    output:
-        "results/predictions/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
-    log:
-        "logs/predictions/jam_neutral/{language}/{model}/{setting}/seed-{seed}.log",
-    benchmark:
-        "logs/benchmarks/jam_neutral/{language}/{model}/{setting}/seed-{seed}.tsv"
-    wildcard_constraints:
-        model=JAM_PROMPTED,
-    conda:
-        "../envs/llm.yaml"
-    threads: lambda wildcards: REGISTRY[wildcards.model].threads
-    resources:
-        mem_mb=growing(8000),
-        runtime=growing(120),
-    params:
-        spec=execution_spec,
-        parameters=lambda wildcards: json.dumps(
-            jam_prompt_parameters(wildcards.setting), sort_keys=True
-        ),
-        fresh=CONFIG.llm.mode == "fresh",
-        recordings=lambda wildcards: jam_prompt_recordings("jam_neutral", **wildcards),
-    shell:
-        "python {input.script} --spec {params.spec:q} --model {wildcards.model}"
-        " --setting {wildcards.setting} --seed {wildcards.seed}"
-        " --parameters {params.parameters:q} --prompts $(dirname {input.prompts[0]})"
-        ' --train {input.train} --sentences {input.sentences} --settings "$PIELINE_LLM_SETTINGS"'
-        " --recordings {params.recordings:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -314,7 +236,7 @@ rule tag_neutral:
     log:
         "logs/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.log",
     wildcard_constraints:
-        model=JAM_TAGGED,
+        model=JAM.run.constraint("encoder"),
     conda:
         "../envs/gpu.yaml"
     threads: 1
@@ -324,7 +246,7 @@ rule tag_neutral:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        spec=execution_spec,
+        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
         " --sentences {input.sentences} --threads 1 --output {output}"

@@ -95,6 +95,7 @@ rule fine_tune_tagger:
         modules=modules("fine_tune_tagger"),
         train="results/datasets/jam_tagging/{language}/train.tsv",
         dev="results/datasets/jam_tagging/{language}/dev.tsv",
+        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
     output:
         weights=directory("results/training/jam/{language}/{model}/seed-{seed}/weights"),
         log="results/training/jam/{language}/{model}/seed-{seed}/training.json",
@@ -103,7 +104,7 @@ rule fine_tune_tagger:
     benchmark:
         "logs/benchmarks/jam/{language}/{model}/training/seed-{seed}.tsv"
     wildcard_constraints:
-        model=JAM_TAGGED,
+        model=JAM.run.constraint("encoder"),
     conda:
         "../envs/gpu.yaml"
     # One thread whatever the machine has: sums depend on their number, and so would the weights.
@@ -114,8 +115,8 @@ rule fine_tune_tagger:
         gpu=gpus,
         gpu_mem_mb=lambda wildcards: training_gpu_memory(wildcards) * gpus(wildcards),
     params:
-        spec=execution_spec,
-        settings=jam_tagging_settings(),
+        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
+        settings=JAM.tagging_settings(),
         checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
     shell:
         "python {input.script} --spec {params.spec:q} --settings {params.settings:q}"

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import torch
 
+from pieline.core.conditions import Conditions
 from pieline.core.errors import run_command
 from pieline.core.files import digests, write_json
-from pieline.core.records import load_records
+from pieline.core.records import load_records, parse_record
 from pieline.models.checkpoint import parse_weights_spec
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.attention import attention_metrics, load_causal_model
@@ -25,6 +26,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, required=True, help="at most")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--resamples", type=int, required=True, help="draws of the bootstrap")
+    parser.add_argument("--conditions", required=True, help="settings and weights, as JSON")
     parser.add_argument("--output", type=Path, required=True)
     it = parser.parse_args()
 
@@ -36,6 +38,7 @@ def main() -> None:
         model=it.model,
         pairs=it.pairs,
         resamples=it.resamples,
+        conditions=parse_record(it.conditions, Conditions, option="--conditions"),
         computed_from=digests([it.sentences, *it.metrics]),
     )
     write_json(it.output, metrics.model_dump())

@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
+from pieline.core.conditions import Conditions
 from pieline.core.errors import run_command
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.records import load_jsonl
+from pieline.core.records import load_jsonl, parse_record
 from pieline.studies.jam.datasets.dataset import load_manifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--scoring", choices=["paper", "released"], required=True)
     parser.add_argument("--resamples", type=int, required=True, help="draws of the bootstrap")
+    parser.add_argument("--conditions", required=True, help="settings and weights, as JSON")
     parser.add_argument("--output", type=Path, required=True)
     it = parser.parse_args()
 
@@ -39,6 +41,7 @@ def main() -> None:
         scoring=it.scoring,
         released=load_manifest(it.manifest).is_released if it.manifest else released,
         resamples=it.resamples,
+        conditions=parse_record(it.conditions, Conditions, option="--conditions"),
         computed_from=digests([it.predictions, it.sentences]),
     )
     write_json(it.output, metrics.model_dump())

@@ -31,7 +31,8 @@ class Cell:
     Attributes:
         number: shown as ours, with the printed one small beside it; a dash where ours is unknown.
         deviation: shown after it with a plus-minus sign.
-        text: shown where there is no number at all.
+        text: shown where there is no number, or in place of the number's digits; the printed
+            one then stands as it is printed.
         best: whether it is the best of its column, and so bold.
         mark: an arrow, up or down against another cell.
     """
@@ -230,8 +231,11 @@ def _cell(cell: Cell, decimals: int) -> ShownCell:
     verdict = {True: "reproduced", False: "not reproduced", None: "not comparable"}
     deviation = cell.deviation.comparison if cell.deviation else None
     return ShownCell(
-        ours=_text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),
-        printed=_text(
+        ours=cell.text
+        or _text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),
+        printed=f"{compared.printed:g}"
+        if cell.text and compared.printed is not None
+        else _text(
             compared.printed,
             deviation.printed if deviation else None,
             compared.places(decimals),

@@ -25,7 +25,7 @@ class JamVariants(Settings):
     """Hard variants of ID10M-JAM: where they come from and which are valid (sections 3.3, 3.4)."""
 
     source: Literal["sample", "released", "generated", "none"] = Field(
-        default="sample",
+        default="released",
         description="Our validated sample, the released dataset, a model; 'none': no variants.",
     )
     model: str | None = Field(

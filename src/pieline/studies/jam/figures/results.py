@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from statistics import fmean, median
+from collections.abc import Sequence
+from statistics import fmean
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -14,35 +13,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from pieline.reporting.latex import render_table
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import (
-    Comparison,
-    compare,
-    read_published,
-    rounded,
-    write_comparisons,
-)
-from pieline.studies.jam.metrics.drift import variants_where
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.tables.results import (
-    GROUPS,
-    LANGUAGES,
+from pieline.studies.jam.metrics.seeds import (
     RunKey,
     Runs,
-    by_run,
-    obstacles_of,
+    accuracy,
+    confused_runs,
+    negative_drift,
     over_seeds,
+    prompted,
 )
+from pieline.studies.jam.tables.common import GROUPS, LANGUAGES
 
 COLOURS = {"english": "#2171b5", "german": "#d95f0e"}
 MARKERS = {False: "o", True: "^"}
 """Circle; triangle for reasoning models."""
 UNKNOWN_SIZE = 40.0
 """Area of the marker of a model whose size nobody tells; drawn hollow."""
-
-PAPER_LLM_RUNS = 16
-"""Language models and settings behind the paper's figures: seven in two settings, two in one."""
 
 
 def billions(parameters: str | None) -> float | None:
@@ -66,20 +56,13 @@ def marker_area(parameters: str | None) -> float:
     return 18 + 22 * max(0.0, len(f"{int(10 * size)}") - 1)
 
 
-def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """The runs of language models: the paper's figures leave encoders out."""
-    return by_run(item for item in metrics if item.setting != "fine_tuned")
-
-
-def draw_accuracy_vs_drift(
-    metrics: Sequence[JamMetrics], models: Sequence[ModelDescription]
-) -> Figure:
+def accuracy_vs_drift(given: Given) -> Figure:
     """Figure 2: accuracy on originals (%) against negative drift (%), one panel a setting.
 
     Shape: reasoning or not; colour: language; size: parameters (hollow: not told). A run whose
     drift is unknown, because it judged no original right, is not drawn.
     """
-    runs = prompted(metrics)
+    runs = prompted(load_records(given.metrics, JamMetrics))
     settings = [name for name in GROUPS if any(key.setting == name for key in runs)]
     figure, axes = _panels(len(settings) or 1)
     for axis, setting in zip(axes, settings, strict=False):
@@ -87,26 +70,26 @@ def draw_accuracy_vs_drift(
         for key, found in runs.items():
             if key.setting != setting:
                 continue
-            drift = over_seeds(found, _drift)
-            accuracy = over_seeds(found, _accuracy)
-            if drift and accuracy:
-                _mark(axis, key, models, drift.mean, accuracy.mean)
+            drift = over_seeds(found, negative_drift)
+            right = over_seeds(found, accuracy)
+            if drift and right:
+                _mark(axis, key, given.models, drift.mean, right.mean)
                 drawn += 1
         axis.set(title=GROUPS[setting], xlabel="negative drift (%)")
         if not drawn:
             axis.text(0.5, 0.5, "drift unknown", transform=axis.transAxes, ha="center")
         axis.margins(x=0.4, y=0.2)  # room for the names
     axes[0].set_ylabel("accuracy on originals (%)")
-    return _finish(figure, runs, models)
+    return _finish(figure, runs, given.models)
 
 
-def draw_confused_models(metrics: Sequence[JamMetrics]) -> Figure:
+def confused_models(given: Given) -> Figure:
     """Figure 3: histogram of how many runs (model and setting) a hard variant confuses.
 
     A run of several seeds is confused by a variant if most of its seeds are. Variants that confuse
     none are left out, as in the paper.
     """
-    runs = prompted(metrics)
+    runs = prompted(load_records(given.metrics, JamMetrics))
     figure, axes = _panels(len(LANGUAGES))
     for axis, (language, title) in zip(axes, LANGUAGES.items(), strict=True):
         counts = Counter(confused_runs(runs, language).values())
@@ -126,108 +109,17 @@ def draw_confused_models(metrics: Sequence[JamMetrics]) -> Figure:
     return figure
 
 
-def draw_confusion(metrics: Sequence[JamMetrics], models: Sequence[ModelDescription]) -> Figure:
+def all_vs_mixed(given: Given) -> Figure:
     """Figure 6: all-confused against mixed originals; the two prompt settings look alike."""
-    runs = prompted(metrics)
+    runs = prompted(load_records(given.metrics, JamMetrics))
     figure, axes = _panels(1)
     for key, found in runs.items():
         every = fmean(item.confusion.all_confused for item in found)
         some = fmean(item.confusion.mixed for item in found)
-        _mark(axes[0], key, models, some, every)
+        _mark(axes[0], key, given.models, some, every)
     axes[0].set(xlabel="mixed (MX)", ylabel="all confused (AC)")
     axes[0].margins(x=0.2, y=0.2)
-    return _finish(figure, runs, models)
-
-
-def confused_runs(runs: Runs, language: str) -> dict[tuple[str, int], int]:
-    """How many runs each variant of a language confuses."""
-    totals: Counter[tuple[str, int]] = Counter()
-    for key, found in runs.items():
-        if key.language != language:
-            continue
-        votes: Counter[tuple[str, int]] = Counter()
-        for item in found:
-            votes.update(variants_where(item.judgements(), lambda case: case.flipped))
-        totals.update({name: int(2 * count > len(found)) for name, count in votes.items()})
-    return dict(totals)
-
-
-def write_figure_numbers(
-    metrics: Sequence[JamMetrics],
-    *,
-    text_numbers: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
-    """What the text says of the figures, computed from our runs, beside the printed numbers.
-
-    Args:
-        metrics: of all runs.
-        text_numbers: the printed ones (published/text_numbers.csv).
-        template: LaTeX template.
-        tex: LaTeX output.
-        csv: CSV output.
-    """
-    runs = prompted(metrics)
-    printed = read_published(text_numbers, ["id"])
-    obstacles = obstacles_of(metrics)
-    run = len({(key.model, key.setting) for key in runs})
-    if run < PAPER_LLM_RUNS:
-        obstacles.append(f"{run} of the paper's {PAPER_LLM_RUNS} runs were made")
-    rows: list[tuple[Mapping[str, str], Comparison]] = []
-    for name, value in sorted(_text_numbers(runs).items()):
-        number = printed.get((f"jam.{name}",), {}).get("value")
-        problems = [*obstacles] if value is not None else ["unknown of every run", *obstacles]
-        row = {"id": f"jam.{name}", "metric": "value"}
-        rows.append((row, compare(value, number, obstacles=problems)))
-    write_comparisons(csv, rows, decimals=2)
-    render_table(
-        template,
-        tex,
-        rows=[
-            (
-                key["id"].removeprefix("jam.").replace("_", " "),
-                rounded(cell.ours, 2) or "--",
-                rounded(cell.printed, 2) or "--",
-            )
-            for key, cell in rows
-        ],
-        note="" if all(item.dataset_is_released for item in metrics) else SAMPLE_NOTE,
-    )
-
-
-def _text_numbers(runs: Runs) -> dict[str, float | None]:
-    """Section 5's medians over runs, and the number of variants that confuse some run."""
-    numbers: dict[str, float | None] = {}
-    for language in LANGUAGES:
-        for suffix, settings in (
-            ("", ("zero_shot",)),
-            ("_few_shot", ("few_shot_sc_cotbest",)),
-        ):
-            chosen = [
-                found
-                for key, found in runs.items()
-                if key.language == language and key.setting in settings
-            ]
-            for name, value in (("accuracy", _accuracy), ("drift", _drift)):
-                means = [over_seeds(found, value) for found in chosen]
-                known = [item.mean for item in means if item]
-                numbers[f"median_{name}_{language}{suffix}"] = median(known) if known else None
-        counts = confused_runs(runs, language)
-        numbers[f"confusing_variants_{language}"] = (
-            sum(count > 0 for count in counts.values()) if counts else None
-        )
-    return numbers
-
-
-def _drift(item: JamMetrics) -> float | None:
-    share = item.overall.negative_drift
-    return None if share is None else 100 * share
-
-
-def _accuracy(item: JamMetrics) -> float | None:
-    return None if item.accuracy is None else 100 * item.accuracy
+    return _finish(figure, runs, given.models)
 
 
 def _panels(number: int) -> tuple[Figure, list[Axes]]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
 from pieline.languages.matching import normalise
 from pieline.languages.words import STOP_WORDS
@@ -270,6 +271,7 @@ def attention_metrics(
     model: str,
     pairs: int,
     resamples: int,
+    conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> AttentionMetrics:
     """The whole analysis of one language.
@@ -281,6 +283,7 @@ def attention_metrics(
         model: its name in models.yaml.
         pairs: at most so many.
         resamples: draws of the bootstrap.
+        conditions: settings and weights of the run.
         computed_from: digests of the files behind the numbers.
     """
     chosen = select_pairs([run.judgements() for run in runs], number=pairs)
@@ -295,5 +298,6 @@ def attention_metrics(
         misleading=mean_share([one for one, _ in shares], resamples=resamples),
         resolved=mean_share([other for _, other in shares], resamples=resamples),
         difference=mean_share([one - other for one, other in shares], resamples=resamples),
+        conditions=conditions,
         computed_from=computed_from,
     )

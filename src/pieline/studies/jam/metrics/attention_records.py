@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.languages.words import Language
 from pieline.studies.jam.metrics.drift import Interval
 
@@ -63,6 +64,7 @@ class AttentionMetrics(BaseModel):
         pairs: all pairs.
         misleading, resolved: share of the PIE's attention on cue words, of MIS and COR variants.
         difference: MIS minus COR within pairs.
+        conditions: settings and weights, and how they differ from the paper's.
         computed_from: digests of the files.
     """
 
@@ -76,4 +78,5 @@ class AttentionMetrics(BaseModel):
     misleading: MeanShare
     resolved: MeanShare
     difference: MeanShare
+    conditions: Conditions = NO_CONDITIONS
     computed_from: dict[str, str]

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, cast, get_args
 from pydantic import BaseModel, ConfigDict
 from sklearn.metrics import cohen_kappa_score
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.languages.words import Language
@@ -51,6 +52,7 @@ class HumanMetrics(BaseModel):
         first, second: the two annotators.
         agreement: share of variants that both labelled alike.
         kappa: Cohen's kappa; null where both gave one and the same label throughout.
+        conditions: settings and weights, and how they differ from the paper's.
         computed_from: digests of the files.
     """
 
@@ -66,6 +68,7 @@ class HumanMetrics(BaseModel):
     second: AnnotatorScores
     agreement: float
     kappa: float | None
+    conditions: Conditions = NO_CONDITIONS
     computed_from: dict[str, str]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.languages.matching import Scoring
 from pieline.languages.words import Language
 from pieline.studies.jam.metrics.drift import Interval, ratio_interval
@@ -24,6 +25,7 @@ class NeutralMetrics(BaseModel):
         share: of the neutral ones (fraction); null without any.
         interval: of the share; variants are drawn by original.
         outcomes: number of neutral variants by what became of their prediction.
+        conditions: settings and weights, and how they differ from the paper's.
         computed_from: digests of the files.
     """
 
@@ -40,6 +42,7 @@ class NeutralMetrics(BaseModel):
     share: float | None
     interval: Interval | None
     outcomes: dict[str, int]
+    conditions: Conditions = NO_CONDITIONS
     computed_from: dict[str, str]
 
 
@@ -55,6 +58,7 @@ def neutral_metrics(
     scoring: Scoring,
     released: bool,
     resamples: int,
+    conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> NeutralMetrics:
     """Score predictions of neutral variants.
@@ -70,6 +74,7 @@ def neutral_metrics(
         scoring: which decision counts as right.
         released: whether the hard variants are those of the paper.
         resamples: draws of the bootstrap.
+        conditions: settings and weights of the run.
         computed_from: digests of the files behind the numbers.
     """
     wrong: dict[str, int] = {}
@@ -102,5 +107,6 @@ def neutral_metrics(
             [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
         ),
         outcomes=dict(sorted(outcomes.items())),
+        conditions=conditions,
         computed_from=computed_from,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
 from pieline.languages.matching import Scoring
 from pieline.languages.words import Language
@@ -60,6 +61,7 @@ class JamMetrics(BaseModel):
             names are looked up in the sentence; a prediction that could not be read tags nothing.
         outcomes: number of sentences by what became of their prediction.
         judged: the decisions behind all this.
+        conditions: settings and weights, and how they differ from the paper's.
         computed_from: digests of the files.
     """
 
@@ -83,6 +85,7 @@ class JamMetrics(BaseModel):
     tagging_of_variants: TaggingScores | None
     outcomes: dict[str, int]
     judged: list[JudgedOriginal]
+    conditions: Conditions = NO_CONDITIONS
     computed_from: dict[str, str]
 
     def judgements(self) -> list[Judgement]:
@@ -159,6 +162,7 @@ def jam_metrics(
     scoring: Scoring,
     released: bool,
     resamples: int,
+    conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> JamMetrics:
     """All numbers of one run.
@@ -172,6 +176,7 @@ def jam_metrics(
         scoring: which decision counts as right.
         released: whether the sentences are those of the paper.
         resamples: draws of the bootstrap (seeded with 0, so that equal runs give equal intervals).
+        conditions: settings and weights of the run.
         computed_from: digests of the files behind the numbers.
 
     Raises:
@@ -215,6 +220,7 @@ def jam_metrics(
         tagging_of_variants=tags([item for item in sentences if not item.is_original]),
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
         judged=judged,
+        conditions=conditions,
         computed_from=computed_from,
     )
 

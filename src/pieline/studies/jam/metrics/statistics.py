@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.languages.words import Language
 from pieline.studies.jam.datasets.dataset import JamManifest, count_pies
 from pieline.studies.jam.records import Original
@@ -29,6 +30,7 @@ class JamStatistics(BaseModel):
         valid_variants: after.
         dataset_originals, dataset_figurative, dataset_literal, dataset_variants, unique_pies: of
             the dataset.
+        conditions: settings and weights, and how they differ from the paper's.
         computed_from: SHA-256 by file.
     """
 
@@ -55,6 +57,7 @@ class JamStatistics(BaseModel):
     dataset_literal: int | None
     dataset_variants: int | None
     unique_pies: int | None
+    conditions: Conditions = NO_CONDITIONS
     computed_from: dict[str, str]
 
 

@@ -1,28 +1,29 @@
 """Idiom identification by prompting, in two settings (ID10M-JAM, section 4.2 and appendix C)."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import save_jsonl
 from pieline.languages.matching import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Outcome, Parsed, parse_list
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, Question, make_question
-from pieline.models.llm import LLMSpec
+from pieline.llm.task import Ask, Task
+from pieline.models.llm import LLMEntry, LLMSpec
+from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.datasets.tagging_data import choose_examples
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
-from pieline.studies.jam.raw.id10m import TaggedSentence
+from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.records import JamSentence
 
-Ask = Callable[[Sequence[Question]], Mapping[str, Answer]]
-"""Answers by key; `pieline.llm.client.ask` with everything but the questions filled in."""
+FEW_SHOT: PromptSetting = "few_shot_sc_cotbest"
+"""The setting that shows examples and takes a vote."""
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
@@ -78,46 +79,7 @@ class Prompting:
     @property
     def is_few_shot(self) -> bool:
         """Whether examples are shown and several answers combined."""
-        return self.setting == "few_shot_sc_cotbest"
-
-
-def parse_prompting(
-    text: str,
-    *,
-    setting: str,
-    seed: int,
-    prompts: PromptFolder,
-    examples_from: Sequence[TaggedSentence] = (),
-) -> Prompting:
-    """How a run asks, from the parameters that a rule hands to its script as JSON.
-
-    Args:
-        text: JSON of the setting's parameters.
-        setting: its name.
-        seed: of the run.
-        prompts: folder of the templates.
-        examples_from: the train split.
-
-    Raises:
-        UserError: no such setting, or other parameters.
-    """
-    try:
-        name = _SETTING.validate_python(setting)
-        few = name == "few_shot_sc_cotbest"
-        return Prompting(
-            setting=name,
-            seed=seed,
-            zero_shot=ZeroShot() if few else ZeroShot.model_validate_json(text),
-            few_shot=FewShot.model_validate_json(text) if few else FewShot(),
-            prompts=prompts,
-            examples_from=examples_from,
-        )
-    except ValidationError as error:
-        mend = "pass the parameters of this setting as JSON"
-        raise UserError(explain(error), where="--parameters", mend=mend) from None
-
-
-_SETTING: TypeAdapter[PromptSetting] = TypeAdapter(PromptSetting)
+        return self.setting == FEW_SHOT
 
 
 def questions_about(
@@ -166,7 +128,43 @@ def questions_about(
     return questions
 
 
-def prompt_file(setting: PromptSetting) -> str:
+class Identification(Task):
+    """The idioms that a model names in each sentence; one prediction a sentence.
+
+    `inputs` are `sentences` and `prompt`, and for few-shot prompting `example` (the template of the
+    examples) and `train` (the split that they are drawn from). The only output is `predictions`.
+    """
+
+    setting: PromptSetting
+    seed: int
+    parameters: ZeroShot | FewShot
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """One question a sentence, or as many as there are samples."""
+        groups = questions_about(self._sentences(), entry, self._prompting())
+        return [question for group in groups.values() for question in group]
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Ask about every sentence and write which idioms the answers name."""
+        predictions = identify(self._sentences(), entry, self._prompting(), ask)
+        save_jsonl(self.outputs["predictions"], predictions)
+
+    def _sentences(self) -> list[JamSentence]:
+        return load_sentences(self.inputs["sentences"])
+
+    def _prompting(self) -> Prompting:
+        train = self.inputs.get("train")
+        return Prompting(
+            setting=self.setting,
+            seed=self.seed,
+            zero_shot=self.parameters if isinstance(self.parameters, ZeroShot) else ZeroShot(),
+            few_shot=self.parameters if isinstance(self.parameters, FewShot) else FewShot(),
+            prompts=PromptFolder(Path(self.inputs["prompt"]).parent),
+            examples_from=read_id10m(train, split="train") if train else (),
+        )
+
+
+def prompt_file(setting: str) -> str:
     """Name of the template of a setting."""
     return f"{setting.removesuffix('_schema')}.jinja"
 

@@ -1,48 +1,34 @@
 """ID10M-JAM's result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6)."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
 
-from pieline.reporting.latex import render_table
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import (
-    Comparison,
-    compare,
-    read_published,
-    rounded,
-    write_comparisons,
-)
-from pieline.studies.jam.metrics.drift import Drift, Spread, spread
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.printed import compare, read_published
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.studies.jam.metrics.drift import Drift
 from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.seeds import (
+    RunKey,
+    Value,
+    by_run,
+    key_of,
+    negative_drift,
+    over_seeds,
+    per_cent,
+)
+from pieline.studies.jam.tables.common import (
+    GROUPS,
+    LANGUAGES,
+    languages_of,
+    notes_of,
+    obstacles_of,
+)
 
-GROUPS = {
-    "zero_shot": "Zero-shot",
-    "zero_shot_schema": "Zero-shot, form enforced",
-    "few_shot_sc_cotbest": "Few-shot +SC+CoTBest",
-    "reasoning": "Reasoning LLMs",
-    "fine_tuned": "Encoders",
-}
-"""Parts of every table, in the paper's order; the second is not the paper's."""
-
-LANGUAGES = {"english": "English", "german": "German"}
-NOT_RELEASED = "sample data, not the released ID10M-JAM"
-NO_VARIANTS = "no hard variants"
-OTHER_TRAINING = "not trained on ID10M's train split"
-
-
-class RunKey(NamedTuple):
-    """Runs that differ in nothing but their seed."""
-
-    setting: str
-    model: str
-    language: str
-
-
-Runs = Mapping[RunKey, Sequence[JamMetrics]]
-Value = Callable[[JamMetrics], float | None]
+NOT_SO = "not with this setting and language in this configuration"
+"""Why there is no number of ours of a model that is run otherwise."""
 
 
 @dataclass(frozen=True)
@@ -51,250 +37,230 @@ class Column:
 
     Attributes:
         name: its column in published/*.csv.
-        head: LaTeX of its heading.
+        head: its heading, as plain text and as LaTeX.
         value: ours for one run, in the printed unit; None where it is unknown.
         unknown: why it can be unknown although the run was made.
     """
 
     name: str
-    head: str
+    head: Head
     value: Value
     unknown: str = ""
 
 
-def _share(part: Callable[[JamMetrics], Drift]) -> Value:
-    def value(metrics: JamMetrics) -> float | None:
-        share = part(metrics).negative_drift
-        return None if share is None else 100 * share
-
-    return value
+def _drift(name: str, letter: str, value: Value) -> Column:
+    head = Head(f"ND_{letter} (%) ↓", latex=rf"$\mathit{{ND}}_{letter}$ (\%) $\downarrow$")
+    unknown = "no such original was judged right, so nothing could drift"
+    return Column(f"negative_drift{name}_pct", head, value, unknown)
 
 
-_NOTHING_RIGHT = "no such original was judged right, so nothing could drift"
-
-DRIFT_COLUMNS = (
-    Column("success", "$S_M$", lambda item: item.overall.success),
-    Column(
-        "negative_drift_pct",
-        r"$\mathit{ND}_M$ (\%) $\downarrow$",
-        _share(lambda item: item.overall),
-        _NOTHING_RIGHT,
-    ),
-)
-USAGE_COLUMNS = (
-    DRIFT_COLUMNS[0],
-    Column("success_literal", "$S_L$", lambda item: item.literal.success),
-    Column(
-        "negative_drift_literal_pct",
-        r"$\mathit{ND}_L$ (\%) $\downarrow$",
-        _share(lambda item: item.literal),
-        _NOTHING_RIGHT,
-    ),
-    Column("success_idiomatic", "$S_I$", lambda item: item.idiomatic.success),
-    Column(
-        "negative_drift_idiomatic_pct",
-        r"$\mathit{ND}_I$ (\%) $\downarrow$",
-        _share(lambda item: item.idiomatic),
-        _NOTHING_RIGHT,
-    ),
-)
+def _success(name: str, letter: str, part: Callable[[JamMetrics], Drift]) -> Column:
+    head = Head(f"S_{letter}", latex=f"$S_{letter}$")
+    return Column(f"success{name}", head, lambda item: part(item).success)
 
 
-def _confusion(name: str) -> Value:
+def _confusion(name: str, head: str) -> Column:
     def value(metrics: JamMetrics) -> float:
         # The paper counts variants of encoders, and originals of language models.
         tagged = metrics.setting == "fine_tuned"
         return int(getattr(metrics.confusion_of_variants if tagged else metrics.confusion, name))
 
-    return value
+    return Column(name, Head(head), value)
 
 
-CONFUSION_COLUMNS = (
-    Column("all_confused", "AC", _confusion("all_confused")),
-    Column("none_confused", "NC", _confusion("none_confused")),
-    Column("mixed", "MX", _confusion("mixed")),
-)
-TABLES = {"drift": DRIFT_COLUMNS, "usage": USAGE_COLUMNS, "confusion": CONFUSION_COLUMNS}
+_SUCCESS = _success("", "M", lambda item: item.overall)
 
 
-def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """Metrics of the seeds of each run, in the order of the seeds."""
-    runs: dict[RunKey, list[JamMetrics]] = defaultdict(list)
-    for item in sorted(metrics, key=lambda item: item.seed):
-        runs[RunKey(item.setting, item.model, item.language)].append(item)
-    return dict(runs)
-
-
-def group_of(setting: str, model: ModelDescription | None) -> str:
-    """The part of a table in which a run stands; a key of `GROUPS`."""
-    return "reasoning" if model is not None and model.reasoning else setting
-
-
-def over_seeds(metrics: Sequence[JamMetrics], value: Value) -> Spread | None:
-    """Mean and deviation over seeds; None without runs, or where it is unknown for some seed."""
-    values = [value(item) for item in metrics]
-    known = [item for item in values if item is not None]
-    return spread(known) if known and len(known) == len(values) else None
-
-
-def write_results_table(
-    table: str,
-    metrics: Sequence[JamMetrics],
-    models: Sequence[ModelDescription],
-    *,
-    published: str | Path,
-    template: str | Path,
-    tex: str | Path,
-    csv: str | Path,
-) -> None:
-    """One of the three tables, in the paper's layout, and each of its numbers beside the printed.
-
-    The LaTeX has what was run; the CSV has every printed row besides, with the reason why there is
-    no number of ours.
-
-    Args:
-        table: a key of `TABLES`.
-        metrics: of all runs.
-        models: every language model and encoder of models.yaml.
-        published: CSV of the printed numbers.
-        template: LaTeX template.
-        tex: LaTeX output.
-        csv: CSV output.
-    """
-    columns, runs = TABLES[table], by_run(metrics)
-    printed = read_published(published, ["setting", "model", "language"])
-    described = {model.name: model for model in models}
-    keys = sorted(runs, key=lambda key: _place(key, described))
-    missing = [key for key in _printed_runs(printed, models) if key not in runs]
-    comparisons = [
-        (
-            {**key._asdict(), "seeds": _seeds(runs.get(key, [])), "metric": name},
-            cell,
-        )
-        for key in [*keys, *missing]
-        for name, cell in _cells(key, runs.get(key, []), columns, printed, described)
-    ]
-    write_comparisons(csv, comparisons, decimals=2)
-    shown = [name for name in LANGUAGES if any(key.language == name for key in runs)]
-    groups = []
-    for group, title in GROUPS.items():
-        rows = [
-            {"model": label, "cells": [_texts(runs.get(key, []), columns) for key in row]}
-            for label, row in _rows(keys, described, group, shown)
-        ]
-        if rows:
-            groups.append({"title": title, "rows": rows})
-    render_table(
-        template,
-        tex,
-        columns=columns,
-        languages=[LANGUAGES[name] for name in shown],
-        groups=groups,
-        note="" if all(item.dataset_is_released for item in metrics) else SAMPLE_NOTE,
-        not_run=sorted({described[key.model].label for key in missing} - _labels(keys, described)),
-        scoring=sorted({item.scoring for item in metrics}),
+def drift(given: Given) -> TableContent:
+    """Table 3: successes and negative drift."""
+    sentence = (
+        "Results on ID10M-JAM. {}: hard variants whose original the model judged right; {}:"
+        " negative drift, the share of them that it judged wrong. A dash: unknown."
+    )
+    return _table(
+        given,
+        (_SUCCESS, _drift("", "M", negative_drift)),
+        caption=sentence.format("S_M", "ND_M"),
+        latex=sentence.format("$S_M$", r"$\mathit{ND}_M$"),
     )
 
 
-def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:
-    """What makes numbers of these runs incomparable with the printed ones."""
-    found = []
-    if not all(item.dataset_is_released for item in metrics):
-        found.append(NOT_RELEASED)
-    if not all(item.overall.variants for item in metrics):
-        found.append(NO_VARIANTS)
-    return found
+def usage(given: Given) -> TableContent:
+    """Table 5: the same by usage."""
+    sentence = (
+        "Success count and negative drift on ID10M-JAM, by literal ({}) and idiomatic ({}) usage."
+        " A dash: unknown, because no original of this usage was judged right."
+    )
+    return _table(
+        given,
+        (
+            _SUCCESS,
+            _success("_literal", "L", lambda item: item.literal),
+            _drift("_literal", "L", lambda item: per_cent(item.literal.negative_drift)),
+            _success("_idiomatic", "I", lambda item: item.idiomatic),
+            _drift("_idiomatic", "I", lambda item: per_cent(item.idiomatic.negative_drift)),
+        ),
+        caption=sentence.format("L", "I"),
+        latex=sentence.format("$L$", "$I$"),
+    )
 
 
-def _cells(
+def confusion(given: Given) -> TableContent:
+    """Table 6: all-confused, none-confused and mixed originals."""
+    sentence = (
+        "Originals of ID10M-JAM by how many of their variants were judged wrong: all (AC), none"
+        " (NC), some (MX). As in the paper the three sum to all originals, whether or not the"
+        " original itself was judged right; of encoders they count the {} variants (AC: flipped,"
+        " NC: kept)."
+    )
+    return _table(
+        given,
+        (
+            _confusion("all_confused", "AC"),
+            _confusion("none_confused", "NC"),
+            _confusion("mixed", "MX"),
+        ),
+        caption=sentence.format("S_M"),
+        latex=sentence.format("$S_M$"),
+    )
+
+
+def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str) -> TableContent:
+    """One of the three tables, in the paper's layout: what was run, then what it prints besides.
+
+    A column for each language of the runs; printed numbers of another are only in the CSV.
+    """
+    metrics = load_records(given.metrics, JamMetrics)
+    runs, described = by_run(metrics), (*given.models, *given.absent)
+    files = {
+        key: tuple(
+            path for item, path in zip(metrics, given.metrics, strict=True) if key_of(item) == key
+        )
+        for key in runs
+    }
+    named = {model.published_as: model.name for model in described if model.published_as}
+    printed = {
+        RunKey(setting, named[label], language): row
+        for (setting, label, language), row in read_published(
+            given.files["published"], ["setting", "model", "language"]
+        ).items()
+        if label in named
+    }
+    numbers = {
+        key: list(
+            _numbers(
+                key,
+                runs.get(key, []),
+                columns,
+                printed.get(key, {}),
+                reason=given.not_run.get(key.model, NOT_SO),
+                files=files.get(key, ()),
+            )
+        )
+        for key in (*runs, *(key for key in printed if key not in runs))
+    }
+    shown = languages_of(runs)
+    rows: dict[str, list[Row]] = {group: [] for group in GROUPS}
+    unseen = []
+    for setting, model in _order(runs, printed, described):
+        keys = [RunKey(setting, model.name, language) for language in shown]
+        others = [key for key in numbers if key[:2] == (setting, model.name) and key not in keys]
+        hidden = [number for key in others for pair in numbers[key] for number in pair if number]
+        if not any(key in numbers for key in keys):
+            unseen += hidden
+            continue
+        is_run = any(key in runs for key in keys)
+        blank = [(None, None)] * len(columns)
+        rows[group_of(setting, model)].append(
+            Row(
+                (model.label,),
+                tuple(Cell(*pair) for key in keys for pair in numbers.get(key, blank)),
+                reason="" if is_run else given.not_run.get(model.name, NOT_SO),
+                unseen=tuple(hidden),
+            )
+        )
+    scored = "Scored as the released analysis does."
+    return TableContent(
+        heads=(
+            (Head(""), Head(""), *(Head(LANGUAGES[name], len(columns)) for name in shown)),
+            (Head("Setting"), Head("Model"), *(column.head for _ in shown for column in columns)),
+        ),
+        groups=tuple(Group(tuple(rows[group]), title) for group, title in GROUPS.items()),
+        caption=caption,
+        caption_latex=latex,
+        notes=(
+            *([scored] if {item.scoring for item in metrics} == {"released"} else []),
+            *notes_of(*(item.dataset_is_released for item in metrics)),
+        ),
+        unseen=tuple(unseen),
+    )
+
+
+def group_of(setting: str, model: ModelDescription) -> str:
+    """The part of a table in which a run stands; a key of `GROUPS`."""
+    return "reasoning" if model.reasoning else setting
+
+
+def _order(
+    runs: Mapping[RunKey, object],
+    printed: Mapping[RunKey, object],
+    described: Sequence[ModelDescription],
+) -> list[tuple[str, ModelDescription]]:
+    """Setting and model of each row: those that were run, in the paper's order, then the others."""
+    models = {model.name: model for model in described}
+    of_paper = list(dict.fromkeys((key.setting, key.model) for key in printed))
+    names = list(models)
+    made = {(key.setting, key.model) for key in runs}
+
+    def place(row: tuple[str, str]) -> tuple[bool, bool, int]:
+        known = row in of_paper
+        return row not in made, not known, of_paper.index(row) if known else names.index(row[1])
+
+    rows = sorted({*made, *of_paper}, key=lambda row: (*place(row), row))
+    return [(setting, models[name]) for setting, name in rows]
+
+
+def _numbers(
     key: RunKey,
     metrics: Sequence[JamMetrics],
     columns: Sequence[Column],
-    printed: Mapping[tuple[str, ...], Mapping[str, float]],
-    described: Mapping[str, ModelDescription],
-) -> Iterator[tuple[str, Comparison]]:
-    """Name and comparison of each number of a run: means, then deviations."""
-    model = described[key.model]
-    row = printed.get((key.setting, model.published_as or "", key.language), {})
-    obstacles = obstacles_of(metrics)
-    if not metrics:
-        obstacles = ["not run: config.yaml (jam) does not name this model, setting and language"]
+    printed: Mapping[str, float],
+    *,
+    reason: str,
+    files: tuple[str, ...],
+) -> Iterator[tuple[Number, Number | None]]:
+    """Mean and deviation in each column of a run."""
+    obstacles = obstacles_of(metrics) if metrics else [f"not run: {reason}"]
+    seeds = " ".join(str(item.seed) for item in metrics)
+
     for column in columns:
         found = over_seeds(metrics, column.value)
-        problems = [*obstacles]
-        if metrics and found is None:
-            problems.insert(0, column.unknown)
+        problems = [column.unknown, *obstacles] if metrics and found is None else [*obstacles]
         # Answers and trainings vary from run to run: two printed deviations count as reproduced.
-        tolerance = 2 * row.get(f"{column.name}_std", 0.0)
-        yield (
-            column.name.removesuffix("_pct"),
+        tolerance = 2 * printed.get(f"{column.name}_std", 0.0)
+        identity = {**key._asdict(), "seeds": seeds}
+        mean = Number(
+            {**identity, "metric": column.name.removesuffix("_pct")},
             compare(
                 found.mean if found else None,
-                row.get(column.name),
+                printed.get(column.name),
                 obstacles=problems,
                 tolerance=tolerance,
             ),
+            files,
         )
+        of_paper = printed.get(f"{column.name}_std")
         deviation = found.deviation if found else None
-        if deviation is None and f"{column.name}_std" not in row:
+        if deviation is None and of_paper is None:
+            yield mean, None
             continue
         if found and deviation is None:
-            problems.insert(0, "one seed has no deviation")
+            problems = ["one seed has no deviation", *problems]
         yield (
-            f"{column.name}_std",
-            compare(deviation, row.get(f"{column.name}_std"), obstacles=problems),
+            mean,
+            Number(
+                {**identity, "metric": f"{column.name}_std"},
+                compare(deviation, of_paper, obstacles=problems),
+                files,
+            ),
         )
-
-
-def _printed_runs(
-    printed: Mapping[tuple[str, ...], object], models: Sequence[ModelDescription]
-) -> Iterator[RunKey]:
-    """The printed rows by the names of models.yaml, in the printed order."""
-    names = {model.published_as: model.name for model in models if model.published_as}
-    for setting, label, language in printed:
-        if label in names:
-            yield RunKey(setting, names[label], language)
-
-
-def _place(key: RunKey, described: Mapping[str, ModelDescription]) -> tuple[int, int, int]:
-    """Where a run stands in a table."""
-    return (
-        list(GROUPS).index(group_of(key.setting, described[key.model])),
-        list(described).index(key.model),
-        list(LANGUAGES).index(key.language),
-    )
-
-
-def _rows(
-    keys: Iterable[RunKey],
-    described: Mapping[str, ModelDescription],
-    group: str,
-    languages: Sequence[str],
-) -> Iterator[tuple[str, list[RunKey]]]:
-    """Label and runs (one a language) of each row of a group."""
-    members = [key for key in keys if group_of(key.setting, described[key.model]) == group]
-    for setting, name in dict.fromkeys((key.setting, key.model) for key in members):
-        yield (
-            described[name].label,
-            [RunKey(setting, name, language) for language in languages],
-        )
-
-
-def _labels(keys: Iterable[RunKey], described: Mapping[str, ModelDescription]) -> set[str]:
-    return {described[key.model].label for key in keys}
-
-
-def _seeds(metrics: Sequence[JamMetrics]) -> str:
-    return " ".join(str(item.seed) for item in metrics)
-
-
-def _texts(metrics: Sequence[JamMetrics], columns: Sequence[Column]) -> list[str]:
-    """LaTeX of a run's cells."""
-    texts = []
-    for column in columns:
-        found = over_seeds(metrics, column.value)
-        text = rounded(found.mean, 2) if found else "--"
-        if found and found.deviation is not None:
-            text += f"$\\pm${rounded(found.deviation, 2)}"
-        texts.append(text)
-    return texts

@@ -1,49 +1,83 @@
 """ID10M-JAM run by run: intervals and F1 of each seed, and McNemar's test of every two runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 
 from scipy.stats import false_discovery_control
 
-from pieline.reporting.latex import render_table
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import Comparison, compare, rounded, write_comparisons
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.printed import compare, rounded
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.jam.metrics.drift import mcnemar
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.tables.results import GROUPS, LANGUAGES, by_run, obstacles_of
+from pieline.studies.jam.metrics.seeds import by_run, key_of, per_cent
+from pieline.studies.jam.tables.common import (
+    GROUPS,
+    LANGUAGE_CODES,
+    LANGUAGES,
+    languages_of,
+    notes_of,
+    obstacles_of,
+)
+
+_SHOWN = {
+    "accuracy": Head("Accuracy (%)"),
+    "success_overall": Head("S_M", latex="$S_M$"),
+    "flipped_overall": Head("F_M", latex="$F_M$"),
+    "negative_drift_overall": Head("ND_M (%)", latex=r"$\mathit{ND}_M$ (\%)"),
+}
 
 
-def write_runs(metrics: Sequence[JamMetrics], csv: str | Path) -> None:
+def runs(given: Given) -> TableContent:
     """Every run and seed by itself: accuracy, S, F, ND with 95 % intervals, F1 of the tags (%).
 
-    The paper prints none of these by seed; the CSV says so.
+    The paper prints none of these by seed; the CSV says so. The table shows the first four.
     """
-    rows: list[tuple[Mapping[str, str], Comparison]] = []
-    for item in metrics:
+    metrics = load_records(given.metrics, JamMetrics)
+    labels = given.labels()
+    rows = []
+    for item, source in zip(metrics, given.metrics, strict=True):
         key = {
             "setting": item.setting,
             "model": item.model,
             "language": item.language,
             "seed": str(item.seed),
         }
-        obstacles = obstacles_of([item])
+        cells, unseen = [], []
         for name, value, interval in _numbers(item):
-            bounds = {"metric": name, "low": "", "high": ""}
+            bounds, text = {"metric": name, "low": "", "high": ""}, ""
             if interval:
-                bounds |= {"low": rounded(interval[0], 2), "high": rounded(interval[1], 2)}
-            rows.append((key | bounds, compare(value, None, obstacles=obstacles)))
-    write_comparisons(csv, rows, decimals=2)
+                low, high = rounded(interval[0], 2), rounded(interval[1], 2)
+                bounds |= {"low": low, "high": high}
+                text = f"{rounded(value, 1)} [{interval[0]:.1f}, {interval[1]:.1f}]"
+            comparison = compare(value, None, obstacles=obstacles_of([item]))
+            number = Number(key | bounds, comparison, (source,))
+            if name in _SHOWN:
+                counted = name.startswith(("success", "flipped"))
+                cells.append(Cell(number, text=rounded(value, 0) if counted else text))
+            else:
+                unseen.append(number)
+        names = (
+            labels[item.model],
+            GROUPS[item.setting],
+            LANGUAGE_CODES[item.language],
+            str(item.seed),
+        )
+        rows.append(Row(names, tuple(cells), unseen=tuple(unseen)))
+    heads = (Head("Model"), Head("Setting"), Head("Language"), Head("Seed"))
+    return TableContent(
+        heads=((*heads, *_SHOWN.values()),),
+        groups=(Group(tuple(rows)),),
+        caption="Every run by itself, with 95 % bootstrap intervals over originals.",
+        notes=notes_of(*(item.dataset_is_released for item in metrics)),
+    )
 
 
 def _numbers(
     item: JamMetrics,
 ) -> Iterator[tuple[str, float | None, tuple[float, float] | None]]:
-    """Name, value and interval of what `write_runs` lists."""
-
-    def per_cent(value: float | None) -> float | None:
-        return None if value is None else 100 * value
-
+    """Name, value and interval of each number of one run."""
     bounds = item.accuracy_interval
     yield (
         "accuracy",
@@ -75,65 +109,77 @@ def _numbers(
     yield "unreadable", 100 * unread / total, None
 
 
-def write_pairs(
-    metrics: Sequence[JamMetrics],
-    *,
-    tex: str | Path,
-    csv: str | Path,
-    template: str | Path,
-    models: Sequence[ModelDescription],
-) -> None:
+def pairs(given: Given) -> TableContent:
     """McNemar's exact test of every two runs on the same variants, first seeds, by language.
 
     p values are also given corrected for their number within a language (Benjamini-Hochberg).
-
-    Args:
-        metrics: of all runs.
-        tex: LaTeX output.
-        csv: CSV output.
-        template: LaTeX template.
-        models: for their labels.
     """
-    labels = {model.name: model.label for model in models}
+    metrics = load_records(given.metrics, JamMetrics)
+    labels = given.labels()
+    files = {
+        (key_of(item), item.seed): path for item, path in zip(metrics, given.metrics, strict=True)
+    }
     first = {key: found[0] for key, found in by_run(metrics).items() if found[0].overall.variants}
-    comparisons: list[tuple[Mapping[str, str], Comparison]] = []
     rows = []
-    for language, title in LANGUAGES.items():
+    for language in languages_of(first):
         keys = [key for key in first if key.language == language]
-        pairs = [(one, other) for one, other in combinations(keys, 2)]
-        tests = [mcnemar(_right(first[one]), _right(first[other])) for one, other in pairs]
+        couples = list(combinations(keys, 2))
+        tests = [mcnemar(_right(first[one]), _right(first[other])) for one, other in couples]
         if not tests:
             continue
         corrected = [float(p) for p in false_discovery_control([test.p_value for test in tests])]
-        for (one, other), test, p_value in zip(pairs, tests, corrected, strict=True):
+        for couple, test, p_value in zip(couples, tests, corrected, strict=True):
+            one, other = couple
             names = {
                 "language": language,
                 "first": f"{one.model}/{one.setting}/{first[one].seed}",
                 "second": f"{other.model}/{other.setting}/{first[other].seed}",
             }
             numbers = {
-                "only_first_right": test.only_first,
-                "only_second_right": test.only_second,
-                "p_value": test.p_value,
-                "p_value_corrected": p_value,
+                "only_first_right": (test.only_first, 0),
+                "only_second_right": (test.only_second, 0),
+                "p_value": (test.p_value, 4),
+                "p_value_corrected": (p_value, 4),
             }
-            obstacles = obstacles_of([first[one], first[other]])
-            for name, value in numbers.items():
-                key = names | {"metric": name}
-                comparisons.append((key, compare(value, None, obstacles=obstacles)))
+            sources = tuple(files[key, first[key].seed] for key in couple)
+            obstacles = obstacles_of([first[key] for key in couple])
             rows.append(
-                {
-                    "language": title,
-                    "first": f"{labels[one.model]}, {GROUPS[one.setting]}",
-                    "second": f"{labels[other.model]}, {GROUPS[other.setting]}",
-                    "counts": (test.only_first, test.only_second),
-                    "p_value": rounded(test.p_value, 4),
-                    "corrected": rounded(p_value, 4),
-                }
+                Row(
+                    (
+                        LANGUAGES[language],
+                        *(f"{labels[key.model]}, {GROUPS[key.setting]}" for key in couple),
+                    ),
+                    tuple(
+                        Cell(
+                            Number(
+                                names | {"metric": name},
+                                compare(value, None, obstacles=obstacles),
+                                sources,
+                            ),
+                            text=rounded(value, decimals),
+                        )
+                        for name, (value, decimals) in numbers.items()
+                    ),
+                )
             )
-    write_comparisons(csv, comparisons, decimals=4)
-    released = all(item.dataset_is_released for item in metrics)
-    render_table(template, tex, rows=rows, note="" if released else SAMPLE_NOTE)
+    return TableContent(
+        heads=(
+            (
+                Head("Language"),
+                Head("First"),
+                Head("Second"),
+                Head("only first right"),
+                Head("only second right"),
+                Head("p", latex="$p$"),
+                Head("p corrected", latex="$p$ corrected"),
+            ),
+        ),
+        groups=(Group(tuple(rows)),),
+        caption="Every two runs on the same hard variants (first seeds) by McNemar's exact test; p"
+        " corrected within a language (Benjamini-Hochberg).",
+        notes=notes_of(*(item.dataset_is_released for item in metrics)),
+        decimals=4,
+    )
 
 
 def _right(metrics: JamMetrics) -> list[bool]:

@@ -15,4 +15,7 @@ class TaggingSettings(BaseModel):
     )
     weight_decay: float = Field(default=0.0, ge=0)
     max_norm: PositiveFloat = Field(default=1.0, description="Gradients are clipped to it.")
-    bfloat16: bool = Field(default=True, description="Compute in bfloat16 on a GPU.")
+    bfloat16: bool = Field(
+        default=False,
+        description="Compute in bfloat16 on a GPU; the paper does not.",
+    )

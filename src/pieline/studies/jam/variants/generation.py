@@ -14,15 +14,23 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json
+from pieline.core.files import read_json, write_json
+from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Outcome, Parsed, parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
-from pieline.models.llm import LLMSpec
+from pieline.llm.recordings import read_answers
+from pieline.llm.task import Ask, Task
+from pieline.models.llm import LLMEntry, LLMSpec
 from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
 from pieline.studies.jam.variants.projection import context_of, tokenise
-from pieline.studies.jam.variants.validation import check_text, make_variant
+from pieline.studies.jam.variants.validation import (
+    CheckLimits,
+    check_text,
+    check_variants,
+    make_variant,
+)
 
 GENERATE, REVIEW, NEUTRAL = (
     "generate_variants.jinja",
@@ -30,9 +38,6 @@ GENERATE, REVIEW, NEUTRAL = (
     "neutral_variants.jinja",
 )
 READINGS = {True: "figurative", False: "literal"}
-
-Ask = Callable[[Sequence[Question]], Mapping[str, Answer]]
-"""Answers by key; `pieline.llm.client.ask` with everything but the questions filled in."""
 
 
 class WrittenTexts(BaseModel):
@@ -293,15 +298,7 @@ def generate_neutral_variants(
         UserError: a confusing variant that the dataset does not have.
     """
     originals = {item.id: item for item in sentences if item.is_original}
-    chosen = [item for item in sentences if not item.is_original and item.id in confusing]
-    if unknown := sorted(set(confusing) - {item.id for item in chosen}):
-        mend = "take predictions and dataset of one run"
-        raise UserError(f"no variant {unknown[0]!r} in the dataset", mend=mend)
-    prompt = prompts.load(NEUTRAL)
-    questions = {
-        item.id: _neutral_question(item, originals[item.original_id], spec, settings, prompt)
-        for item in chosen
-    }
+    questions = neutral_questions(sentences, confusing, spec, settings, prompts)
     written = _parsed(questions, ask, WrittenTexts)
     variants = [
         make_variant(
@@ -310,8 +307,10 @@ def generate_neutral_variants(
             number=item.variant_number,
             source="generated",
         )
-        for item in chosen
-        if (value := written[item.id].value) is not None and value.variants[0].strip()
+        for item in sentences
+        if item.id in written
+        and (value := written[item.id].value) is not None
+        and value.variants[0].strip()
     ]
     flags = {item.id: check_text(originals[item.original_id], item.sentence) for item in variants}
     usable = [item for item in variants if "original_missing" not in flags[item.id]]
@@ -323,6 +322,105 @@ def generate_neutral_variants(
         "flags": {name: list(found) for name, found in flags.items() if found},
     }
     return [as_sentence(item) for item in usable], report
+
+
+def neutral_questions(
+    sentences: Sequence[JamSentence],
+    confusing: Collection[str],
+    spec: LLMSpec,
+    settings: GenerationSettings,
+    prompts: PromptFolder,
+) -> dict[str, Question]:
+    """What is asked for the neutral variant of each confusing one, by its id.
+
+    Raises:
+        UserError: a confusing variant that the dataset does not have.
+    """
+    originals = {item.id: item for item in sentences if item.is_original}
+    chosen = [item for item in sentences if not item.is_original and item.id in confusing]
+    if unknown := sorted(set(confusing) - {item.id for item in chosen}):
+        mend = "take predictions and dataset of one run"
+        raise UserError(f"no variant {unknown[0]!r} in the dataset", mend=mend)
+    prompt = prompts.load(NEUTRAL)
+    return {
+        item.id: _neutral_question(item, originals[item.original_id], spec, settings, prompt)
+        for item in chosen
+    }
+
+
+class HardVariants(Task):
+    """Variants that a model writes of each original and then validates (section 3.3).
+
+    `inputs` are `originals` and the prompts `generate` and `review`, outputs `variants` and
+    `report`.
+    """
+
+    generation: GenerationSettings
+    checks: CheckLimits
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """Both calls of each original (see `questions_ahead`)."""
+        return questions_ahead(
+            self._originals(),
+            entry,
+            self.generation,
+            self._prompts(),
+            lambda keys: read_answers(self.recordings, keys),
+        )
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Have variants written and validated, check them, and write them with a report."""
+        originals = self._originals()
+        made = generate_variants(originals, entry, self.generation, self._prompts(), ask)
+        variants = check_variants(originals, made.variants, limits=self.checks)
+        save_jsonl(self.outputs["variants"], variants)
+        write_json(self.outputs["report"], made.report | {"model": self.model})
+
+    def _originals(self) -> list[Original]:
+        return load_jsonl(self.inputs["originals"], Original)
+
+    def _prompts(self) -> PromptFolder:
+        return PromptFolder(Path(self.inputs["generate"]).parent)
+
+
+class NeutralVariants(Task):
+    """A neutral variant of each hard one that confused a model (appendix G).
+
+    `inputs` are the `dataset`, the confused model's `metrics` and the `prompt`, outputs `variants`
+    and `report`.
+    """
+
+    generation: GenerationSettings
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """One question for each variant that confused the model."""
+        questions = neutral_questions(
+            self._sentences(),
+            confusing_variants(self.inputs["metrics"]),
+            entry,
+            self.generation,
+            self._prompts(),
+        )
+        return list(questions.values())
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Have the variants written and write them with a report."""
+        variants, report = generate_neutral_variants(
+            self._sentences(),
+            confusing_variants(self.inputs["metrics"]),
+            spec=entry,
+            settings=self.generation,
+            prompts=self._prompts(),
+            ask=ask,
+        )
+        save_jsonl(self.outputs["variants"], variants)
+        write_json(self.outputs["report"], report | {"model": self.model})
+
+    def _sentences(self) -> list[JamSentence]:
+        return load_jsonl(self.inputs["dataset"], JamSentence)
+
+    def _prompts(self) -> PromptFolder:
+        return PromptFolder(Path(self.inputs["prompt"]).parent)
 
 
 def _values(original: Original | JamSentence) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""ID10M-JAM's Figure 7: attention from the PIE to the words before it."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+
+from pieline.core.records import load_record
+from pieline.reporting.given import Given
+from pieline.reporting.models import SAMPLE_NOTE
+from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
+
+
+def attention(given: Given) -> Figure:
+    """Figure 7: attention from the PIE to the words before it, by layer; MIS above, COR below.
+
+    Of the first pair. The first word, on which causal models park attention, is left blank. Without
+    pairs the figure says so.
+    """
+    metrics = load_record(given.metrics[0], AttentionMetrics)
+    if not metrics.pairs:
+        figure, axis = plt.subplots(figsize=(5, 1.2), layout="constrained")
+        axis.axis("off")
+        axis.text(0.5, 0.5, "no original has both a misleading and a resolved variant", ha="center")
+        return figure
+    pair = metrics.pairs[0]
+    figure, axes = plt.subplots(2, 1, figsize=(7.2, 5.4), layout="constrained")
+    highest = max(float(np.nanmax(_shown(item))) for item in (pair.misleading, pair.resolved))
+    for axis, (title, variant) in zip(
+        axes, (("MIS", pair.misleading), ("COR", pair.resolved)), strict=True
+    ):
+        _heat_map(axis, variant, f"{title}: {variant.id}, PIE “{pair.pie}”", highest)
+    if not metrics.dataset_is_released:
+        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+    return figure
+
+
+def _shown(variant: AttendedVariant) -> npt.NDArray[np.float64]:
+    """Attention by layer, without the first word and the PIE itself."""
+    values = np.array(variant.by_layer)
+    values[:, [0, *variant.pie_words]] = np.nan
+    return values
+
+
+def _heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) -> None:
+    # One scale for both panels, and the root of attention: most of it is near zero.
+    norm = PowerNorm(0.5, vmin=0, vmax=highest)
+    image = axis.imshow(_shown(variant), aspect="auto", cmap="viridis", norm=norm)
+    axis.figure.colorbar(image, ax=axis, label="attention", pad=0.01)
+    axis.set_xticks(range(len(variant.words)), variant.words, rotation=60, ha="right", fontsize=6)
+    for place, text in enumerate(axis.get_xticklabels()):
+        if place in variant.cue_words:
+            text.set_color("#d95f0e")
+        if place in variant.pie_words:
+            text.set_fontweight("bold")
+    axis.set_ylabel("layer")
+    axis.grid(visible=False)
+    axis.set_title(f"{title} (orange: cue words, {100 * variant.share:.1f} %)", fontsize=7)

@@ -1,0 +1,81 @@
+"""What filtering, generation and validation leave of ID10M."""
+
+from collections.abc import Mapping
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.models import SAMPLE_NOTE
+from pieline.studies.jam.metrics.statistics import JamStatistics
+
+_SENTENCES, _VARIANTS = "#2171b5", "#d95f0e"
+_REASONS = {
+    "ambiguous": "ambiguous",
+    "wrong_label": "wrong label",
+    "several_pies": "several PIEs",
+    "translation_appended": "translation appended",
+    "typo": "typo",
+    "not_recorded": "without published reason",
+}
+
+
+def flow(given: Given) -> Figure:
+    """Bars of the sentences and variants that each room leaves, one panel a language."""
+    statistics = load_records(given.metrics, JamStatistics)
+    figure, axes = plt.subplots(
+        1,
+        len(statistics),
+        figsize=(3.6 * len(statistics), 2.9),
+        layout="constrained",
+        squeeze=False,
+    )
+    for axis, item in zip(axes[0], statistics, strict=True):
+        _draw_language(axis, item)
+    handles = [mpl.patches.Patch(color=colour) for colour in (_SENTENCES, _VARIANTS)]
+    figure.legend(handles, ["sentences", "hard variants"], loc="outside upper center", ncols=2)
+    if not all(item.originals_are_released for item in statistics):
+        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+    return figure
+
+
+def _draw_language(axis: Axes, item: JamStatistics) -> None:
+    bars = [
+        ("raw test split", item.raw_test_sentences, _SENTENCES, ""),
+        ("originals", item.originals, _SENTENCES, _removed(item.dropped)),
+        ("variants", item.candidate_variants, _VARIANTS, ""),
+        ("valid", item.valid_variants, _VARIANTS, ""),
+        ("kept variants", item.dataset_variants, _VARIANTS, ""),
+        ("kept originals", item.dataset_originals, _SENTENCES, _too_few(item)),
+    ]
+    longest = max(count or 0 for _, count, _, _ in bars)
+    for row, (_, count, colour, remark) in enumerate(bars):
+        axis.barh(row, count or 0, height=0.6, color=colour)
+        text = "unknown" if count is None else str(count)
+        axis.text((count or 0) + longest * 0.02, row, text, va="center", fontsize=7)
+        # Beside a short bar, within a long one.
+        place, ink = (count or 0) + longest * (0.05 + 0.04 * len(text)), "#555555"
+        if place > longest / 2:
+            place, ink = longest * 0.02, "white"
+        axis.text(place, row, remark, va="center", fontsize=5.5, color=ink)
+    axis.set_yticks(range(len(bars)), [name for name, *_ in bars])
+    axis.invert_yaxis()
+    axis.set(title=item.language.capitalize(), xlim=(0, longest * 1.15))
+    axis.grid(axis="y", visible=False)
+
+
+def _removed(reasons: Mapping[str, int]) -> str:
+    parts = [f"{count} {_REASONS[reason]}" for reason, count in sorted(reasons.items())]
+    # Two a line, so that the remark stays within its panel.
+    lines = [", ".join(parts[start : start + 2]) for start in range(0, len(parts), 2)]
+    return "dropped: " + ",\n".join(lines) if parts else ""
+
+
+def _too_few(item: JamStatistics) -> str:
+    if item.dataset_originals is None:
+        return ""
+    lost = item.originals - item.dataset_originals
+    return f"{lost} with too few\nvalid variants" if lost else ""

@@ -1,0 +1,76 @@
+"""Runs of ID10M-JAM over their seeds: what tables and figures show of a model and a setting."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pieline.studies.jam.metrics.drift import Spread, spread, variants_where
+from pieline.studies.jam.metrics.runs import JamMetrics
+
+
+class RunKey(NamedTuple):
+    """Runs that differ in nothing but their seed."""
+
+    setting: str
+    model: str
+    language: str
+
+
+Runs = Mapping[RunKey, Sequence[JamMetrics]]
+Value = Callable[[JamMetrics], float | None]
+
+
+def key_of(metrics: JamMetrics) -> RunKey:
+    """What a run has in common with those that differ in their seed only."""
+    return RunKey(metrics.setting, metrics.model, metrics.language)
+
+
+def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
+    """Metrics of the seeds of each run, in the order of the seeds."""
+    runs: dict[RunKey, list[JamMetrics]] = defaultdict(list)
+    for item in sorted(metrics, key=lambda item: item.seed):
+        runs[key_of(item)].append(item)
+    return dict(runs)
+
+
+def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
+    """The runs of language models: the paper's figures leave encoders out."""
+    return by_run(item for item in metrics if item.setting != "fine_tuned")
+
+
+def over_seeds(metrics: Sequence[JamMetrics], value: Value) -> Spread | None:
+    """Mean and deviation over seeds; None without runs, or where it is unknown for some seed."""
+    values = [value(item) for item in metrics]
+    known = [item for item in values if item is not None]
+    return spread(known) if known and len(known) == len(values) else None
+
+
+def accuracy(item: JamMetrics) -> float | None:
+    """Accuracy on the originals, in per cent."""
+    return per_cent(item.accuracy)
+
+
+def negative_drift(item: JamMetrics) -> float | None:
+    """ND_M, in per cent."""
+    return per_cent(item.overall.negative_drift)
+
+
+def per_cent(share: float | None) -> float | None:
+    """A fraction in per cent; None stays unknown."""
+    return None if share is None else 100 * share
+
+
+def confused_runs(runs: Runs, language: str) -> dict[tuple[str, int], int]:
+    """How many runs each variant of a language confuses.
+
+    A run of several seeds is confused by a variant if most of its seeds are.
+    """
+    totals: Counter[tuple[str, int]] = Counter()
+    for key, found in runs.items():
+        if key.language != language:
+            continue
+        votes: Counter[tuple[str, int]] = Counter()
+        for item in found:
+            votes.update(variants_where(item.judgements(), lambda case: case.flipped))
+        totals.update({name: int(2 * count > len(found)) for name, count in votes.items()})
+    return dict(totals)

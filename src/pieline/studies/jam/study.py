@@ -1,0 +1,651 @@
+"""ID10M-JAM: do contexts that mislead models, but not people, make them misread an idiom?"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import get_args
+
+from pieline.core.conditions import Conditions, deviations
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
+from pieline.languages.words import LANGUAGES
+from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.llm import LLMEntry
+from pieline.reporting.given import Given
+from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.studies.jam.predictions.prompting import (
+    FEW_SHOT,
+    Identification,
+    is_asked,
+    prompt_file,
+)
+from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.variants.generation import (
+    GENERATE,
+    NEUTRAL,
+    REVIEW,
+    GenerationSettings,
+    HardVariants,
+    NeutralVariants,
+)
+from pieline.studies.jam.variants.validation import CheckLimits
+from pieline.study import NOT_CONFIGURED, Asking, Figure, Study, Table, alternatives
+
+FINE_TUNED = "fine_tuned"
+"""The setting of encoders."""
+WRITER = "Gemini 2.5 Pro"
+"""What wrote the paper's variants (section 3.3, appendix G)."""
+
+RUN = "{language}/{model}/{setting}/seed-{seed}"
+ORIGINALS = "results/originals/jam/{language}.jsonl"
+VARIANTS = "results/variants/jam/{language}.jsonl"
+DATASET = "results/datasets/jam/{language}.jsonl"
+MANIFEST = "results/datasets/jam/{language}.manifest.json"
+PREDICTIONS = f"results/predictions/jam/{RUN}.jsonl"
+METRICS = f"results/metrics/jam/{RUN}.json"
+STATISTICS = "results/metrics/jam/{language}/statistics.json"
+HUMANS = "results/metrics/jam/english/humans.json"
+NEUTRAL_VARIANTS = f"results/variants/jam_neutral/{RUN}.jsonl"
+NEUTRAL_PREDICTIONS = f"results/predictions/jam_neutral/{RUN}.jsonl"
+NEUTRAL_METRICS = f"results/metrics/jam_neutral/{RUN}.json"
+ATTENTION = "results/metrics/jam_attention/{language}/{model}.json"
+
+
+def _with_report(variants: str) -> dict[str, str]:
+    """Outputs of a task that writes variants."""
+    return {"variants": variants, "report": variants.replace(".jsonl", ".report.json")}
+
+
+class JamStudy(Study[JamSettings]):
+    """The ID10M-JAM study."""
+
+    name = "jam"
+    paper = "ID10M-JAM"
+    Settings = JamSettings
+
+    # Settings ------------------------------------------------------------------------------------
+
+    def check(self, where: str) -> None:
+        """Raise a `UserError` for a model of the wrong kind, or variants of another corpus."""
+        settings, variants = self.settings, self.settings.variants
+        self.check_models(settings.models, "llm", "encoder", where=f"{where}.models")
+        self.check_models(settings.seeds_by_model, "llm", where=f"{where}.seeds_by_model")
+        if variants.model:
+            self.check_models([variants.model], "llm", where=f"{where}.variants.model")
+        if settings.attention:
+            model, place = settings.attention.model, f"{where}.attention.model"
+            self.check_models([model], "embedder", "causal_lm", where=place)
+        if settings.neutral and settings.neutral.model not in settings.models:
+            raise UserError(
+                f"{settings.neutral.model!r} is not among jam.models",
+                where=f"{where}.neutral.model",
+                mend="choose one of them",
+            )
+        other = "released" if self.run.is_sample else "sample"
+        if variants.source == other:
+            raise UserError(
+                f"the {other} variants do not belong to the {self.run.data} originals",
+                where=f"{where}.variants.source",
+                mend=f"choose {self.run.data!r}, 'generated' or 'none'",
+            )
+
+    @property
+    def has_variants(self) -> bool:
+        """Whether the study goes beyond the originals."""
+        return self.settings.variants.source != "none"
+
+    def constraints(self, *kinds: str) -> dict[str, str]:
+        """What the wildcards of a run may be, for models of these kinds."""
+        return {
+            "language": alternatives(LANGUAGES),
+            "model": self.run.constraint(*kinds),
+            "setting": alternatives([*get_args(PromptSetting), FINE_TUNED]),
+        }
+
+    # Runs ----------------------------------------------------------------------------------------
+
+    def runs(self, *kinds: str) -> Iterator[dict[str, str]]:
+        """Language, model, setting and seed of every run of models of these kinds."""
+        settings = self.settings
+        for model in settings.models:
+            entry = self.run.entry(model)
+            if entry.kind not in kinds:
+                continue
+            for language in settings.languages:
+                seeds: Sequence[int] = settings.seeds_by_model.get(model, settings.seeds)
+                if isinstance(entry, LLMEntry):
+                    ways: list[str] = [way for way in settings.settings if is_asked(entry, way)]
+                else:
+                    seeds = settings.fine_tuning.seeds
+                    ways = [FINE_TUNED] if language in getattr(entry, "languages", ()) else []
+                for setting in ways:
+                    for seed in seeds:
+                        yield {
+                            "language": language,
+                            "model": model,
+                            "setting": setting,
+                            "seed": str(seed),
+                        }
+
+    def metrics_on(self, *languages: str) -> list[str]:
+        """The metric files of all runs on some languages."""
+        runs = self.runs("llm", "encoder")
+        return [METRICS.format(**run) for run in runs if run["language"] in languages]
+
+    def neutral_run(self, *kinds: str) -> list[dict[str, str]]:
+        """The run of the neutral-context ablation, if there is one of a model of these kinds."""
+        neutral = self.settings.neutral
+        if neutral is None or self.run.entry(neutral.model).kind not in kinds:
+            return []
+        return [{name: str(value) for name, value in neutral.model_dump().items()}]
+
+    # Originals, variants, dataset ----------------------------------------------------------------
+
+    @property
+    def decisions_are_derived(self) -> bool:
+        """Whether the decisions on raw sentences come from the released originals."""
+        return not self.run.is_sample and not self.settings.decisions
+
+    def decisions(self, language: str) -> str:
+        """What decides on each raw sentence: the user's file, the sample's, or a derived one."""
+        if self.settings.decisions:
+            return str(Path(self.settings.decisions, f"{language}.tsv"))
+        if self.run.is_sample:
+            return self.run.here(f"data/sample/id10m/decisions/{language}.tsv")
+        return f"results/originals/jam/{language}.decisions.tsv"
+
+    def variants_file(self, language: str) -> str:
+        """The file with validated variants: the sample's or the released one."""
+        if self.settings.variants.source == "sample":
+            return self.run.here(f"data/sample/id10m/variants/{language}.json")
+        return f"results/raw/id10m-jam/variants/{language}.json"
+
+    def annotations(self, language: str) -> list[str]:
+        """Label Studio exports for a language."""
+        return dict[str, list[str]](**self.settings.variants.annotations).get(language, [])
+
+    def adjudications(self, language: str) -> list[str]:
+        """Decisions on disputed variants of a language, if there are any."""
+        path = dict[str, str](**self.settings.variants.adjudications).get(language)
+        return [path] if path else []
+
+    def checks(self) -> str:
+        """Bounds of the automatic checks, as canonical JSON."""
+        return canonical_json(self.settings.variants.checks.model_dump())
+
+    def selection(self) -> str:
+        """How valid variants are selected, as canonical JSON."""
+        variants = self.settings.variants
+        return canonical_json(
+            variants.model_dump(include={"review", "min_valid", "kept", "seed", "checks"})
+        )
+
+    def training_file(self, language: str) -> list[str]:
+        """ID10M's training split, if it can be had: a mirror may lack it."""
+        name = f"id10m/train_{language}.tsv"
+        return [f"results/raw/{name}"] if self.run.can_be_had(name) else []
+
+    def manifest(self, language: str) -> list[str]:
+        """The dataset's manifest, unless the study stops at the originals."""
+        return [MANIFEST.format(language=language)] if self.has_variants else []
+
+    def sentences(self, language: str) -> str:
+        """The sentences to predict: the dataset, or originals where there are no variants."""
+        return (DATASET if self.has_variants else ORIGINALS).format(language=language)
+
+    # Training ------------------------------------------------------------------------------------
+
+    def train_split(self, language: str) -> list[str]:
+        """ID10M's train split, unless encoders learn from its dev split."""
+        dev = self.settings.train_split == "dev"
+        return [] if dev else [f"results/raw/id10m/train_{language}.tsv"]
+
+    def tagging_settings(self) -> str:
+        """Hyperparameters of encoders, as canonical JSON."""
+        names = set(TaggingSettings.model_fields)
+        return canonical_json(self.settings.fine_tuning.model_dump(include=names))
+
+    # What language models are asked --------------------------------------------------------------
+
+    def parameters(self, setting: str) -> ZeroShot | FewShot:
+        """How a setting asks."""
+        return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
+
+    def examples(self, language: str, setting: str) -> list[str]:
+        """The file that a prompt's examples are drawn from, if the setting has examples."""
+        if setting != FEW_SHOT:
+            return []
+        return [f"results/raw/id10m/{self.settings.train_split}_{language}.tsv"]
+
+    def identification(self, language: str, model: str, setting: str, seed: str) -> Identification:
+        """The task of one run."""
+        run = {"language": language, "model": model, "setting": setting, "seed": seed}
+        return self._identification("jam", self.sentences(language), PREDICTIONS, run)
+
+    def neutral_identification(
+        self, language: str, model: str, setting: str, seed: str
+    ) -> Identification:
+        """The task of one run on the neutral variants."""
+        run = {"language": language, "model": model, "setting": setting, "seed": seed}
+        sentences = NEUTRAL_VARIANTS.format(**run)
+        return self._identification("jam_neutral", sentences, NEUTRAL_PREDICTIONS, run)
+
+    def _identification(
+        self, folder: str, sentences: str, predictions: str, run: dict[str, str]
+    ) -> Identification:
+        language, model, setting, seed = run.values()
+        inputs = {
+            "sentences": sentences,
+            "prompt": self.run.here("prompts/jam", prompt_file(setting)),
+        }
+        for train in self.examples(language, setting):
+            example = self.run.here("prompts/jam/few_shot_example.jinja")
+            inputs |= {"train": train, "example": example}
+        return Identification(
+            model=model,
+            spec=self.run.language_model(model).execution_spec(),
+            inputs=inputs,
+            outputs={"predictions": predictions.format(**run)},
+            # A file a run: where a provider accepts no seed, runs with different seeds ask the same
+            # questions and must not share their answers.
+            recordings=self.run.recordings(folder, language, model, f"{setting}-seed-{seed}.jsonl"),
+            setting=setting,
+            seed=int(seed),
+            parameters=self.parameters(setting),
+        )
+
+    def generation(self) -> GenerationSettings:
+        """How a model is asked for variants."""
+        variants = self.settings.variants
+        return GenerationSettings(
+            count=variants.generated,
+            temperature=variants.temperature,
+            max_tokens=variants.max_tokens,
+            seed=variants.generation_seed,
+        )
+
+    def _writer(self) -> str:
+        assert self.settings.variants.model  # there is no such task without one
+        return self.settings.variants.model
+
+    def hard_variants(self, language: str) -> HardVariants:
+        """The task that writes the variants of a language."""
+        model = self._writer()
+        return HardVariants(
+            model=model,
+            spec=self.run.language_model(model).execution_spec(),
+            inputs={
+                "originals": ORIGINALS.format(language=language),
+                "generate": self.run.here("prompts/jam", GENERATE),
+                "review": self.run.here("prompts/jam", REVIEW),
+            },
+            outputs=_with_report(VARIANTS.format(language=language)),
+            recordings=self.run.recordings("jam_variants", language, f"{model}.jsonl"),
+            generation=self.generation(),
+            checks=CheckLimits(**self.settings.variants.checks.model_dump()),
+        )
+
+    def neutral_variants(
+        self, language: str, model: str, setting: str, seed: str
+    ) -> NeutralVariants:
+        """The task that writes the neutral variants of those that confused a run."""
+        writer = self._writer()
+        run = {"language": language, "model": model, "setting": setting, "seed": seed}
+        return NeutralVariants(
+            model=writer,
+            spec=self.run.language_model(writer).execution_spec(),
+            inputs={
+                "dataset": DATASET.format(language=language),
+                "metrics": METRICS.format(**run),
+                "prompt": self.run.here("prompts/jam", NEUTRAL),
+            },
+            outputs=_with_report(NEUTRAL_VARIANTS.format(**run)),
+            recordings=self.run.recordings(
+                "jam_neutral", language, writer, f"{model}-{setting}-{seed}.jsonl"
+            ),
+            generation=self.generation(),
+        )
+
+    def askings(self) -> list[Asking]:
+        """Variants, the idioms of every sentence, and the same of neutral variants."""
+        llm = self.constraints("llm")
+        found = []
+        if self.settings.variants.source == "generated":
+            found.append(
+                Asking(
+                    name="jam_generate_variants",
+                    task=HardVariants,
+                    outputs=_with_report(VARIANTS),
+                    make=self.hard_variants,
+                    runs=[{"language": language} for language in self.settings.languages],
+                    constraints={"language": llm["language"]},
+                )
+            )
+        found.append(
+            Asking(
+                name="prompt_idioms",
+                task=Identification,
+                outputs={"predictions": PREDICTIONS},
+                make=self.identification,
+                runs=list(self.runs("llm")),
+                constraints=llm,
+            )
+        )
+        if self.settings.variants.model:
+            found.append(
+                Asking(
+                    name="jam_neutral_variants",
+                    task=NeutralVariants,
+                    outputs=_with_report(NEUTRAL_VARIANTS),
+                    make=self.neutral_variants,
+                    runs=self.neutral_run("llm", "encoder"),
+                    constraints=self.constraints("llm", "encoder"),
+                    minutes=60,
+                    after_answers=True,
+                )
+            )
+        found.append(
+            Asking(
+                name="prompt_neutral",
+                task=Identification,
+                outputs={"predictions": NEUTRAL_PREDICTIONS},
+                make=self.neutral_identification,
+                runs=self.neutral_run("llm"),
+                constraints=llm,
+                minutes=120,
+                after_answers=True,
+            )
+        )
+        return found
+
+    # Under which conditions ----------------------------------------------------------------------
+
+    def conditions(self, model: str, setting: str) -> str:
+        """Under which conditions a run's numbers are computed, as canonical JSON."""
+        return self._conditions(model, setting).canonical()
+
+    def neutral_conditions(self, model: str, setting: str) -> str:
+        """The same of the neutral-context ablation, whose texts a model writes."""
+        run, writer = self._conditions(model, setting), self.settings.variants.model
+        written, reasons = {}, []
+        if writer:
+            generation = self.generation()
+            written = {"writer": writer, "generation": generation.model_dump()}
+            entry = self.run.language_model(writer)
+            reasons += [f"neutral contexts by {entry.label}, the paper's by {WRITER}"] * (
+                entry.published_as != WRITER
+            )
+            reasons += deviations(generation, besides={"count", "seed", "max_tokens"})
+        return Conditions(
+            settings={**run.settings, **written},
+            weights=run.weights,
+            deviations=(*run.deviations, *reasons),
+        ).canonical()
+
+    def attention_conditions(self, model: str) -> str:
+        """The same of the attention analysis."""
+        return Conditions(
+            settings={"pairs": self.pairs}, weights=json.loads(self.weights_spec(model))
+        ).canonical()
+
+    def _conditions(self, model: str, setting: str) -> Conditions:
+        settings = self.settings
+        used = {"scoring": settings.scoring, "setting": setting}
+        reasons = []
+        if settings.scoring != "paper":
+            reasons.append("scored as the released analysis does, the paper's text otherwise")
+        if setting == FINE_TUNED:
+            used |= settings.fine_tuning.model_dump(exclude={"seeds"})
+            reasons += deviations(settings.fine_tuning, besides={"seeds"})
+        else:
+            used |= self.parameters(setting).model_dump()
+            reasons += deviations(self.parameters(setting))
+        if setting in (FINE_TUNED, FEW_SHOT):
+            used["train_split"] = settings.train_split
+            if settings.train_split != "train":
+                kind = "trained on" if setting == FINE_TUNED else "examples from"
+                reasons.append(f"{kind} ID10M's {settings.train_split} split, the paper's train")
+        return Conditions(
+            settings=used,
+            weights=json.loads(self.run.entry(model).execution_spec()),
+            deviations=tuple(reasons),
+        )
+
+    # What the metrics of the appendices need -----------------------------------------------------
+
+    def human_labels(self) -> str:
+        """Two people's labels of variants; the sample's are simulated."""
+        sample = self.run.here("data/sample/id10m/humans/english_simulated.csv")
+        return self.settings.humans or sample
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of variants whose attention is looked into, at most."""
+        return self.settings.attention.pairs if self.settings.attention else 10
+
+    def weights_spec(self, model: str) -> str:
+        """Which weights a model has, as canonical JSON."""
+        entry = self.run.entry(model)
+        if not isinstance(entry, CheckpointEntry):
+            raise UserError(f"{model!r} has no weights", mend="name a causal model")
+        return entry.weights_spec()
+
+    # Tables and figures --------------------------------------------------------------------------
+
+    def models(self) -> list[str]:
+        """The models that are run or looked into, and the one that writes variants."""
+        settings = self.settings
+        names = [*settings.models]
+        if settings.attention:
+            names.append(settings.attention.model)
+        if settings.variants.model and (
+            settings.variants.source == "generated" or settings.neutral
+        ):
+            names.append(settings.variants.model)
+        return list(dict.fromkeys(names))
+
+    @property
+    def _compares(self) -> bool:
+        """Whether there are runs on variants, which the tables of results need."""
+        return self.has_variants and bool(self.settings.models)
+
+    def tables(self) -> list[Table]:
+        """Table 2; with runs on variants also those of the results and appendices."""
+        numbers = self.run.here("published/text_numbers.csv")
+        runs, settings = self._runs(), self.settings
+        found = [
+            self._table(
+                "dataset:statistics",
+                "Table 2",
+                "Sentences and variants of ID10M and ID10M-JAM.",
+                self._statistics().of(published=self._published(2), text_numbers=numbers),
+            )
+        ]
+        if not self._compares:
+            return found
+        found += [
+            self._table(
+                "results:drift",
+                "Table 3",
+                "Successes and negative drift of every model.",
+                runs.of(published=self._published(3)),
+            ),
+            self._table(
+                "text:text",
+                "Section 5",
+                "Numbers of the running text that follow from the figures.",
+                runs.of(text_numbers=numbers),
+            ),
+        ]
+        if "english" in settings.languages and (
+            settings.humans or settings.variants.source == "sample"
+        ):
+            found.append(
+                self._table(
+                    "appendix:humans",
+                    "Section 5.1",
+                    "Two people on the hard variants, in per cent.",
+                    Given(metrics=(HUMANS,), files={"text_numbers": numbers}),
+                )
+            )
+        found += [
+            self._table(
+                "results:usage",
+                "Table 5",
+                "Successes and negative drift by usage.",
+                runs.of(published=self._published(5)),
+            ),
+            self._table(
+                "results:confusion",
+                "Table 6",
+                "Originals of which all, none or some variants confuse a model.",
+                runs.of(published=self._published(6)),
+            ),
+        ]
+        for run in self.neutral_run("llm", "encoder"):
+            found.append(
+                self._table(
+                    "appendix:neutral",
+                    "Appendix G",
+                    "Confusing variants with neutral context.",
+                    Given(
+                        metrics=(NEUTRAL_METRICS.format(**run),),
+                        files={"text_numbers": numbers},
+                        models=self.run.described([run["model"]]),
+                    ),
+                )
+            )
+        if settings.attention:
+            found.append(
+                self._table(
+                    "appendix:attention",
+                    "Appendix H",
+                    "Where the tokens of a PIE attend to.",
+                    self._attention(),
+                )
+            )
+        return [
+            *found,
+            self._table(
+                "runs:pairs",
+                "not in the paper",
+                "Which of two models drifts more, by McNemar's exact test.",
+                runs,
+            ),
+            self._table(
+                "runs:runs", "not in the paper", "Every run with its seeds and intervals.", runs
+            ),
+        ]
+
+    def figures(self) -> list[Figure]:
+        """What filtering leaves; with runs on variants also Figures 2, 3, 6 and 7."""
+        found = [
+            self._figure(
+                "dataset:flow",
+                "Section 3",
+                "From ID10M's test split to originals and hard variants.",
+                self._statistics(),
+            )
+        ]
+        if not self._compares:
+            return found
+        runs = self._runs()
+        found += [
+            self._figure(
+                "results:accuracy_vs_drift",
+                "Figure 2",
+                "Accuracy on the originals against negative drift.",
+                runs,
+            ),
+            self._figure(
+                "results:confused_models",
+                "Figure 3",
+                "How many models each hard variant confuses.",
+                runs,
+            ),
+            self._figure(
+                "results:all_vs_mixed",
+                "Figure 6",
+                "All-confused against partly confused originals.",
+                runs,
+            ),
+        ]
+        if self.settings.attention:
+            found.append(
+                self._figure(
+                    "attention:attention",
+                    "Figure 7",
+                    "Attention from the tokens of a PIE to its context.",
+                    self._attention(),
+                )
+            )
+        return found
+
+    def _table(self, maker: str, place: str, caption: str, given: Given) -> Table:
+        name = f"jam_{maker.partition(':')[2]}"
+        return Table(name, place, caption, f"pieline.studies.jam.tables.{maker}", given)
+
+    def _figure(self, maker: str, place: str, caption: str, given: Given) -> Figure:
+        name = f"jam_{maker.partition(':')[2]}"
+        return Figure(name, place, caption, f"pieline.studies.jam.figures.{maker}", given)
+
+    def _published(self, number: int) -> str:
+        return self.run.here(f"published/jam_table{number}.csv")
+
+    def _runs(self) -> Given:
+        """All runs, and the paper's models that are not among them."""
+        run, named = self.run, self.settings.models
+        absent = [
+            name
+            for name in run.names("llm", "encoder")
+            if name not in named and run.registry[name].published_as
+        ]
+        return Given(
+            metrics=tuple(self.metrics_on(*self.settings.languages)),
+            models=run.described(named),
+            absent=run.described(absent),
+            not_run=dict.fromkeys(absent, NOT_CONFIGURED),
+        )
+
+    def _statistics(self) -> Given:
+        languages = self.settings.languages
+        return Given(metrics=tuple(STATISTICS.format(language=name) for name in languages))
+
+    def _attention(self) -> Given:
+        analysis = self.settings.attention
+        assert analysis  # nothing asks for it without one
+        return Given(
+            metrics=(ATTENTION.format(**analysis.model_dump(include={"language", "model"})),),
+            models=self.run.described([analysis.model]),
+        )
+
+    # The whole study -----------------------------------------------------------------------------
+
+    def other_targets(self) -> list[str]:
+        """The sentences; without variants also the metrics, which no table then shows."""
+        names = [self.sentences(language) for language in self.settings.languages]
+        return names if self.has_variants else [*names, *self.metrics_on(*self.settings.languages)]
+
+    def raw_files(self) -> list[str]:
+        """The raw files that the configuration's results come from."""
+        names = []
+        for language in self.settings.languages:
+            names += [f"results/raw/id10m/test_{language}.tsv", *self.training_file(language)]
+            if self.decisions_are_derived:
+                names.append(f"results/raw/id10m-jam/{language}.json")
+            if self.settings.variants.source == "released":
+                names.append(self.variants_file(language))
+        for run in self.runs("encoder"):
+            names += [f"results/raw/id10m/dev_{run['language']}.tsv"]
+            names += self.train_split(run["language"])
+        for run in self.runs("llm"):
+            names += self.examples(run["language"], run["setting"])
+        return sorted(set(names))
+
+    def behind(self, metrics: str) -> list[str]:
+        """The predictions of a run, and its sentences."""
+        for run in self.runs("llm", "encoder"):
+            if METRICS.format(**run) == metrics:
+                return [PREDICTIONS.format(**run), self.sentences(run["language"])]
+        return []
