@@ -35,7 +35,7 @@ rule all:
     default_target: True
     input:
         chain.from_iterable(study.targets() for study in STUDIES),
-        whole_targets(),
+        WHOLE.targets(),
     localrule: True
 
 

@@ -25,6 +25,7 @@ from pieline.core.upstream import load_upstream
 from pieline.languages.registry import known as known_languages
 from pieline.models.registry import load_registry
 from pieline.models.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb
+from pieline.results.whole import Whole
 from pieline.study import alternatives
 
 try:
@@ -44,6 +45,7 @@ except UserError as error:
 JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY["idiots"]
 TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study.tables()}
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
+WHOLE = Whole(EVERY_STUDY, CONFIG)
 
 
 def here(path):
@@ -145,21 +147,13 @@ def growing(amount):
 
 def shown(path):
     """An output that `snakemake --report` shows below its study, with its place in the paper."""
-    kind = {".csv": "table", ".png": "figure"}.get(Path(path).suffix, "whole")
-
-    def item(wildcards):
-        name = Path(path.format(**dict(wildcards.items()))).stem
-        return {"table": TABLES, "figure": FIGURES}.get(kind, {}).get(name) or WHOLE[name]
-
-    def category(wildcards):
-        owners = [s.paper for s in EVERY_STUDY.values() if item(wildcards) in s.tables() + s.figures()]
-        return owners[0] if owners else "The whole artifact"
-
-    def labels(wildcards):
-        told = item(wildcards)
-        return {"place": told.place, "shows": told.caption, "as": Path(path).suffix.strip(".").upper()}
-
-    return report(path, caption=f"../templates/report/{kind}.rst", category=category, labels=labels)
+    kinds = {"paper_tables/{table}.csv": "table", "paper_tables/figures/{figure}.png": "figure"}
+    return report(
+        path,
+        caption=f"../templates/report/{kinds.get(path, 'whole')}.rst",
+        category=lambda wildcards: WHOLE.category(path.format(**dict(wildcards.items()))),
+        labels=lambda wildcards: WHOLE.labels(path.format(**dict(wildcards.items()))),
+    )
 
 
 wildcard_constraints:

@@ -1,8 +1,5 @@
 """paper: tables and figures of every study, and what shows the whole run."""
 
-import shutil
-import subprocess
-
 
 rule table:
     """A table of a paper: LaTeX in its layout, CSV beside the printed numbers, HTML for the page."""
@@ -62,9 +59,9 @@ rule claims:
         script=script("claims"),
         modules=modules("claims"),
         template=here("templates/claims.tex.jinja"),
-        published=printed_numbers(),
+        published=WHOLE.published(),
         catalogue=here("published/tables.yaml"),
-        tables=tables_of_the_run,
+        tables=WHOLE.csvs(),
     output:
         json="paper_tables/claims.json",
         csv=shown("paper_tables/claims.csv"),
@@ -74,10 +71,11 @@ rule claims:
     conda:
         "../envs/report.yaml"
     params:
-        models=described(REGISTRY),
+        models=WHOLE.described_models(),
+        papers=WHOLE.papers(),
     shell:
         "python {input.script} --published $(dirname {input.catalogue}) --tables {input.tables}"
-        " --models {params.models:q} --template {input.template}"
+        " --models {params.models:q} --papers {params.papers:q} --template {input.template}"
         " --json {output.json} --csv {output.csv} --tex {output.tex}"
         " 2> >(tee {log} >&2)"
 
@@ -88,7 +86,7 @@ rule comparison:
         script=script("comparison"),
         modules=modules("comparison"),
         template=here("templates/comparison.tex.jinja"),
-        tables=tables_of_the_run,
+        tables=WHOLE.csvs(),
     output:
         csv=shown("paper_tables/comparison.csv"),
         tex="paper_tables/comparison.tex",
@@ -106,15 +104,15 @@ rule results_page:
     """The results page: ledger, tables, figures, and the way from a number to its sentences."""
     input:
         script=script("results_page"),
-        modules=modules("results_page"),
-        artifacts=here("templates/artifacts.yaml"),
+        modules=modules("results_page", *WHOLE.evidence()),
         template=here("templates/page.html.jinja"),
         parts=[here("templates/page.css"), here("templates/page.js")],
         claims="paper_tables/claims.json",
-        tables=tables_of_the_run,
-        figures=figures_of_the_run,
-        metrics=metrics_of_the_run,
-        behind=behind_the_metrics,
+        tables=WHOLE.csvs(),
+        figures=WHOLE.pngs(),
+        html=WHOLE.html(),
+        metrics=lambda wildcards: WHOLE.metrics(),
+        behind=lambda wildcards: WHOLE.behind(),
     output:
         shown("paper_tables/index.html"),
     log:
@@ -125,13 +123,13 @@ rule results_page:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        models=described(REGISTRY),
+        displays=WHOLE.displays.canonical(),
+        models=WHOLE.described_models(),
         shown=CONFIG.page.items,
         depth=CONFIG.page.depth,
     shell:
-        "python {input.script} --artifacts {input.artifacts} --template {input.template}"
-        " --tables {input.tables} --figures {input.figures} --claims {input.claims}"
-        " --metrics {input.metrics} --models {params.models:q} --items {params.shown}"
+        "python {input.script} --displays {params.displays:q} --template {input.template}"
+        " --claims {input.claims} --models {params.models:q} --items {params.shown}"
         " --depth {params.depth} --output {output}"
         " 2> >(tee {log} >&2)"
 
@@ -141,11 +139,10 @@ rule paper_source:
     input:
         script=script("paper"),
         modules=modules("paper"),
-        artifacts=here("templates/artifacts.yaml"),
         template=here("templates/paper.tex.jinja"),
-        tables=tables_of_the_run,
-        latex=latex_of_the_run,
-        figures=lambda wildcards: figures_of_the_run(wildcards, ".pdf"),
+        tables=WHOLE.csvs(),
+        latex=WHOLE.tex(),
+        figures=WHOLE.pdfs(),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:
         "paper_tables/paper.tex",
@@ -154,12 +151,12 @@ rule paper_source:
     conda:
         "../envs/report.yaml"
     params:
-        models=lambda wildcards: json.dumps(models_of_the_run(), sort_keys=True),
+        displays=WHOLE.displays.canonical(),
+        models=WHOLE.model_records(),
         data=CONFIG.data,
     shell:
-        "python {input.script} source --artifacts {input.artifacts} --template {input.template}"
-        " --tables {input.tables} --figures {input.figures} --models {params.models:q}"
-        " --data {params.data} --output {output}"
+        "python {input.script} source --displays {params.displays:q} --template {input.template}"
+        " --models {params.models:q} --data {params.data} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -169,8 +166,8 @@ rule paper_pdf:
         script=script("paper"),
         modules=modules("paper"),
         source="paper_tables/paper.tex",
-        latex=latex_of_the_run,
-        figures=lambda wildcards: figures_of_the_run(wildcards, ".pdf"),
+        latex=WHOLE.tex(),
+        figures=WHOLE.pdfs(),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:
         shown("paper_tables/paper.pdf"),
@@ -191,12 +188,12 @@ rule provenance:
         upstream=here("data/upstream.yaml"),
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
-        raw=raw_files_of_the_run,
-        metrics=metrics_of_the_run,
-        tables=tables_of_the_run,
-        latex=latex_of_the_run,
-        figures=figures_of_the_run,
-        figure_pdfs=lambda wildcards: figures_of_the_run(wildcards, ".pdf"),
+        raw=WHOLE.raw_files(),
+        metrics=lambda wildcards: WHOLE.metrics(),
+        tables=WHOLE.csvs(),
+        latex=WHOLE.tex(),
+        html=WHOLE.html(),
+        figures=[*WHOLE.pngs(), *WHOLE.pdfs()],
         whole=[
             "paper_tables/claims.csv",
             "paper_tables/claims.json",
@@ -211,12 +208,13 @@ rule provenance:
     conda:
         "../envs/report.yaml"
     params:
-        run=run_description,
-        recordings=recordings_of_the_run,
+        run=lambda wildcards: WHOLE.description(),
+        recordings=lambda wildcards: WHOLE.recordings(),
+        displays=WHOLE.displays.canonical(),
     shell:
         "python {input.script} --run {params.run:q} --raw {input.raw}"
         " --recordings {params.recordings} --upstream {input.upstream}"
         " --licences {input.licences} --lock {input.lock}"
-        " --outputs {input.metrics} {input.tables} {input.latex} {input.figures}"
-        " {input.figure_pdfs} {input.whole} --json {output.json} --crate {output.crate}"
+        " --displays {params.displays:q} --others {input.whole}"
+        " --json {output.json} --crate {output.crate}"
         " 2> >(tee {log} >&2)"

@@ -14,6 +14,7 @@ def main() -> None:
     parser = report_parser(__doc__, "models", *TABLE)
     parser.add_argument("--published", type=Path, required=True, help="folder of printed numbers")
     parser.add_argument("--tables", type=Path, nargs="*", default=[], help="our CSVs")
+    parser.add_argument("--papers", nargs="+", required=True, help="study=title of each paper")
     parser.add_argument("--json", type=Path, required=True)
     arguments = parser.parse_args()
     catalogue = load_catalogue(arguments.published / "tables.yaml")
@@ -23,6 +24,7 @@ def main() -> None:
     claims = load_claims(arguments.published / "claims.yaml")
     write_claims(
         judge_claims(claims, catalogue, printed, ours),
+        papers=dict(paper.split("=", maxsplit=1) for paper in arguments.papers),
         json=arguments.json,
         csv=arguments.csv,
         tex=arguments.tex,

@@ -1,12 +1,13 @@
 """Write one LaTeX document with all tables and figures, or compile it."""
 
 import argparse
-import json
 from pathlib import Path
 
 from pieline.core.errors import run_command
-from pieline.results.artifacts import load_artifacts
+from pieline.core.records import parse_record
+from pieline.results.displays import Displays
 from pieline.results.paper import compile_pdf, write_paper_source
+from pieline.results.provenance import parse_models
 
 
 def main() -> None:
@@ -14,10 +15,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     tasks = parser.add_subparsers(dest="task", required=True)
     source = tasks.add_parser("source", help="write the LaTeX")
-    source.add_argument("--artifacts", type=Path, required=True, help="templates/artifacts.yaml")
+    source.add_argument("--displays", required=True, help="JSON: tables and figures of the run")
     source.add_argument("--template", type=Path, required=True)
-    source.add_argument("--tables", type=Path, nargs="*", default=[], help="our CSVs")
-    source.add_argument("--figures", type=Path, nargs="*", default=[], help="our PDFs")
     source.add_argument("--models", required=True, help="JSON: the models of the run")
     source.add_argument("--data", required=True, help="sample or released")
     compiling = tasks.add_parser("compile", help="make the PDF")
@@ -31,10 +30,8 @@ def main() -> None:
     write_paper_source(
         arguments.output,
         template=arguments.template,
-        known=load_artifacts(arguments.artifacts),
-        tables=arguments.tables,
-        figures=arguments.figures,
-        models=json.loads(arguments.models),
+        displays=parse_record(arguments.displays, Displays, option="--displays"),
+        models=parse_models(arguments.models),
         data=arguments.data,
     )
 

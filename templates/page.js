@@ -44,7 +44,7 @@
     }
     for (const table of all("section.table")) {
       let shown = 0;
-      for (const row of all("tbody tr", table)) {
+      for (const row of all(".list tbody tr", table)) {
         const ofModel = !model || row.dataset.model === model;
         row.hidden = !ofModel || (!notRun && row.dataset.verdict === "not-run");
         shown += !row.hidden;

@@ -6,18 +6,24 @@ from pathlib import Path
 from support import ROOT
 
 from pieline.reporting.printed import compare, write_comparisons
-from pieline.results.comparison import read_cells, summary, write_comparison
+from pieline.results.comparison import metric_files, read_cells, summary, write_comparison
+
+METRICS = "results/metrics/b.json"
 
 
 def write_tables(folder: Path) -> list[Path]:
     zero_shot, detection = folder / "idiolink_zero_shot.csv", folder / "idiots_detection.csv"
     rows = [
-        ({"model": "a", "metric": "x"}, compare(1.001, 1.0, obstacles=[])),
-        ({"model": "b", "metric": "x"}, compare(1.4, 1.0, obstacles=[])),
-        ({"model": "c", "metric": "x"}, compare(None, 1.0, obstacles=["not run: no key"])),
+        (
+            {"model": "a", "metric": "x"},
+            compare(1.001, 1.0, obstacles=[]),
+            (METRICS, "results/a.json"),
+        ),
+        ({"model": "b", "metric": "x"}, compare(1.4, 1.0, obstacles=[]), (METRICS,)),
+        ({"model": "c", "metric": "x"}, compare(None, 1.0, obstacles=["not run: no key"]), ()),
     ]
     write_comparisons(zero_shot, rows, decimals=2)
-    rows = [({"model": "a_b", "metric": "y"}, compare(0.5, 0.5, obstacles=["sample data"]))]
+    rows = [({"model": "a_b", "metric": "y"}, compare(0.5, 0.5, obstacles=["sample data"]), ())]
     write_comparisons(detection, rows, decimals=2)
     return [zero_shot, detection]
 
@@ -32,6 +38,12 @@ def test_verdicts_and_summary(tmp_path: Path) -> None:
     ]
     assert cells[2].reason == "not run: no key"
     assert summary(cells) == "1 of 2 comparable cells reproduced"
+
+
+def test_metric_files_are_those_that_numbers_come_from(tmp_path: Path) -> None:
+    tables = write_tables(tmp_path)
+    assert read_cells(tables)[0].metrics == (METRICS, "results/a.json")
+    assert metric_files(tables) == ["results/a.json", METRICS]
 
 
 def test_files(tmp_path: Path) -> None:

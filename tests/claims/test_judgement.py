@@ -247,7 +247,7 @@ def test_a_table_that_the_run_did_not_make(ledger: Ledger) -> None:
 def test_our_cells_are_found_in_the_csv_of_a_run(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "idiolink_zero_shot.csv"
     key = {"model": "sbert", "query_mode": "span", "metric": "ndcg_at_10"}
-    write_comparisons(path, [(key, compare(58.86, 58.86, obstacles=[]))], decimals=2)
+    write_comparisons(path, [(key, compare(58.86, 58.86, obstacles=[]), ())], decimals=2)
     names = {"sbert": "sentence-transformers/all-MiniLM-L6-v2"}
     ours = load_ours([path], ledger.catalogue, ledger.printed, names)
     row = ("sentence-transformers/all-MiniLM-L6-v2", "span")
@@ -259,7 +259,7 @@ def test_a_run_of_another_setting_is_not_taken_for_the_papers(
 ) -> None:
     path = tmp_path / "idiots_detection.csv"
     key = {"model": "vicuna-7b", "setting": "zero_shot_schema", "seed": "0", "metric": "recall"}
-    write_comparisons(path, [(key, compare(1.0, 0.9, obstacles=[]))], decimals=3)
+    write_comparisons(path, [(key, compare(1.0, 0.9, obstacles=[]), ())], decimals=3)
     ours = load_ours([path], ledger.catalogue, ledger.printed, {"vicuna-7b": "Vicuna-7b"})
     assert ours == {"idiots_table1": {}}
 
@@ -270,13 +270,17 @@ def test_a_run_of_another_setting_is_not_taken_for_the_papers(
 def test_files(ledger: Ledger, tmp_path: Path) -> None:
     judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, {})
     files = {name: tmp_path / f"claims.{name}" for name in ("json", "csv", "tex")}
-    write_claims(judged, **files, template=ROOT / "templates/claims.tex.jinja")
+    papers = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
+    template = ROOT / "templates/claims.tex.jinja"
+    write_claims(judged, papers=papers, **files, template=template)
     with files["csv"].open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["id"] for row in rows] == [claim.id for claim in ledger.claims]
     assert {row["on_printed"] for row in rows} == {"holds", "fails"}
     tex = files["tex"].read_text(encoding="utf-8")
     assert tex.count(r"\textbf{fails}") == len(CONTRADICTIONS)
+    with pytest.raises(UserError, match="unknown paper 'jam'"):
+        write_claims(judged, papers={"idiots": "IdioTS"}, **files, template=template)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +299,6 @@ def test_files(ledger: Ledger, tmp_path: Path) -> None:
             ("{text: q}", "{text: q, mesured: true}"),
             "claim x: numbers.b: a number of the running text has no 'mesured'",
         ),
-        (("paper: jam", "paper: jim"), "claim x: paper"),
         (("- id: x", "- id: X y"), "claim X y: id"),
     ],
 )

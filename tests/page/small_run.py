@@ -7,16 +7,17 @@ from support import ROOT
 
 from pieline.core.files import digests, write_json
 from pieline.core.records import save_jsonl
+from pieline.reporting.evidence import Limits
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import compare, write_comparisons
-from pieline.results.artifacts import load_artifacts
+from pieline.reporting.printed import compare
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
+from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.page.build import write_page
-from pieline.results.page.evidence import Limits
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics, idiolink_metrics
+from pieline.studies.idiolink.metrics.scores import idiolink_metrics
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage
 from pieline.studies.idiots.datasets import IdiotsDataset
@@ -40,6 +41,13 @@ MODELS = [
     ModelDescription(name="gpt-4o", kind="llm", label="GPT-4o", published_as="GPT-4o"),
 ]
 SAMPLE = ["sample data"]
+PLACES = {
+    "jam": ("ID10M-JAM", {"jam_drift": "Table 3"}),
+    "idiots": ("IdioTS", {"idiots_detection": "Table 1"}),
+    "idiolink": ("IdioLink", {"idiolink_zero_shot": "Table 2", "idiolink_bm25": "Table 4"}),
+}
+"""The tables of the run: their papers and where those have them."""
+
 # A single pixel.
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
@@ -50,14 +58,87 @@ PNG = bytes.fromhex(
 def make_run(folder: Path) -> Path:
     """Make datasets, predictions, metrics, tables and the page in a folder; return the page."""
     with contextlib.chdir(folder):
-        metrics = [*make_idiolink(), make_idiots(), make_jam()]
-        return make_page(metrics)
+        make_idiolink()
+        make_idiots()
+        make_jam()
+        return make_page()
 
 
-def make_page(metrics: list[str]) -> Path:
+def displays() -> Displays:
+    """The run's tables and its figure."""
+    figure = DisplayRecord(
+        name="idiolink_modes",
+        kind="figure",
+        place="Figure 4",
+        caption="Scores by query mode.",
+        files={"png": "paper_tables/figures/idiolink_modes.png"},
+    )
+    return Displays(
+        studies=tuple(
+            StudyDisplays(
+                name=study,
+                paper=paper,
+                evidence=f"pieline.studies.{study}.evidence:evidence",
+                displays=(
+                    *(
+                        DisplayRecord(
+                            name=name,
+                            kind="table",
+                            place=place,
+                            caption=f"Caption of {name}.",
+                            files=table_files(name),
+                        )
+                        for name, place in tables.items()
+                    ),
+                    *([figure] if study == "idiolink" else []),
+                ),
+            )
+            for study, (paper, tables) in PLACES.items()
+        )
+    )
+
+
+def table_files(name: str) -> dict[str, str]:
+    """The files of a table."""
+    folder = "paper_tables"
+    return {
+        "csv": f"{folder}/{name}.csv",
+        "html": f"{folder}/html/{name}.html",
+        "tex": f"{folder}/{name}.tex",
+    }
+
+
+def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
+    """A table with a number a row; one of ours that is unknown was not run."""
+    write_table(
+        name,
+        TableContent(
+            heads=((Head("Model"), Head("Score")),),
+            groups=(
+                Group(
+                    tuple(
+                        Row(
+                            (number.key["model"],),
+                            (Cell(number),),
+                            "" if number.comparison.ours is not None else "no time",
+                        )
+                        for number in numbers
+                    )
+                ),
+            ),
+            caption=f"Caption of {name}.",
+            decimals=decimals,
+        ),
+        templates=ROOT / "templates",
+        **table_files(name),
+    )
+
+
+def make_page() -> Path:
     """The page, from the tables and metric files in the current folder."""
-    tables = [*sorted(Path("paper_tables").glob("i*.csv")), Path("paper_tables/jam_drift.csv")]
-    figure = Path("paper_tables/figures/idiolink_modes.png")
+    shown = displays()
+    tables = shown.files("csv")
+    figure = Path(*shown.files("png"))
     figure.parent.mkdir(parents=True, exist_ok=True)
     figure.write_bytes(PNG)
     catalogue = load_catalogue(ROOT / "published/tables.yaml")
@@ -72,6 +153,7 @@ def make_page(metrics: list[str]) -> Path:
     ledger = Path("paper_tables/claims.json")
     write_claims(
         judged,
+        papers=shown.papers(),
         json=ledger,
         csv=ledger.with_suffix(".csv"),
         tex=ledger.with_suffix(".tex"),
@@ -81,11 +163,8 @@ def make_page(metrics: list[str]) -> Path:
     write_page(
         page,
         template=ROOT / "templates/page.html.jinja",
-        known=load_artifacts(ROOT / "templates/artifacts.yaml"),
-        tables=tables,
-        figures=[figure],
+        displays=shown,
         ledger=ledger,
-        metrics=metrics,
         models=MODELS,
         limits=Limits(items=5, depth=3),
     )
@@ -118,7 +197,7 @@ def query(name: str, usage: QueryUsage, sentence: str, span: str) -> Query:
     )
 
 
-def make_idiolink() -> list[str]:
+def make_idiolink() -> None:
     """A data set of four documents and two queries, ranked by two models."""
     documents = [
         text("d1", "idiomatic", "A joke broke the ice <b>at</b> last.", "broke the ice"),
@@ -133,8 +212,6 @@ def make_idiolink() -> list[str]:
     place = Path("results/datasets/idiolink/test")
     dataset = IdiolinkDataset("test", "full", False, documents, queries)
     dataset.save(place)
-    files = []
-    rows = []
     for model, best in (("sbert", ["d1", "d2", "d3"]), ("bm25", ["d2", "d4", "d1"])):
         run = Path(f"results/predictions/idiolink/test/{model}/span/seed-0.run.gz")
         scores = {name: 1 - 0.25 * number for number, name in enumerate(best)}
@@ -151,32 +228,22 @@ def make_idiolink() -> list[str]:
         )
         path = f"results/metrics/idiolink/test/{model}/span/seed-0.json"
         write_json(path, metrics.model_dump())
-        files.append(path)
-        rows.append((model, metrics))
-    for model, metrics in rows:
         name = {"sbert": "idiolink_zero_shot", "bm25": "idiolink_bm25"}[model]
-        write_idiolink_table(name, model, metrics)
-    return files
+        ours = 100 * (metrics.overall.r_precision or 0)
+        key = {"model": model, "query_mode": "span", "metric": "r_precision"}
+        save_table(
+            name,
+            [
+                Number(key, compare(ours, 40.88, obstacles=SAMPLE), (path,)),
+                Number(
+                    key | {"query_mode": "sentence"},
+                    compare(None, 18.34, obstacles=["not run: no time"]),
+                ),
+            ],
+        )
 
 
-def write_idiolink_table(name: str, model: str, metrics: IdiolinkMetrics) -> None:
-    """A table with one row that was run and one that was not."""
-    ours = 100 * (metrics.overall.r_precision or 0)
-    key = {"model": model, "query_mode": "span", "metric": "r_precision"}
-    write_comparisons(
-        f"paper_tables/{name}.csv",
-        [
-            (key, compare(ours, 40.88, obstacles=SAMPLE)),
-            (
-                key | {"query_mode": "sentence"},
-                compare(None, 18.34, obstacles=["not run: no time"]),
-            ),
-        ],
-        decimals=2,
-    )
-
-
-def make_idiots() -> str:
+def make_idiots() -> None:
     """Two sentences and what a model said of them."""
     sentences = [
         IdiotsSentence(
@@ -225,9 +292,8 @@ def make_idiots() -> str:
     path = "results/metrics/idiots/vicuna-7b/zero_shot/seed-0.json"
     write_json(path, metrics.model_dump())
     key = {"model": "vicuna-7b", "setting": "zero_shot", "seed": "0", "metric": "accuracy"}
-    rows = [(key, compare(metrics.accuracy.value, 0.676, obstacles=SAMPLE))]
-    write_comparisons("paper_tables/idiots_detection.csv", rows, decimals=3)
-    return path
+    accuracy = compare(metrics.accuracy.value, 0.676, obstacles=SAMPLE)
+    save_table("idiots_detection", [Number(key, accuracy, (path,))], decimals=3)
 
 
 def jam_sentence(
@@ -249,7 +315,7 @@ def jam_sentence(
     )
 
 
-def make_jam() -> str:
+def make_jam() -> None:
     """Two originals with a variant each; the figurative one's variant confuses the model."""
     frozen, party = ["The ", "lake ", "froze. "], ["At ", "the ", "party: "]
     sentences = [
@@ -281,6 +347,4 @@ def make_jam() -> str:
     path = "results/metrics/jam/english/gpt-4o/zero_shot/seed-42.json"
     write_json(path, metrics.model_dump(mode="json"))
     key = {"setting": "zero_shot", "model": "gpt-4o", "language": "english", "metric": "success"}
-    rows = [(key, compare(2.0, 483.0, obstacles=SAMPLE))]
-    write_comparisons("paper_tables/jam_drift.csv", rows, decimals=2)
-    return path
+    save_table("jam_drift", [Number(key, compare(2.0, 483.0, obstacles=SAMPLE), (path,))])

@@ -41,6 +41,36 @@ def visible(window: Browser, selector: str) -> list[str]:
     return found
 
 
+def open_the_numbers(window: Browser) -> None:
+    """Open the list of numbers below each table."""
+    window.evaluate("document.querySelectorAll('details.numbers').forEach((d) => d.open = true)")
+
+
+def test_tables_stand_in_the_papers_layout(page: Browser) -> None:
+    tables = visible(page, ".layout table")
+    assert len(tables) == 4
+    # The list of numbers is folded away.
+    assert not any(visible(page, "section.table .list tbody tr"))
+    page.choose("#model", "sbert")
+    rows = visible(page, "#table-idiolink_zero_shot .layout tbody tr")
+    assert [row.split()[:2] for row in rows] == [["sbert", "50.00"], ["sberta", "–"]]
+
+
+def test_a_verdict_is_no_colour_alone(page: Browser) -> None:
+    page.evaluate(
+        "document.querySelectorAll('.layout td').forEach((cell, place) =>"
+        " cell.className = ['reproduced', 'not-reproduced'][place % 2])"
+    )
+    signs = page.evaluate(
+        "[...document.querySelectorAll('.layout tbody td')]"
+        ".map((cell) => getComputedStyle(cell, '::after').content)"
+    )
+    assert len(set(signs)) == 2
+    assert not {"none", '""'} & set(signs)
+    for selector in (".layout td.reproduced", ".layout td.not-reproduced"):
+        assert contrast(page, selector) >= 4.5
+
+
 def test_filters(page: Browser) -> None:
     assert len(visible(page, ".claim")) > 100
     assert len(visible(page, "section.table")) == 4
@@ -52,7 +82,8 @@ def test_filters(page: Browser) -> None:
 
     page.choose("#study", "")
     page.choose("#model", "sbert")
-    rows = visible(page, "section.table tbody tr")
+    open_the_numbers(page)
+    rows = visible(page, "section.table .list tbody tr")
     assert len(rows) == 1
     assert rows[0].startswith("SBERT span R-Precision 50.00 40.88 9.12")
     claims = visible(page, ".claim")
@@ -68,9 +99,10 @@ def test_filters(page: Browser) -> None:
 
 def test_cells_that_were_not_run_can_be_shown(page: Browser) -> None:
     page.choose("#model", "sbert")
-    assert len(visible(page, "section.table tbody tr")) == 1
+    open_the_numbers(page)
+    assert len(visible(page, "section.table .list tbody tr")) == 1
     page.evaluate("document.querySelector('#notrun').click()")
-    rows = visible(page, "section.table tbody tr")
+    rows = visible(page, "section.table .list tbody tr")
     assert len(rows) == 2
     assert rows[1].endswith("– 18.34 – not run")
 
@@ -103,6 +135,7 @@ def test_an_original_beside_its_variants(page: Browser) -> None:
 
 
 def test_the_keyboard_is_enough(page: Browser) -> None:
+    open_the_numbers(page)
     page.evaluate("document.querySelector('#table-idiots_detection button.way').focus()")
     page.press("Enter", code=ENTER, text="\r")
     assert page.evaluate("document.querySelector('dialog').open")
@@ -147,9 +180,10 @@ def test_on_a_phone(page: Browser, theme: str) -> None:
     page.prefer(theme)  # type: ignore[arg-type]
     page.resize(*PHONE, phone=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    # Nothing of a row lies beyond the edge of the screen.
+    open_the_numbers(page)
+    # Nothing of a row lies beyond the edge of the screen; the papers' layouts scroll by themselves.
     beyond = page.evaluate(
-        "[...document.querySelectorAll('tbody td, .claim summary')]"
+        "[...document.querySelectorAll('.list tbody td, .layout, .claim summary')]"
         ".filter((element) => element.offsetParent)"
         f".filter((element) => element.getBoundingClientRect().right > {PHONE[0]}).length"
     )

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 from small_run import make_page, make_run
-from support import ROOT
 
 from pieline.core.errors import UserError
-from pieline.results.artifacts import NOT_LISTED, load_artifacts, made_artifacts
-from pieline.results.page.evidence import spread
+from pieline.reporting.evidence import spread
 
 
 def evidence(page: Path) -> dict[str, Any]:
@@ -36,6 +34,23 @@ def test_the_page_loads_nothing(small_page: Path) -> None:
     assert sources
     assert [source for source in sources if not source.startswith(("#", "data:"))] == []
     assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|import\(", text)
+
+
+def test_tables_stand_in_the_papers_layout(small_page: Path) -> None:
+    text = small_page.read_text(encoding="utf-8")
+    found = re.findall(r'<table class="paper-table" data-name="(\w+)">', text)
+    assert found == ["jam_drift", "idiots_detection", "idiolink_zero_shot", "idiolink_bm25"]
+    assert "50.00<small>40.88</small>" in text
+    assert '<tr class="not-run">' in text
+
+
+def test_a_number_leads_to_its_own_metric_file(small_page: Path) -> None:
+    text = small_page.read_text(encoding="utf-8")
+    table = text[text.index('id="table-idiolink_bm25"') :]
+    number = re.search(r'class="way" data-metrics="(\d+)"', table)
+    assert number
+    metric = evidence(small_page)["files"][number[1]]
+    assert metric["path"] == "results/metrics/idiolink/test/bm25/span/seed-0.json"
 
 
 def test_a_ranking_goes_down_to_marked_documents(small_page: Path) -> None:
@@ -105,7 +120,7 @@ def test_predictions_that_are_not_those_of_the_metrics(tmp_path: Path, change: s
         run.write_bytes(run.read_bytes() + b"x")
     metric = "results/metrics/idiolink/test/sbert/span/seed-0.json"
     with contextlib.chdir(tmp_path), pytest.raises(UserError) as raised:
-        make_page([metric])
+        make_page()
     assert str(raised.value).startswith(f"{metric}: ")
     assert "run snakemake again" in str(raised.value)
 
@@ -113,19 +128,3 @@ def test_predictions_that_are_not_those_of_the_metrics(tmp_path: Path, change: s
 def test_spread_takes_from_everywhere() -> None:
     assert spread(list(range(10)), 3) == [0, 3, 6]
     assert spread([1, 2], 3) == [1, 2]
-
-
-def test_artifacts_come_in_the_papers_order() -> None:
-    known = load_artifacts(ROOT / "templates/artifacts.yaml")
-    assert len({(item.kind, item.name) for item in known}) == len(known)
-    tables = ["idiolink_bm25.csv", "idiolink_unheard_of.csv", "jam_statistics.csv"]
-    found = made_artifacts(known, tables, ["idiolink_modes.png"])
-    names = [artifact.name for artifact, _ in found]
-    assert names == ["jam_statistics", "idiolink_modes", "idiolink_bm25", "idiolink_unheard_of"]
-    assert found[-1][0].place == NOT_LISTED
-    assert found[-1][0].caption == "Unheard of."
-
-
-def test_a_table_of_no_study_is_an_error() -> None:
-    with pytest.raises(UserError, match="its name begins with no study"):
-        made_artifacts([], ["magpie_counts.csv"], [])

@@ -8,9 +8,10 @@ import pytest
 from support import ROOT
 
 from pieline.core.errors import UserError
-from pieline.results.artifacts import load_artifacts
+from pieline.reporting.figures import save_figure
+from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.paper import compile_pdf, write_paper_source
-from pieline.studies.idiolink.figures.modes import save_figure
+from pieline.results.provenance import Model
 
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None,
@@ -28,6 +29,37 @@ a & 1.00 \\
 \caption{A table.}
 \end{table}
 """
+
+
+def displays(folder: Path) -> Displays:
+    """Two studies that made something, and one that the run does not name."""
+
+    def record(name: str, place: str, **files: str) -> DisplayRecord:
+        return DisplayRecord(
+            name=name,
+            kind="figure" if "pdf" in files else "table",
+            place=place,
+            caption="A caption.",
+            files={ending: str(folder / path) for ending, path in files.items()},
+        )
+
+    def table(name: str, place: str) -> DisplayRecord:
+        return record(name, place, csv=f"{name}.csv", tex=f"{name}.tex")
+
+    modes = record("idiolink_modes", "Figure 4", pdf="figures/idiolink_modes.pdf")
+    return Displays(
+        studies=(
+            StudyDisplays(
+                name="jam", paper="ID10M-JAM", displays=(table("jam_statistics", "Table 2"),)
+            ),
+            StudyDisplays(
+                name="idiolink",
+                paper="IdioLink",
+                displays=(table("idiolink_bm25", "Table 4"), modes),
+            ),
+            StudyDisplays(name="idiots", paper="IdioTS"),
+        )
+    )
 
 
 @pytest.fixture
@@ -48,26 +80,24 @@ def source(tmp_path: Path) -> Path:
     write_paper_source(
         output,
         template=ROOT / "templates/paper.tex.jinja",
-        known=load_artifacts(ROOT / "templates/artifacts.yaml"),
-        tables=[tmp_path / f"{name}.csv" for name in names],
-        figures=[figure],
+        displays=displays(tmp_path),
         models=[
-            {
-                "name": "m",
-                "label": "M_1",
-                "kind": "embedder",
-                "checkpoint": None,
-                "revision": None,
-                "package": "weights",
-                "licence": "MIT",
-            }
+            Model(
+                name="m",
+                label="M_1",
+                kind="embedder",
+                checkpoint=None,
+                revision=None,
+                package="weights",
+                licence="MIT",
+            )
         ],
         data="sample",
     )
     return output
 
 
-def test_everything_stands_in_the_papers_order(source: Path) -> None:
+def test_everything_stands_paper_by_paper(source: Path) -> None:
     text = source.read_text(encoding="utf-8")
     places = [
         text.index(part)
@@ -75,8 +105,8 @@ def test_everything_stands_in_the_papers_order(source: Path) -> None:
             r"\section*{ID10M-JAM}",
             r"\input{jam_statistics.tex}",
             r"\section*{IdioLink}",
-            r"{figures/idiolink_modes.pdf}",
             r"\input{idiolink_bm25.tex}",
+            r"{figures/idiolink_modes.pdf}",
             r"\input{claims.tex}",
         )
     ]

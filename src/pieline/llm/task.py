@@ -1,14 +1,13 @@
 """Something asked of a language model: the questions, and what becomes of the answers."""
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
+from pieline.core.named import named
 from pieline.core.records import parse_record
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
@@ -76,10 +75,5 @@ def load_task(path: str, given: str) -> Task:
     Raises:
         UserError: there is no such class, or the text is no such task.
     """
-    module, _, name = path.partition(":")
-    try:
-        kind = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise UserError(str(error), where="--task", mend="name a class derived from Task") from None
-    task: Task = parse_record(given, kind, option="--given")
+    task: Task = parse_record(given, named(path), option="--given")
     return task

@@ -1,13 +1,12 @@
 """What tables and figures are made from, and the functions that make them."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
+from pieline.core.named import named
 from pieline.reporting.models import ModelDescription
 
 
@@ -55,9 +54,5 @@ def made_by(maker: str) -> Callable[[Given], Any]:
     Raises:
         UserError: there is none.
     """
-    module, _, name = maker.partition(":")
-    try:
-        found: Callable[[Given], Any] = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise UserError(str(error), where=maker, mend="correct the study's declaration") from None
+    found: Callable[[Given], Any] = named(maker)
     return found

@@ -8,7 +8,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from pieline.core.files import write_text
-from pieline.reporting.latex import render_table
+from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import read_comparisons
 
 CellVerdict = Literal["reproduced", "not reproduced", "not comparable", "not run"]
@@ -20,6 +20,7 @@ _NUMBER_COLUMNS = {
     "tolerance",
     "reproduced",
     "reason",
+    "metrics",
 }
 
 
@@ -31,6 +32,7 @@ class ComparedCell(BaseModel):
         keys: the columns that tell the cell apart, in their order.
         tolerance: how far ours may lie from the printed number and count as reproduced.
         reason: why it is not comparable, or why there is no number of ours.
+        metrics: the metric files that ours comes from.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,6 +46,7 @@ class ComparedCell(BaseModel):
     comparable: bool
     verdict: CellVerdict
     reason: str
+    metrics: tuple[str, ...]
 
     @property
     def cell(self) -> str:
@@ -58,6 +61,11 @@ def read_cells(tables: Iterable[str | Path]) -> list[ComparedCell]:
         UserError: a file is no such CSV.
     """
     return [_cell(Path(path).stem, row) for path in tables for row in read_comparisons(path)]
+
+
+def metric_files(tables: Iterable[str | Path]) -> list[str]:
+    """The metric files that numbers of these CSVs come from."""
+    return sorted({path for cell in read_cells(tables) for path in cell.metrics})
 
 
 def summary(cells: Iterable[ComparedCell]) -> str:
@@ -90,7 +98,7 @@ def write_comparison(
         ]
     )
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_table(template, tex, cells=cells, summary=summary(cells) + ".")
+    render_latex(template, tex, cells=cells, summary=summary(cells) + ".")
 
 
 def _cell(table: str, row: dict[str, str]) -> ComparedCell:
@@ -104,6 +112,7 @@ def _cell(table: str, row: dict[str, str]) -> ComparedCell:
         comparable=row["comparable"] == "yes",
         verdict=_verdict(row),
         reason=row.get("reason", ""),
+        metrics=tuple(row.get("metrics", "").split()),
     )
 
 

@@ -5,15 +5,15 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_bytes
-from pieline.reporting.latex import render_table
-from pieline.results.artifacts import Artifact, made_artifacts
-from pieline.results.claims.tables import PAPERS, Paper
+from pieline.reporting.latex import render_latex
+from pieline.results.displays import DisplayRecord, Displays
+from pieline.results.provenance import Model
 
 _RUNS = 3
 """Longtables settle their columns, and references their numbers, by the third run."""
@@ -25,7 +25,7 @@ _LONGEST_SECONDS = 300
 class Part:
     """A table or figure of the document: what to input, and the digest of its numbers."""
 
-    artifact: Artifact
+    shown: DisplayRecord
     source: str
     file: str
     digest: str
@@ -35,10 +35,8 @@ def write_paper_source(
     output: str | Path,
     *,
     template: str | Path,
-    known: Sequence[Artifact],
-    tables: Iterable[str | Path],
-    figures: Iterable[str | Path],
-    models: Sequence[Mapping[str, str | None]],
+    displays: Displays,
+    models: Sequence[Model],
     data: str,
 ) -> None:
     """Write the document's LaTeX, which inputs the tables and figures from beside it.
@@ -46,24 +44,32 @@ def write_paper_source(
     Args:
         output: the LaTeX file; tables lie in its folder, figures in `figures/` there.
         template: LaTeX template.
-        known: what templates/artifacts.yaml lists.
-        tables: CSVs of the run; each has a LaTeX file of the same name.
-        figures: PDFs of the run.
+        displays: tables and figures of the run.
         models: of the run, for its provenance.
         data: `sample` or `released`.
     """
     folder = Path(output).parent
-    parts: dict[Paper, list[Part]] = {paper: [] for paper in PAPERS}
-    for artifact, path in made_artifacts(known, tables, figures):
-        shown = path.with_suffix(".tex") if artifact.kind == "table" else path
-        source = Path(os.path.relpath(shown, folder)).as_posix()
-        parts[artifact.paper].append(Part(artifact, source, path.name, sha256(path)))
-    render_table(
+    render_latex(
         template,
         output,
-        papers={PAPERS[paper]: found for paper, found in parts.items() if found},
+        papers={
+            study.paper: [_part(each, folder) for each in study.displays]
+            for study in displays.studies
+            if study.displays
+        },
         models=models,
         data=data,
+    )
+
+
+def _part(shown: DisplayRecord, folder: Path) -> Part:
+    source, numbers = ("tex", "csv") if shown.kind == "table" else ("pdf", "pdf")
+    path = shown.files[numbers]
+    return Part(
+        shown=shown,
+        source=Path(os.path.relpath(shown.files[source], folder)).as_posix(),
+        file=Path(path).name,
+        digest=sha256(path),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_text, sha256
+from pieline.core.files import canonical_json, read_text, sha256
 from pieline.core.records import explain
 from pieline.core.upstream import UpstreamFile
 from pieline.core.yamls import read_yaml
@@ -74,6 +74,35 @@ class Model(_Part):
     revision: str | None
     package: str | None
     licence: str
+
+
+class RunDescription(_Part):
+    """What the workflow knows of a run.
+
+    Attributes:
+        workflow: path of the Snakefile below the run's folder, or None where it lies elsewhere.
+    """
+
+    code: Code
+    config: Json
+    models: list[Model]
+    workflow: str | None
+
+    def canonical(self) -> str:
+        """Canonical JSON, for the command line of the script."""
+        return canonical_json(self.model_dump(mode="json"))
+
+
+def parse_models(text: str) -> list[Model]:
+    """Models from JSON.
+
+    Raises:
+        UserError: the text is no such list.
+    """
+    try:
+        return TypeAdapter(list[Model]).validate_json(text)
+    except ValidationError as error:
+        raise UserError(explain(error), where="--models", mend="pass a JSON list") from None
 
 
 class Provenance(_Part):

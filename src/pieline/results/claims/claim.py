@@ -13,7 +13,7 @@ from pieline.core.errors import UserError
 from pieline.core.records import explain
 from pieline.core.yamls import read_yaml
 from pieline.results.claims.formulas import ClaimError, Values, evaluate, names_in
-from pieline.results.claims.tables import Paper, Selection
+from pieline.results.claims.tables import Selection
 
 _WORDS = {"==": "equal to", ">=": "at least", "<=": "at most", ">": "above", "<": "below"}
 _RELATION = re.compile(r"\s*(==|>=|<=|>|<)\s*")
@@ -109,7 +109,7 @@ class Claim(Statement):
     """A claim of a paper, in our words, with the numbers it rests on and what it says of them."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
-    paper: Paper
+    paper: str
     section: str
     says: str
     numbers: dict[str, Selection] = Field(min_length=1)

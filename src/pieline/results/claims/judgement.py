@@ -8,16 +8,14 @@ from typing import Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, nearest
 from pieline.core.files import write_json, write_text
-from pieline.reporting.latex import render_table
+from pieline.reporting.latex import render_latex
 from pieline.results.claims.claim import Claim
 from pieline.results.claims.formulas import ClaimError
 from pieline.results.claims.tables import (
-    PAPERS,
     OurCell,
     OurNumbers,
-    Paper,
     PrintedNumbers,
     PrintedTable,
     Selection,
@@ -48,7 +46,7 @@ class JudgedClaim(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
-    paper: Paper
+    paper: str
     section: str
     says: str
     predicate: str
@@ -182,12 +180,21 @@ def judge_on_ours(
 def write_claims(
     judged: Sequence[JudgedClaim],
     *,
+    papers: Mapping[str, str],
     json: str | Path,
     csv: str | Path,
     tex: str | Path,
     template: str | Path,
 ) -> None:
-    """Write the judged claims as JSON, as CSV (one claim a line) and as a LaTeX table."""
+    """Write the judged claims as JSON, as CSV (one claim a line) and as a LaTeX table.
+
+    Raises:
+        UserError: a claim names a paper that is not among `papers` (titles by study).
+    """
+    for claim in judged:
+        if claim.paper not in papers:
+            mend = nearest(claim.paper, list(papers))
+            raise UserError(f"unknown paper {claim.paper!r}", where=f"claim {claim.id}", mend=mend)
     counts = {
         side: dict(sorted(Counter(getattr(claim, side).verdict for claim in judged).items()))
         for side in ("printed", "ours")
@@ -215,7 +222,7 @@ def write_claims(
         ]
     )
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_table(template, tex, claims=judged, counts=counts, papers=PAPERS)
+    render_latex(template, tex, claims=judged, counts=counts, papers=papers)
 
 
 def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -13,10 +13,6 @@ from pieline.core.records import explain
 from pieline.core.yamls import read_yaml
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.results.claims.formulas import ClaimError, Values
-
-Paper = Literal["jam", "idiots", "idiolink"]
-PAPERS: dict[Paper, str] = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
-"""What each paper is called by."""
 
 TEXT_NUMBERS = "text_numbers"
 Row = tuple[str, ...]
@@ -44,7 +40,7 @@ class PrintedTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    paper: Paper | None = Field(description="None: all three.")
+    paper: str | None = Field(description="None: all three.")
     number: str = Field(description="As the paper numbers it.")
     title: str
     keys: list[str] = Field(min_length=1)

@@ -1,31 +1,29 @@
-"""Assembling the results page: ledger, tables, figures, and the way down from each number."""
+"""Assembling the results page: claims, tables, figures, and the way down from each number."""
 
 import base64
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json, read_json, write_text
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.results.artifacts import Artifact, made_artifacts
-from pieline.results.claims.judgement import JudgedClaim
-from pieline.results.claims.tables import PAPERS
-from pieline.results.comparison import ComparedCell, read_cells, summary
-from pieline.results.page.evidence import (
+from pieline.core.files import canonical_json, read_json, read_text
+from pieline.reporting.evidence import (
     Json,
     Limits,
     MetricFile,
     Pool,
+    Reader,
     check_inputs,
-    evidence_of,
     load_metric_file,
+    load_reader,
 )
+from pieline.reporting.latex import render_html
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.results.claims.judgement import JudgedClaim
+from pieline.results.comparison import ComparedCell, read_cells, summary
+from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 
 _SCALARS = (str, int, float, bool)
 _LABELS = {
@@ -40,7 +38,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table on the page; `metrics` are the numbers of its metric files."""
+    """A number of a table on the page; `metrics` are the numbers of its metric files."""
 
     cell: ComparedCell
     model: str
@@ -49,9 +47,21 @@ class Row:
 
 @dataclass(frozen=True)
 class TableView:
-    """A table on the page; `reasons` say how often what keeps its numbers from a comparison."""
+    """A table on the page.
 
-    artifact: Artifact
+    Attributes:
+        study: whose it is.
+        shown: what was declared of it.
+        layout: HTML in the paper's layout.
+        keys: columns that tell its numbers apart.
+        rows: its numbers.
+        not_run: how many there are none of ours of.
+        reasons: how often what keeps its numbers from a comparison.
+    """
+
+    study: StudyDisplays
+    shown: DisplayRecord
+    layout: str
     keys: list[str]
     rows: list[Row]
     not_run: int
@@ -62,19 +72,35 @@ class TableView:
 class FigureView:
     """A figure on the page, as a data URI."""
 
-    artifact: Artifact
+    study: StudyDisplays
+    shown: DisplayRecord
     source: str
+
+
+class _Metrics:
+    """The metric files that numbers come from, numbered in the order of their paths."""
+
+    def __init__(self, cells: Mapping[str, Sequence[ComparedCell]], displays: Displays) -> None:
+        readers = {
+            study.name: load_reader(study.evidence) for study in displays.studies if study.evidence
+        }
+        study_of = {
+            path: study.name
+            for study, shown in displays.of_kind("table")
+            for cell in cells[shown.name]
+            for path in cell.metrics
+        }
+        self.files = [load_metric_file(path) for path in sorted(study_of)]
+        self.readers = [readers.get(study_of[metric.path]) for metric in self.files]
+        self.numbers = {metric.path: number for number, metric in enumerate(self.files)}
 
 
 def write_page(
     path: str | Path,
     *,
     template: str | Path,
-    known: Sequence[Artifact],
-    tables: Sequence[str | Path],
-    figures: Sequence[str | Path],
+    displays: Displays,
     ledger: str | Path,
-    metrics: Sequence[str | Path],
     models: Sequence[ModelDescription],
     limits: Limits,
 ) -> None:
@@ -83,50 +109,45 @@ def write_page(
     Args:
         path: of the page.
         template: HTML template.
-        known: what templates/artifacts.yaml lists.
-        tables: the run's CSVs.
-        figures: its PNGs.
+        displays: tables and figures of the run.
         ledger: claims.json.
-        metrics: its metric files; numbers of tables lead to them.
         models: of models.yaml.
         limits: how much of the predictions is shown.
 
     Raises:
         UserError: a file behind the numbers is not the one that they were computed from.
     """
-    metric_files = [load_metric_file(name) for name in sorted(map(str, metrics))]
-    check_inputs(metric_files)
-    cells = read_cells(tables)
-    of_table: dict[str, list[ComparedCell]] = {}
-    for cell in cells:
-        of_table.setdefault(cell.table, []).append(cell)
-    table_views: list[TableView] = []
-    figure_views: list[FigureView] = []
-    for artifact, file in made_artifacts(known, tables, figures):
-        if artifact.kind == "figure":
-            figure_views.append(FigureView(artifact, data_uri(file)))
-        else:
-            table_views.append(_table(artifact, of_table.get(artifact.name, []), metric_files))
-    used = sorted({number for view in table_views for row in view.rows for number in row.metrics})
-    labels = {model.name: model.label for model in models}
+    cells = {shown.name: read_cells([shown.files["csv"]]) for _, shown in displays.of_kind("table")}
+    metrics = _Metrics(cells, displays)
+    check_inputs(metrics.files)
+    tables = [
+        _table(study, shown, cells[shown.name], metrics.numbers)
+        for study, shown in displays.of_kind("table")
+    ]
+    every_cell = [cell for view in tables for cell in cells[view.shown.name]]
     claims, counts = _ledger(ledger)
-    sample = any("sample data" in cell.reason for cell in cells)
-    text = _environment(template).render(
-        papers=PAPERS,
+    sample = any("sample data" in cell.reason for cell in every_cell)
+    render_html(
+        template,
+        path,
+        papers=displays.papers(),
         claims=claims,
         counts=counts,
         claim_models=_registry_names(claims, models),
-        tables=table_views,
-        table_names={view.artifact.name for view in table_views},
-        figures=figure_views,
-        summary=summary(cells),
+        tables=tables,
+        table_names=set(cells),
+        figures=[
+            FigureView(study, shown, data_uri(shown.files["png"]))
+            for study, shown in displays.of_kind("figure")
+        ],
+        summary=summary(every_cell),
         note=SAMPLE_NOTE if sample else "",
-        labels=labels,
-        models=_options(table_views, claims, models),
-        evidence=_evidence(metric_files, used, limits),
+        labels={model.name: model.label for model in models},
+        models=_options(tables, claims, models),
+        evidence=_evidence(metrics.files, metrics.readers, limits),
         limits=limits,
+        named=lambda text: _LABELS.get(text, str(text).replace("_", " ")),
     )
-    write_text(path, text)
 
 
 def data_uri(path: str | Path) -> str:
@@ -142,59 +163,29 @@ def data_uri(path: str | Path) -> str:
     return f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def metric_files_of(
-    artifact: Artifact, keys: Mapping[str, str], metrics: Sequence[MetricFile]
-) -> list[int]:
-    """The metric files that a row of a table comes from, by their place in `metrics`."""
-    source = artifact.metrics
-    if source is None:
-        return []
-    named = {
-        field: source.called[field].format_map(dict(keys)) if field in source.called else value
-        for field, value in {**dict.fromkeys(source.called, ""), **keys}.items()
-    }
-    found = []
-    for number, metric in enumerate(metrics):
-        fields = {
-            name: _plain(value)
-            for name, value in metric.fields.items()
-            if isinstance(value, _SCALARS)
-        }
-        # A row that says nothing of a field is made from all its values; an empty key says nothing.
-        wanted = source.where | {
-            name: value for name, value in named.items() if name in fields and value
-        }
-        if fnmatch(metric.path, f"results/metrics/{source.path}") and all(
-            fields.get(name) == value for name, value in wanted.items()
-        ):
-            found.append(number)
-    return found
-
-
-def _plain(value: str | float | bool) -> str:
-    return str(value)
-
-
 def _table(
-    artifact: Artifact, cells: Sequence[ComparedCell], metrics: Sequence[MetricFile]
+    study: StudyDisplays,
+    shown: DisplayRecord,
+    cells: Sequence[ComparedCell],
+    numbers: Mapping[str, int],
 ) -> TableView:
     keys = list(cells[0].keys) if cells else []
-    rows = [
-        Row(
-            cell=cell,
-            model=cell.keys.get("model", ""),
-            metrics=metric_files_of(artifact, cell.keys, metrics) if cell.ours else [],
-        )
-        for cell in cells
-    ]
-    # A column that is empty everywhere tells nothing.
-    keys = [key for key in keys if any(row.cell.keys[key] for row in rows)]
-    reasons = Counter(row.cell.reason for row in rows if row.cell.reason)
+    reasons = Counter(cell.reason for cell in cells if cell.reason)
     return TableView(
-        artifact=artifact,
-        keys=keys,
-        rows=rows,
-        not_run=sum(row.cell.verdict == "not run" for row in rows),
+        study=study,
+        shown=shown,
+        layout=read_text(shown.files["html"]),
+        # A column that is empty everywhere tells nothing.
+        keys=[key for key in keys if any(cell.keys[key] for cell in cells)],
+        rows=[
+            Row(
+                cell,
+                cell.keys.get("model", ""),
+                [numbers[path] for path in cell.metrics if cell.ours],
+            )
+            for cell in cells
+        ],
+        not_run=sum(cell.verdict == "not run" for cell in cells),
         reasons=sorted(reasons.items(), key=lambda item: (-item[1], item[0])),
     )
 
@@ -241,12 +232,13 @@ def _options(
     ]
 
 
-def _evidence(metrics: Sequence[MetricFile], used: Iterable[int], limits: Limits) -> str:
+def _evidence(
+    metrics: Sequence[MetricFile], readers: Sequence[Reader | None], limits: Limits
+) -> str:
     """What the page's script shows of the way down, as JSON that is safe inside HTML."""
     pool = Pool()
     files: dict[str, Any] = {}
-    for number in used:
-        metric = metrics[number]
+    for number, (metric, reader) in enumerate(zip(metrics, readers, strict=True)):
         files[str(number)] = {
             "path": metric.path,
             "digest": metric.digest,
@@ -257,7 +249,7 @@ def _evidence(metrics: Sequence[MetricFile], used: Iterable[int], limits: Limits
                 if isinstance(value, _SCALARS) and name != "computed_from"
             },
             "scores": _scores(metric.fields),
-            "evidence": evidence_of(metric, pool, limits),
+            "evidence": reader(metric, pool, limits) if reader else None,
         }
     text = canonical_json({"files": files, "texts": pool.texts})
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -275,25 +267,3 @@ def _scores(fields: Mapping[str, Any], *, depth: int = 2) -> Json:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             found[name] = value
     return found
-
-
-def _environment(template: str | Path) -> jinja2.Template:
-    place = Path(template)
-    environment = jinja2.Environment(
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        loader=jinja2.FileSystemLoader(place.parent),
-    )
-    environment.filters["slug"] = lambda text: str(text).replace(" ", "-")
-    environment.filters["named"] = lambda text: _LABELS.get(text, str(text).replace("_", " "))
-    try:
-        return environment.get_template(place.name)
-    except jinja2.TemplateSyntaxError as error:
-        raise UserError(
-            f"not a valid template: {error.message}",
-            where=f"{template}:{error.lineno}",
-            mend="correct this line",
-        ) from None

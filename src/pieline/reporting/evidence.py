@@ -1,0 +1,143 @@
+"""What lies behind a metric file, for the results page: what its study's reader of evidence uses.
+
+Nothing here is computed again. What a metric file says it was computed from is read, after its
+digest was checked, and cut down to what a page can hold.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json, sha256
+from pieline.core.named import named
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a run the page holds.
+
+    Attributes:
+        items: queries, sentences or originals shown for a metric file, evenly spread.
+        depth: documents shown for a query.
+    """
+
+    items: int = 40
+    depth: int = 10
+
+
+@dataclass
+class Pool:
+    """Texts that metric files share, by dataset file and id; each stands in the page once."""
+
+    texts: dict[str, dict[str, Json]] = field(default_factory=dict)
+    _loaded: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def read(self, path: str, load: Callable[[str], T]) -> T:
+        """What `load` makes of a file, read once."""
+        key = (path, load.__qualname__)
+        if key not in self._loaded:
+            self._loaded[key] = load(path)
+        found: T = self._loaded[key]
+        return found
+
+    def add(self, path: str, name: str, text: Json) -> None:
+        """Keep a text."""
+        self.texts.setdefault(path, {})[name] = text
+
+
+@dataclass(frozen=True)
+class MetricFile:
+    """A metric file as the page needs it: its path, digest and fields."""
+
+    path: str
+    digest: str
+    fields: Json
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Digests of the files that it was computed from."""
+        return dict(self.fields["computed_from"])
+
+    def predictions(self, ending: str) -> list[str]:
+        """The predictions among them whose name has this ending."""
+        return [
+            name
+            for name in self.inputs
+            if name.startswith("results/predictions/") and name.endswith(ending)
+        ]
+
+
+Reader = Callable[[MetricFile, Pool, Limits], Json | None]
+"""A study's `evidence`: what lies behind a metric file, or None where that is not one file of
+predictions. Its `kind` says how the page shows it."""
+
+
+def load_metric_file(path: str | Path) -> MetricFile:
+    """Read a metric file of any study.
+
+    Raises:
+        UserError: the file does not say what it was computed from.
+    """
+    fields = read_json(path)
+    if not isinstance(fields, dict) or not isinstance(fields.get("computed_from"), dict):
+        raise UserError("no field 'computed_from'", where=path, mend="make it again")
+    return MetricFile(str(path), sha256(path), fields)
+
+
+def load_reader(name: str) -> Reader:
+    """The function that a study names `module:function`.
+
+    Raises:
+        UserError: there is none.
+    """
+    reader: Reader = named(name)
+    return reader
+
+
+def check_inputs(metrics: Iterable[MetricFile]) -> None:
+    """Check that the files behind the numbers are still those that they were computed from.
+
+    Raises:
+        UserError: a file is missing or has another digest.
+    """
+    known: dict[str, str] = {}
+    for metric in metrics:
+        for path, digest in metric.inputs.items():
+            if path not in known:
+                if not Path(path).is_file():
+                    raise UserError(
+                        f"{path} is missing, from which it was computed",
+                        where=metric.path,
+                        mend="run snakemake again",
+                    )
+                known[path] = sha256(path)
+            if known[path] != digest:
+                raise UserError(
+                    f"computed from another {path} than the one there",
+                    where=metric.path,
+                    mend="run snakemake again",
+                )
+
+
+def spread(items: Sequence[T], count: int) -> list[T]:
+    """At most `count` items, evenly spread over all."""
+    if len(items) <= count:
+        return list(items)
+    return [items[number * len(items) // count] for number in range(count)]
+
+
+def input_of(metric: MetricFile, ending: str) -> str:
+    """The one input of a metric file whose name has this ending.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = [name for name in metric.inputs if name.endswith(ending)]
+    if not found:
+        raise UserError(f"computed from no …{ending}", where=metric.path, mend="make it again")
+    return found[0]

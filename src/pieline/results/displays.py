@@ -1,0 +1,85 @@
+"""The tables and figures of a run: what the scripts above the studies are told of them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.files import canonical_json
+
+Kind = Literal["table", "figure"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DisplayRecord(_Part):
+    """A table or figure.
+
+    Attributes:
+        name: of its files.
+        kind: which of the two.
+        place: in the paper.
+        caption: one sentence.
+        files: by ending: csv, tex and html of a table, pdf and png of a figure.
+    """
+
+    name: str
+    kind: Kind
+    place: str
+    caption: str
+    files: Mapping[str, str]
+
+
+class StudyDisplays(_Part):
+    """What a study shows in this run: nothing if the configuration does not name it.
+
+    Attributes:
+        name: of the study.
+        paper: its paper's title for readers.
+        evidence: `module:function` that reads what lies behind a metric file; empty without one.
+        displays: tables, then figures, each in the order of the paper.
+    """
+
+    name: str
+    paper: str
+    evidence: str = ""
+    displays: tuple[DisplayRecord, ...] = ()
+
+
+class Displays(_Part):
+    """The tables and figures of a run by study, those of the configuration first."""
+
+    studies: tuple[StudyDisplays, ...]
+
+    def papers(self) -> dict[str, str]:
+        """The papers' titles by study."""
+        return {study.name: study.paper for study in self.studies}
+
+    def of_kind(self, kind: Kind) -> Iterator[tuple[StudyDisplays, DisplayRecord]]:
+        """The tables or the figures, each with its study."""
+        for study in self.studies:
+            yield from ((study, each) for each in study.displays if each.kind == kind)
+
+    def files(self, ending: str) -> list[str]:
+        """All files of one ending."""
+        return [
+            each.files[ending]
+            for study in self.studies
+            for each in study.displays
+            if ending in each.files
+        ]
+
+    def all_files(self) -> list[str]:
+        """The files of all tables and figures."""
+        return [
+            path
+            for study in self.studies
+            for each in study.displays
+            for path in each.files.values()
+        ]
+
+    def canonical(self) -> str:
+        """Canonical JSON, for the command line of scripts."""
+        return canonical_json(self.model_dump(mode="json", exclude_defaults=True))

@@ -1,0 +1,234 @@
+"""What stands above the studies: everything that shows a run as a whole, and what it is made from.
+
+The rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and `provenance` read
+it.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from pieline.config import Config
+from pieline.core.files import canonical_json
+from pieline.models.llm import LLMEntry
+from pieline.results.displays import DisplayRecord, Displays, Kind, StudyDisplays
+from pieline.results.provenance import Code, Model, RunDescription
+from pieline.study import Display, Figure, Study, Table
+
+CATEGORY = "The whole artifact"
+"""Where the report has what belongs to no single paper."""
+
+PARTS = {
+    "paper_tables/claims.csv": (
+        "Ledger",
+        "The papers' claims, judged on the printed numbers and on ours.",
+    ),
+    "paper_tables/comparison.csv": ("Comparison", "Every cell of ours beside the printed one."),
+    "paper_tables/index.html": (
+        "Results page",
+        "Everything on one page, and the way from a number to its sentences.",
+    ),
+    "paper_tables/paper.pdf": ("Document", "All tables and figures in the papers' order."),
+}
+"""What shows the run and belongs to no study: its place and caption, by file."""
+
+
+class Whole:
+    """A run of some studies.
+
+    Args:
+        every: all studies by name, also those that the configuration does not name.
+        config: what to run.
+    """
+
+    def __init__(self, every: Mapping[str, Study[Any]], config: Config) -> None:
+        self.every = every
+        self.config = config
+        # What all studies share.
+        self.run = next(iter(every.values())).run
+        self.studies = [every[name] for name in config.studies]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The tables of the run."""
+        return list(chain.from_iterable(study.tables() for study in self.studies))
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        """The figures of the run."""
+        return list(chain.from_iterable(study.figures() for study in self.studies))
+
+    def csvs(self) -> list[str]:
+        """The tables as CSV."""
+        return [table.csv for table in self.tables]
+
+    def tex(self) -> list[str]:
+        """The tables as LaTeX."""
+        return [table.tex for table in self.tables]
+
+    def html(self) -> list[str]:
+        """The tables as parts of the results page."""
+        return [table.html for table in self.tables]
+
+    def pdfs(self) -> list[str]:
+        """The figures for LaTeX."""
+        return [figure.pdf for figure in self.figures]
+
+    def pngs(self) -> list[str]:
+        """The figures for the results page."""
+        return [figure.png for figure in self.figures]
+
+    @cached_property
+    def displays(self) -> Displays:
+        """Tables and figures, as scripts are told of them."""
+        others = [study for study in self.every.values() if study not in self.studies]
+        return Displays(
+            studies=(
+                *map(_displays, self.studies),
+                *(StudyDisplays(name=study.name, paper=study.paper) for study in others),
+            )
+        )
+
+    def papers(self) -> list[str]:
+        """`study=title` of every paper, those of the run first."""
+        return [f"{name}={title}" for name, title in self.displays.papers().items()]
+
+    def evidence(self) -> list[str]:
+        """The functions that read what lies behind the metric files."""
+        return [study.evidence for study in self.displays.studies if study.evidence]
+
+    def metrics(self) -> list[str]:
+        """The metric files that numbers of tables come from."""
+        return list(dict.fromkeys(chain.from_iterable(study.metrics() for study in self.studies)))
+
+    def behind(self) -> list[str]:
+        """Predictions and datasets behind the metric files, which the results page shows."""
+        return sorted(
+            {
+                path
+                for study in self.studies
+                for metrics in study.metrics()
+                for path in study.behind(metrics)
+            }
+        )
+
+    def raw_files(self) -> list[str]:
+        """The raw files that the run's results come from."""
+        names = chain.from_iterable(study.raw_files() for study in self.studies)
+        return sorted({name for name in names if name.startswith("results/raw/")})
+
+    def recordings(self) -> list[str]:
+        """Files of recorded answers that the run's predictions come from; some may not exist."""
+        return sorted({task.recordings for study in self.studies for task in study.tasks()})
+
+    def published(self) -> list[str]:
+        """The papers' printed numbers and claims."""
+        folder = self.run.root / "published"
+        return sorted(self.run.here("published", path.name) for path in folder.iterdir())
+
+    def models(self) -> list[Model]:
+        """The models that the configuration names."""
+        names = {name for study in self.studies for name in study.models()}
+        return [self._model(name) for name in sorted(names)]
+
+    def model_records(self) -> str:
+        """The same as canonical JSON."""
+        return canonical_json([model.model_dump() for model in self.models()])
+
+    def _model(self, name: str) -> Model:
+        entry = self.run.registry[name]
+        fields = {field: getattr(entry, field, None) for field in Model.model_fields}
+        if isinstance(entry, LLMEntry):
+            fields["checkpoint"] = entry.litellm_id
+        return Model.model_validate(fields | {"name": name})
+
+    def described_models(self) -> str:
+        """What page and claims say of all models that exist, as canonical JSON."""
+        return canonical_json(
+            [model.model_dump() for model in self.run.described(self.run.registry)]
+        )
+
+    def description(self) -> str:
+        """Code, configuration and models, as canonical JSON."""
+        return RunDescription(
+            code=code_of(self.run.root),
+            # Where the mirror lies says nothing of the results; the digests of the raw files do.
+            config=self.config.model_dump(mode="json", exclude={"mirror"}),
+            models=self.models(),
+            workflow="Snakefile" if self.run.root == Path() else None,
+        ).canonical()
+
+    def targets(self) -> list[str]:
+        """What shows the run; the document is compiled where the machine has pdflatex."""
+        return [
+            "paper_tables/claims.tex",
+            "paper_tables/comparison.tex",
+            "paper_tables/index.html",
+            f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}",
+            "results/provenance.json",
+        ]
+
+    def category(self, path: str) -> str:
+        """The paper under which the report shows a file."""
+        return self._reported[path][0]
+
+    def labels(self, path: str) -> dict[str, str]:
+        """What the report says of a file."""
+        _, place, caption = self._reported[path]
+        return {"place": place, "shows": caption, "as": Path(path).suffix.strip(".").upper()}
+
+    @cached_property
+    def _reported(self) -> dict[str, tuple[str, str, str]]:
+        """Category, place and caption of what the report can show, of whatever study."""
+        found = {path: (CATEGORY, *told) for path, told in PARTS.items()}
+        for study in self.every.values():
+            found |= {each.csv: (study.paper, each.place, each.caption) for each in study.tables()}
+            found |= {each.png: (study.paper, each.place, each.caption) for each in study.figures()}
+        return found
+
+
+def _displays(study: Study[Any]) -> StudyDisplays:
+    tables = (_record(each, "table", "csv", "html", "tex") for each in study.tables())
+    figures = (_record(each, "figure", "pdf", "png") for each in study.figures())
+    return StudyDisplays(
+        name=study.name,
+        paper=study.paper,
+        evidence=study.evidence(),
+        displays=(*tables, *figures),
+    )
+
+
+def _record(shown: Display, kind: Kind, *endings: str) -> DisplayRecord:
+    return DisplayRecord(
+        name=shown.name,
+        kind=kind,
+        place=shown.place,
+        caption=shown.caption,
+        files={ending: getattr(shown, ending) for ending in endings},
+    )
+
+
+def code_of(root: Path) -> Code:
+    """The commit of a clone and whether files were changed since; nothing is known elsewhere."""
+
+    def git(*arguments: str) -> str | None:
+        command = ["git", "-C", str(root), *arguments]
+        try:
+            result = subprocess.run(command, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        return result.stdout.strip()
+
+    # A folder without .git may lie inside another project's clone.
+    commit = git("rev-parse", "HEAD") if (root / ".git").exists() else None
+    if commit is None:
+        return Code(commit=None, day=None, modified=None)
+    return Code(
+        commit=commit,
+        day=git("show", "--no-patch", "--format=%cs", "HEAD"),
+        modified=bool(git("status", "--porcelain", "--untracked-files=no")),
+    )

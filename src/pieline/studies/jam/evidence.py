@@ -1,0 +1,88 @@
+"""Answers behind a metric file: each original with its variants."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pieline.core.records import load_jsonl
+from pieline.reporting.evidence import Json, Limits, MetricFile, Pool, input_of, spread
+from pieline.studies.jam.bio import spans_of
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence, by_original
+
+
+def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
+    """The answers behind a metric file, or None where it judges no originals."""
+    lines = metric.predictions(".jsonl")
+    if len(lines) != 1 or "judged" not in metric.fields:
+        return None
+    (path,) = lines
+    language = metric.fields["language"]
+    sentences_path = input_of(metric, f"/{language}.jsonl")
+    groups = pool.read(sentences_path, _load_originals)
+    answers = {item.id: item for item in load_jsonl(path, IdiomPrediction)}
+    judged = {item["id"]: item for item in metric.fields["judged"]}
+    rows = []
+    for name, sentences in spread(list(groups.items()), limits.items):
+        decisions = _decisions(judged.get(name))
+        answered = []
+        for sentence in sentences:
+            if sentence.id not in answers:
+                continue
+            pool.add(sentences_path, sentence.id, _text_of(sentence))
+            answered.append(
+                {
+                    "sentence": sentence.id,
+                    "right": decisions.get(sentence.id),
+                    "answer": _answer(answers[sentence.id]),
+                }
+            )
+        rows.append({"original": name, "sentences": answered})
+    return {
+        "kind": "identification",
+        "predictions": path,
+        "sentences": sentences_path,
+        "of": len(groups),
+        "rows": rows,
+    }
+
+
+def _load_originals(path: str) -> dict[str, list[JamSentence]]:
+    return by_original(load_sentences(path))
+
+
+def _decisions(judged: Mapping[str, Any] | None) -> dict[str, bool]:
+    """Whether each sentence of an original was judged rightly."""
+    return {} if judged is None else {judged["id"]: judged["correct"], **judged["variants"]}
+
+
+def _answer(answer: IdiomPrediction) -> str:
+    if answer.idioms is None:
+        return answer.outcome
+    return f"idiom: {'; '.join(answer.idioms)}" if answer.idioms else "no idiom"
+
+
+def _text_of(sentence: JamSentence) -> Json:
+    """The sentence with its PIE marked, figurative or not."""
+    parts = [sentence.sentence, "", ""]
+    spans = spans_of(sentence.tags)
+    if spans:
+        start, end = spans[0]
+        before = "".join(sentence.tokens[:start])
+        span = "".join(sentence.tokens[start:end])
+        after = "".join(sentence.tokens[end:])
+        marked = span.rstrip()
+        parts = [before, marked, span[len(marked) :] + after]
+    else:
+        # The PIE of a literal sentence has no tags; in a variant it stands last.
+        place = sentence.sentence.lower().rfind(sentence.pies[0].lower())
+        if place >= 0:
+            end = place + len(sentence.pies[0])
+            text = sentence.sentence
+            parts = [text[:place], text[place:end], text[end:]]
+    return {
+        "parts": parts,
+        "usage": "figurative" if sentence.is_figurative else "literal",
+        "pie": "; ".join(sentence.pies),
+        "variant": sentence.variant_number,
+    }

@@ -1,0 +1,167 @@
+"""What stands above the studies, with two studies that stand in for the papers'."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from pieline.config import Config, study_classes
+from pieline.core.settings import Settings
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.reporting.evidence import load_reader
+from pieline.reporting.given import Given
+from pieline.results.displays import Displays
+from pieline.results.provenance import RunDescription
+from pieline.results.whole import CATEGORY, Whole, code_of
+from pieline.study import Figure, Run, Study, Table
+
+METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
+
+
+class StandIn(Study[Settings]):
+    """A study with a table and a figure."""
+
+    Settings = Settings
+
+    def check(self, where: str) -> None:
+        """Everything can be run."""
+
+    def tables(self) -> list[Table]:
+        """One table."""
+        given = Given(metrics=METRICS)
+        return [Table(f"{self.name}_scores", "Table 1", "Scores.", "no.module:scores", given)]
+
+    def figures(self) -> list[Figure]:
+        """One figure."""
+        return [Figure(f"{self.name}_curve", "Figure 1", "A curve.", "no.module:curve")]
+
+    def models(self) -> list[str]:
+        """A language model and an embedder."""
+        return ["sbert", "gpt-4o"]
+
+    def raw_files(self) -> list[str]:
+        """One raw file, and one that the project brings."""
+        return [f"results/raw/{self.name}/texts.json", "data/sample/list.txt"]
+
+    def behind(self, metrics: str) -> list[str]:
+        """The same data set behind every number, and its predictions."""
+        return ["results/datasets/a.jsonl", metrics.replace("metrics", "predictions")]
+
+
+class First(StandIn):
+    """A study."""
+
+    name = "a"
+    paper = "Paper A"
+
+
+class Second(StandIn):
+    """Another."""
+
+    name = "b"
+    paper = "Paper B"
+
+
+def whole(*names: str, root: Path = ROOT) -> Whole:
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
+    every: dict[str, Study[Any]] = {"a": First(Settings(), run), "b": Second(Settings(), run)}
+    return Whole(every, Config(studies=list(names)))
+
+
+def test_displays_are_those_of_the_chosen_studies() -> None:
+    displays = whole("b").displays
+    assert displays.papers() == {"b": "Paper B", "a": "Paper A"}
+    assert displays.files("csv") == ["paper_tables/b_scores.csv"]
+    assert displays.files("png") == ["paper_tables/figures/b_curve.png"]
+    assert [shown.name for _, shown in displays.of_kind("figure")] == ["b_curve"]
+    assert Displays.model_validate_json(displays.canonical()) == displays
+
+
+def test_studies_come_in_the_configurations_order() -> None:
+    assert whole("b", "a").csvs() == ["paper_tables/b_scores.csv", "paper_tables/a_scores.csv"]
+    assert whole("b", "a").papers() == ["b=Paper B", "a=Paper A"]
+
+
+def test_files_stand_once() -> None:
+    both = whole("a", "b")
+    assert both.metrics() == list(METRICS)
+    assert both.behind() == [
+        "results/datasets/a.jsonl",
+        "results/predictions/a/x.json",
+        "results/predictions/a/y.json",
+    ]
+    # What the project brings itself is no raw file of the run.
+    assert both.raw_files() == ["results/raw/a/texts.json", "results/raw/b/texts.json"]
+
+
+def test_models_are_described_by_what_exactly_was_used() -> None:
+    models = {model.name: model for model in whole("a", "b").models()}
+    assert list(models) == ["gpt-4o", "sbert"]
+    registry = load_registry(ROOT / "models.yaml")
+    assert models["gpt-4o"].checkpoint == registry["gpt-4o"].litellm_id  # type: ignore[union-attr]
+    assert models["sbert"].licence == registry["sbert"].licence
+    assert {item["name"] for item in json.loads(whole().described_models())} == set(registry)
+
+
+def test_the_description_says_nothing_of_this_machine() -> None:
+    made = whole("a")
+    made.config = made.config.model_copy(update={"mirror": "/somewhere"})
+    description = RunDescription.model_validate_json(made.description())
+    assert description.config["studies"] == ["a"]
+    assert "/somewhere" not in made.description()
+    assert description.workflow is None
+    assert str(ROOT) not in made.description()
+
+
+def test_the_report_knows_every_file_that_rules_show() -> None:
+    made = whole("a")
+    assert made.category("paper_tables/b_scores.csv") == "Paper B"
+    assert made.labels("paper_tables/figures/a_curve.png") == {
+        "place": "Figure 1",
+        "shows": "A curve.",
+        "as": "PNG",
+    }
+    assert made.category("paper_tables/claims.csv") == CATEGORY
+    assert made.labels("paper_tables/paper.pdf")["place"] == "Document"
+
+
+def test_the_document_is_compiled_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert "paper_tables/paper.pdf" in whole("a").targets()
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert "paper_tables/paper.tex" in whole("a").targets()
+
+
+def test_the_state_of_a_clone(tmp_path: Path) -> None:
+    unknown = code_of(tmp_path)
+    assert (unknown.commit, unknown.day, unknown.modified) == (None, None, None)
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        subprocess.run(["git", "-C", str(tmp_path), *who, *arguments], check=True)
+
+    (tmp_path / "a.txt").write_text("1", encoding="utf-8")
+    git("init", "-q")
+    git("add", "a.txt")
+    git("commit", "-q", "-m", "first", "--date", "2026-01-02T00:00:00")
+    clean = code_of(tmp_path)
+    assert clean.commit
+    assert len(clean.commit) == 40
+    assert clean.modified is False
+    (tmp_path / "a.txt").write_text("2", encoding="utf-8")
+    assert code_of(tmp_path).modified is True
+
+
+@pytest.mark.parametrize("name", ["jam", "idiots", "idiolink"])
+def test_each_study_reads_its_own_evidence(name: str) -> None:
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    kind = study_classes()[name]
+    reader = kind(kind.Settings(), run).evidence()
+    assert reader == f"pieline.studies.{name}.evidence:evidence"
+    assert callable(load_reader(reader))
+    assert First(Settings(), run).evidence() == ""
