@@ -103,11 +103,10 @@ def imported_modules(path):
 
 
 # No param, so that another timeout or mode of asking reruns nothing.
-os.environ.update(
-    PIELINE_LLM_SETTINGS=CONFIG.llm.model_copy(
-        update={"recordings_folder": here(CONFIG.llm.recordings_folder)}
-    ).model_dump_json()
+LLM_SETTINGS = CONFIG.llm.model_copy(
+    update={"recordings_folder": here(CONFIG.llm.recordings_folder)}
 )
+os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
 
 
 def gpus(wildcards):
