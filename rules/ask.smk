@@ -79,6 +79,8 @@ onstart:
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     asking = [job for job in workflow.dag.needrun_jobs() if "task" in job.params.keys()]
     try:
-        check_answers([load_task(job.params.kind, job.params.task) for job in asking], LLM_SETTINGS)
+        check_answers(
+            [load_task(job.params.kind, job.params.task) for job in asking], LLM_SETTINGS
+        )
     except UserError as error:
         exit_with(error)

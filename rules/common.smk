@@ -83,7 +83,9 @@ def module_files(path):
     found = []
     for depth in range(1, len(parts) + 1):
         place = LIBRARY.joinpath(*parts[:depth])
-        found += [file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()]
+        found += [
+            file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()
+        ]
     return found
 
 
