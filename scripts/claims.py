@@ -4,7 +4,8 @@ from pathlib import Path
 
 from pieline.core.errors import run_command
 from pieline.reporting.arguments import TABLE, report_parser
-from pieline.results.claims.ledger import judge_claims, load_claims, write_ledger
+from pieline.results.claims.claim import load_claims
+from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 
 
@@ -20,7 +21,7 @@ def main() -> None:
     names = {each.name: each.published_as for each in arguments.models if each.published_as}
     ours = load_ours(arguments.tables, catalogue, printed, names)
     claims = load_claims(arguments.published / "claims.yaml")
-    write_ledger(
+    write_claims(
         judge_claims(claims, catalogue, printed, ours),
         json=arguments.json,
         csv=arguments.csv,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from support import ROOT
 
-from pieline.results.claims.ledger import Claim
+from pieline.results.claims.claim import Claim
 from pieline.results.claims.tables import PrintedNumbers, PrintedTable
 
 PUBLISHED = ROOT / "published"

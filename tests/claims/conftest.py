@@ -3,7 +3,7 @@
 import pytest
 from claims_cases import PUBLISHED, Ledger
 
-from pieline.results.claims.ledger import load_claims
+from pieline.results.claims.claim import load_claims
 from pieline.results.claims.tables import load_catalogue, load_printed
 
 

@@ -1,51 +1,110 @@
 """Arithmetic over named columns."""
 
+import re
+
+import numpy as np
+import pandas as pd
 import pytest
 
-from pieline.results.claims.formulas import SINGLE, FormulaError, Values, evaluate, names_in
+from pieline.results.claims.formulas import ClaimError, Values, evaluate, names_in
 
 COLUMNS: dict[str, Values] = {
-    "plain": {("a",): 1.0, ("b",): 4.0},
-    "gained": {("a",): 3.0, ("b",): 5.0},
-    "other": {("a",): 3.0, ("c",): 5.0},
-    "one": {SINGLE: 10.0},
+    "plain": pd.Series({"a": 1.0, "b": 4.0}),
+    "gained": pd.Series({"b": 5.0, "a": 3.0}),
+    "other": pd.Series({"a": 3.0, "c": 5.0}),
+    "constant": pd.Series({"a": 2.0, "b": 2.0}),
+    "one": 10.0,
 }
 
 
 @pytest.mark.parametrize(
     ("formula", "expected"),
     [
-        ("gained - plain", {("a",): 2.0, ("b",): 1.0}),
-        ("one * (plain + 1) / 2", {("a",): 10.0, ("b",): 25.0}),
-        ("abs(plain - gained)", {("a",): 2.0, ("b",): 1.0}),
-        ("-one", {SINGLE: -10.0}),
-        ("average(plain)", {SINGLE: 2.5}),
-        ("median(gained) + total(plain)", {SINGLE: 9.0}),
-        ("largest(plain, one) - smallest(plain, gained)", {SINGLE: 9.0}),
+        ("gained - plain", {"a": 2.0, "b": 1.0}),
+        ("one * (plain + 1) / 2", {"a": 10.0, "b": 25.0}),
+        ("abs(plain - gained)", {"a": 2.0, "b": 1.0}),
+        ("-one", {"": -10.0}),
+        ("7", {"": 7.0}),
+        ("mean(plain)", {"": 2.5}),
+        ("median(gained) + total(plain)", {"": 9.0}),
+        ("largest(plain, one) - smallest(plain, gained)", {"": 9.0}),
+        # The rows are paired by name: their orders are opposite.
+        ("correlation(plain, gained)", {"": 1.0}),
+        ("correlation(plain, 3 - gained)", {"": -1.0}),
     ],
 )
-def test_formulas(formula: str, expected: Values) -> None:
-    assert evaluate(formula, COLUMNS) == pytest.approx(expected)
+def test_formulas(formula: str, expected: dict[str, float]) -> None:
+    assert evaluate([formula], COLUMNS)[0].to_dict() == pytest.approx(expected)
+
+
+def test_a_single_number_stands_beside_every_row() -> None:
+    table = evaluate(["plain", "one"], COLUMNS)
+    assert table.to_dict("index") == {"a": {0: 1.0, 1: 10.0}, "b": {0: 4.0, 1: 10.0}}
 
 
 @pytest.mark.parametrize(
     ("formula", "problem"),
     [
-        ("plain - other", "row b stands in one column only"),
-        ("plain - missing", "unknown name 'missing'"),
-        ("plain / (one - 10)", "division by zero"),
+        ("plain - missing", "unknown number 'missing'"),
         ("plain -", "not a formula"),
+        ("mean()", "not a formula"),
+        ("correlation(plain)", "not a formula"),
+        ("correlation(one, one)", "not a formula"),
+        ("mean + one", "not a formula"),
         ("plain ** 2", "not allowed"),
-        ("__import__('os')", "not allowed"),
-        ("plain.real", "not allowed"),
+        ("plain > 2", "not allowed"),
         ("'text'", "not allowed"),
-        ("average()", "not allowed"),
+        ("True", "not allowed"),
+        # What pandas itself would run.
+        ("__import__('os')", "not allowed"),
+        ("plain.to_csv('stolen.csv')", "not allowed"),
+        ("plain.real", "not allowed"),
+        ("plain[0]", "not allowed"),
+        ("one(plain)", "not allowed"),
+        ("mean(plain, skipna=1)", "not allowed"),
+        ("@plain", "not a formula"),
+        ("list", "unknown number 'list'"),
     ],
 )
 def test_what_is_no_formula(formula: str, problem: str) -> None:
-    with pytest.raises(FormulaError, match=problem.replace("(", r"\(")):
-        evaluate(formula, COLUMNS)
+    with pytest.raises(ClaimError, match=re.escape(problem)):
+        evaluate([formula], COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("formula", "row"),
+    [
+        ("plain - other", " in row b"),
+        ("plain / (one - 10)", " in row a"),
+        ("one / (one - 10)", ""),
+        # Not hidden by what is made of it.
+        ("mean(plain - other)", ""),
+        ("largest(plain - other)", ""),
+        ("smallest(plain, one / 0)", ""),
+        ("correlation(plain, other)", ""),
+        ("correlation(plain, constant)", ""),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_is_undefined(formula: str, row: str) -> None:
+    with pytest.raises(ClaimError, match=f"^undefined{row}: "):
+        evaluate([formula], COLUMNS)
+
+
+def test_columns_of_different_rows_do_not_stand_beside_each_other() -> None:
+    with pytest.raises(ClaimError, match="undefined in row b"):
+        evaluate(["plain", "other"], COLUMNS)
+
+
+def test_the_order_of_the_rows_is_that_of_the_first_column() -> None:
+    assert list(evaluate(["gained", "plain"], COLUMNS).index) == ["b", "a"]
+
+
+def test_the_columns_stay_as_they_are() -> None:
+    before = COLUMNS["plain"]
+    evaluate(["plain / 2 - one"], COLUMNS)
+    assert np.array_equal(before, [1.0, 4.0])
 
 
 def test_names_are_columns_and_not_functions() -> None:
-    assert names_in("largest(average(a), b) - 2 * abs(c)") == {"a", "b", "c"}
+    assert names_in("largest(mean(a), b) - 2 * abs(c)") == {"a", "b", "c"}

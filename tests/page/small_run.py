@@ -10,7 +10,8 @@ from pieline.core.records import save_jsonl
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare, write_comparisons
 from pieline.results.artifacts import load_artifacts
-from pieline.results.claims.ledger import judge_claims, load_claims, write_ledger
+from pieline.results.claims.claim import load_claims
+from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.page.build import write_page
 from pieline.results.page.evidence import Limits
@@ -69,7 +70,7 @@ def make_page(metrics: list[str]) -> Path:
         load_ours(tables, catalogue, printed, names),
     )
     ledger = Path("paper_tables/claims.json")
-    write_ledger(
+    write_claims(
         judged,
         json=ledger,
         csv=ledger.with_suffix(".csv"),

@@ -1,116 +1,246 @@
-"""What a change makes stale, from Snakemake's own dry run (contract 1 of the design)."""
+"""What a change makes stale: exactly the jobs that depend on it (contract 1 of the design).
+
+For each kind of change the plan of Snakemake's dry run is compared with what the workflow's own graph
+says: the jobs that the change touches, and all that is made from them.
+"""
 
 import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from support import run_snakemake
 
-ABOVE_THE_TABLES = {
-    "claims",
-    "comparison",
-    "paper_source",
-    "paper_pdf",
-    "results_page",
-    "provenance",
-}
-"""What shows or lists the tables, and so follows each of them."""
-TABLES = [f"paper_tables/idiolink_{name}.tex" for name in ("zero_shot", "bm25", "ablation")]
-MODEL_RULES = {"embed_documents", "embed_queries", "rank_by_embedding", "idiolink_metrics"}
+CHAT = "smollm2-135m-instruct"
+TAGGER = "minilm-tagger"
+COMPUTES_VECTORS = {"embed_documents", "embed_queries", "rank_by_embedding", "bm25_search"}
+TRAINS = {"fine_tune", "fine_tune_tagger"}
 
 
-def replace(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
-    path.write_text(text.replace(old, new), encoding="utf-8")
+@dataclass(frozen=True)
+class Job:
+    """A job of a plan."""
+
+    rule: str
+    inputs: frozenset[str]
+    outputs: frozenset[str]
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.rule, min(self.outputs)
+
+    def is_of(self, model: str) -> bool:
+        """Whether a job computes with a model."""
+        return any(re.search(rf"/{re.escape(model)}(?=[/+.])", path) for path in self.outputs)
 
 
-def planned(folder: Path, *arguments: str) -> list[tuple[str, str]]:
-    """Rule and outputs of each job that a dry run lists."""
-    result = run_snakemake(folder, "-n", *arguments, *TABLES)
+@dataclass(frozen=True)
+class Change:
+    """A change of one file, and the jobs that it touches itself."""
+
+    path: str
+    edit: Callable[[str], str]
+    touches: Callable[[Job], bool]
+
+
+def entry(model: str, old: str, new: str) -> Callable[[str], str]:
+    """Change one field of a model's entry."""
+
+    def edit(text: str) -> str:
+        found = re.search(rf"^{re.escape(model)}:\n(?:  .*\n|\n)+", text, flags=re.MULTILINE)
+        assert found
+        assert found[0].count(old) == 1, found[0]
+        return text.replace(found[0], found[0].replace(old, new))
+
+    return edit
+
+
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    """Replace a text that stands once."""
+
+    def edit(text: str) -> str:
+        assert text.count(old) == 1, (old, text.count(old))
+        return text.replace(old, new)
+
+    return edit
+
+
+def commented(text: str) -> str:
+    """Another content that computes the same."""
+    return text + "\n# changed\n"
+
+
+def module(path: str) -> Change:
+    """A change of a module touches the jobs that load it."""
+    return Change(path, commented, lambda job: path in job.inputs)
+
+
+def file(path: str, edit: Callable[[str], str] = commented) -> Change:
+    """A change of another input."""
+    return Change(path, edit, lambda job: path in job.inputs)
+
+
+LIBRARY = "src/pieline"
+CHANGES = {
+    "a chat model's entry": Change(
+        "models.yaml",
+        entry(CHAT, "context_length: 4096", "context_length: 4095"),
+        lambda job: job.is_of(CHAT) and "/predictions/" in min(job.outputs)
+        and not min(job.outputs).endswith(("cases.csv", "cases.jsonl")),
+    ),
+    "an encoder's entry": Change(
+        "models.yaml",
+        entry(TAGGER, "max_length: 256", "max_length: 255"),
+        lambda job: job.rule == "fine_tune_tagger",
+    ),
+    "an embedder's entry": Change(
+        "models.yaml",
+        entry("sbert", "batch_size: 64", "batch_size: 32"),
+        lambda job: job.rule in {"embed_documents", "embed_queries", "fine_tune"}
+        and (job.is_of("sbert") or "/sbert/" in min(job.outputs)),
+    ),
+    "an embedder's way of writing queries": Change(
+        "models.yaml",
+        entry("sbert", "instruction_newline_query", "instruct_query"),
+        lambda job: job.rule == "embed_queries" and job.is_of("sbert"),
+    ),
+    "BM25's grid": Change(
+        "config.yaml",
+        replaced("models: [bm25, sbert, smollm2-135m]",
+                 "models: [bm25, sbert, smollm2-135m]\n  bm25: {k1: [0.6, 0.9]}"),
+        lambda job: job.rule == "bm25_tune",
+    ),
+    "a prompt": file("prompts/idiots/detect.jinja"),
+    "a setting": Change(
+        "config/sample.yaml",
+        replaced("zero_shot: {max_tokens: 96}", "zero_shot: {max_tokens: 95}"),
+        lambda job: job.rule == "prompt_idioms" and "few_shot" not in min(job.outputs),
+    ),
+    "a table's function": module(f"{LIBRARY}/studies/idiots/tables.py"),
+    "a module of one study": module(f"{LIBRARY}/studies/idiolink/metrics/scores.py"),
+    "a language": module(f"{LIBRARY}/languages/german.py"),
+    "a module of llm": module(f"{LIBRARY}/llm/parsing.py"),
+    "a template": file("templates/table.html.jinja", lambda text: text + "\n"),
+    "printed numbers": file("published/idiolink_bm25.csv", lambda text: text + "\n"),
+}  # fmt: skip
+NOTHING = {
+    "a note": Change(
+        "models.yaml", entry("sbert", "label: SBERT", "label: SBERT\n  notes: another"), lambda job: False
+    ),
+    "a comment in models.yaml": Change("models.yaml", commented, lambda job: False),
+    "another way to ask": Change(
+        "config.yaml", replaced("mode: record", "mode: replay\n  timeout_s: 60"), lambda job: False
+    ),
+}  # fmt: skip
+
+
+def plan(folder: Path, *arguments: str) -> list[Job]:
+    """The jobs that a dry run lists."""
+    result = run_snakemake(folder, "-n", *arguments)
     assert result.returncode == 0, result.stderr[-3000:]
     text = result.stdout + result.stderr
-    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
-    return [
-        (rule, "".join(re.findall(r"    output: (.*)\n", body)))
-        for rule, body in jobs
-        if rule != "all" and rule not in ABOVE_THE_TABLES
-    ]
+    jobs = []
+    for rule, body in re.findall(r"(?m)^(?:local)?rule (\w+):\n((?:    .*\n)*)", text):
+        files = {
+            kind: frozenset(", ".join(re.findall(rf"(?m)^    {kind}: (.*)$", body)).split(", "))
+            for kind in ("input", "output")
+        }
+        if rule != "all":
+            jobs.append(Job(rule, files["input"], files["output"]))
+    return jobs
 
 
-def test_nothing_is_stale_after_touching_every_file(finished: Path) -> None:
-    for path in [*finished.glob("src/**/*.py"), *finished.glob("scripts/*.py")]:
+def dependants(jobs: list[Job], touched: list[Job]) -> list[Job]:
+    """Those jobs, and all that are made from what they make."""
+    found = list(touched)
+    made = set().union(*(job.outputs for job in touched))
+    while more := [job for job in jobs if job not in found and job.inputs & made]:
+        found += more
+        made.update(*(job.outputs for job in more))
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(default_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the finished default run, which each test leaves as it found it."""
+    place = tmp_path_factory.mktemp("caching") / "project"
+    shutil.copytree(default_run, place, symlinks=True)
+    return place
+
+
+@pytest.fixture(scope="module")
+def everything(folder: Path) -> list[Job]:
+    """All jobs of the default run."""
+    return plan(folder, "--forceall")
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_plan_has_exactly_what_depends_on_a_change(
+    name: str, folder: Path, everything: list[Job]
+) -> None:
+    change = CHANGES[name]
+    path = folder / change.path
+    before = path.read_text(encoding="utf-8")
+    touched = [job for job in everything if change.touches(job)]
+    assert touched, "the change touches no job"
+    path.write_text(change.edit(before), encoding="utf-8")
+    try:
+        planned = plan(folder)
+    finally:
+        path.write_text(before, encoding="utf-8")
+    expected = {job.name for job in dependants(everything, touched)}
+    assert {job.name for job in planned} == expected
+
+
+def test_a_language_and_llm_reach_no_embedding_ranking_or_training(everything: list[Job]) -> None:
+    for name in ("a language", "a module of llm"):
+        touched = [job for job in everything if CHANGES[name].touches(job)]
+        rules = {job.rule for job in dependants(everything, touched)}
+        assert not rules & (COMPUTES_VECTORS | TRAINS)
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_what_changes_no_result_reruns_nothing(name: str, folder: Path) -> None:
+    change = NOTHING[name]
+    path = folder / change.path
+    before = path.read_text(encoding="utf-8")
+    path.write_text(change.edit(before), encoding="utf-8")
+    try:
+        assert plan(folder) == []
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def test_nothing_is_stale_after_touching_every_file(folder: Path) -> None:
+    for path in [*folder.glob("src/**/*.py"), *folder.glob("scripts/*.py")]:
         path.touch()
-    (finished / "models.yaml").touch()
-    assert planned(finished) == []
+    (folder / "models.yaml").touch()
+    assert plan(folder) == []
 
 
-def test_an_entry_reruns_only_its_model_and_the_tables_that_show_it(finished: Path) -> None:
-    text = (finished / "models.yaml").read_text(encoding="utf-8")
-    entry = re.search(r"^sbert:\n(?:  .*\n|\n)+", text, flags=re.MULTILINE)
-    assert entry
-    changed = re.sub(r"batch_size: \d+", "batch_size: 7", entry[0])
-    assert changed != entry[0]
-    (finished / "models.yaml").write_text(text.replace(entry[0], changed), encoding="utf-8")
-
-    jobs = planned(finished)
-
-    rules = {rule for rule, _ in jobs}
-    assert rules >= MODEL_RULES | {"idiolink_zero_shot", "idiolink_ablation"}
-    assert "idiolink_bm25" not in rules
-    outputs = [output for _, output in jobs]
-    assert not any("smollm2" in output or "/bm25/" in output for output in outputs)
-    assert all("sbert" in output or output.startswith("paper_tables/") for output in outputs)
-
-
-def test_a_query_side_field_embeds_no_document_again(finished: Path) -> None:
-    text = (finished / "models.yaml").read_text(encoding="utf-8")
-    changed = text.replace(
-        "instruction_format: instruction_newline_query", "instruction_format: instruct_query", 1
-    )
-    assert changed != text
-    (finished / "models.yaml").write_text(changed, encoding="utf-8")
-    rules = {rule for rule, _ in planned(finished)}
-    assert "embed_queries" in rules
-    assert "embed_documents" not in rules
-
-
-def test_a_note_or_a_comment_reruns_nothing(finished: Path) -> None:
-    path = finished / "models.yaml"
-    text = "# a comment\n" + path.read_text(encoding="utf-8")
-    text = re.sub(r"^(sbert:\n)", r"\1  notes: another note\n", text, flags=re.MULTILINE)
-    text = re.sub(r"(another note\n(?:  (?!notes:).*\n)*)  notes: .*\n(?:    .*\n)*", r"\1", text)
-    path.write_text(text, encoding="utf-8")
-    assert planned(finished) == []
-
-
-@pytest.mark.parametrize("module", ["ranking", "idiolink"])
-def test_the_metrics_rerun_metrics_and_tables_and_no_embedding(finished: Path, module: str) -> None:
-    path = finished / f"src/pieline/metrics/{module}.py"
-    path.write_text(path.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
-    # Fine-tuning stops by nDCG@10, so it reaches the metrics, and a trained model is embedded anew.
-    rules = {rule for rule, output in planned(finished) if "+" not in output}
-    assert rules >= {"idiolink_metrics", "idiolink_zero_shot", "idiolink_bm25"}
-    assert not rules & {"embed_documents", "embed_queries", "rank_by_embedding", "raw_file"}
-
-    text = path.read_text(encoding="utf-8").removesuffix("\n# changed\n")
-    path.write_text(text, encoding="utf-8")
-    assert planned(finished) == []
-
-
-def test_a_template_reruns_its_table_only(finished: Path) -> None:
-    replace(finished / "templates/idiolink_bm25.tex.jinja", r"\centering", r"\centering %")
-    assert [rule for rule, _ in planned(finished)] == ["idiolink_bm25"]
+@pytest.mark.parametrize("name", ["a chat model's entry", "a table's function", "BM25's grid"])
+def test_running_a_plan_runs_exactly_the_plan_and_leaves_nothing(name: str, finished: Path) -> None:
+    change = CHANGES[name]
+    path = finished / change.path
+    path.write_text(change.edit(path.read_text(encoding="utf-8")), encoding="utf-8")
+    planned = plan(finished)
+    result = run_snakemake(finished, "--cores", "2", "all")
+    assert result.returncode == 0, result.stderr[-3000:]
+    ran = re.findall(r"(?m)^(?:local)?rule (\w+):\n", result.stdout + result.stderr)
+    assert sorted(rule for rule in ran if rule != "all") == sorted(job.rule for job in planned)
+    assert plan(finished) == []
 
 
 def test_removing_a_model_leaves_it_out_of_the_tables(finished: Path) -> None:
-    replace(
-        finished / "config.yaml",
-        "models: [bm25, sbert, smollm2-135m]",
-        "models: [bm25, sbert]",
+    path = finished / "config.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("models: [bm25, sbert, smollm2-135m]", "models: [bm25, sbert]"),
+        encoding="utf-8",
     )
-    result = run_snakemake(finished, "--cores", "2", *TABLES)
+    name = "paper_tables/idiolink_zero_shot"
+    result = run_snakemake(finished, "--cores", "2", f"{name}.tex")
     assert result.returncode == 0, result.stderr[-3000:]
-    table = (finished / "paper_tables/idiolink_zero_shot.tex").read_text(encoding="utf-8")
-    assert "SmolLM2-135M" not in table.split(r"\caption")[0]
-    assert "SmolLM2-135M" in table.split(r"\caption")[1]  # named as not run
+    assert "SmolLM2-135M" not in (finished / f"{name}.tex").read_text(encoding="utf-8")

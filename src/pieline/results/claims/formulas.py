@@ -1,116 +1,109 @@
-"""Arithmetic over named columns of numbers, as claims write it: `with_instruction - plain`."""
+"""What claims compute: pandas' expressions over named numbers, as `mean(span - sentence)`."""
 
 import ast
 import math
-import operator
 import statistics
-from collections.abc import Callable, Mapping
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-Row = tuple[str, ...]
-Values = dict[Row, float]
-"""Numbers by the names of their row; a single number stands in the row without names."""
+import numpy as np
+import pandas as pd
 
-SINGLE: Row = ()
-_OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+Values = pd.Series | float
+"""A column of numbers by the name of its row, or a single number, which applies to every row."""
+
+
+class ClaimError(ValueError):
+    """A claim that cannot be judged: its formula, or a number that it selects, is wrong."""
+
+
+def _over_all(statistic: Callable[[Any], Any]) -> Callable[..., float]:
+    def over_all(*columns: Values) -> float:
+        numbers = np.hstack(columns)
+        # pandas' own statistics skip what is undefined, and so would hide it.
+        return float(statistic(numbers)) if np.isfinite(numbers).all() else math.nan
+
+    return over_all
+
+
+def _correlation(left: pd.Series, right: pd.Series) -> float:
+    return float(np.corrcoef(*left.align(right))[0, 1])
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "correlation": _correlation,
+    "mean": _over_all(statistics.fmean),
+    "median": _over_all(np.median),
+    "largest": _over_all(np.max),
+    "smallest": _over_all(np.min),
+    "total": _over_all(math.fsum),
 }
-_REDUCTIONS: dict[str, Callable[[list[float]], float]] = {
-    "average": statistics.fmean,
-    "median": statistics.median,
-    "largest": max,
-    "smallest": min,
-    "total": math.fsum,
-}
-
-
-class FormulaError(ValueError):
-    """A formula that is no such arithmetic, or whose columns have different rows."""
+_ARITHMETIC = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.UnaryOp, ast.USub)
+_ALLOWED = (*_ARITHMETIC, ast.Call, ast.Name, ast.Load)
 
 
 def names_in(formula: str) -> set[str]:
-    """The names of columns that a formula uses.
+    """The names of numbers that a formula uses.
 
     Raises:
-        FormulaError: the text is no expression.
+        ClaimError: it is more than arithmetic on numbers, names and this module's functions.
+            pandas would also run any method of a column.
     """
-    nodes = list(ast.walk(_parse(formula)))
-    functions = [node.func for node in nodes if isinstance(node, ast.Call)]
-    return {node.id for node in nodes if isinstance(node, ast.Name) and node not in functions}
+    try:
+        nodes = list(ast.walk(ast.parse(formula, mode="eval").body))
+    except SyntaxError:
+        raise ClaimError(f"not a formula: {formula!r}") from None
+    for node in nodes:
+        number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+        called = not isinstance(node, ast.Call) or ast.unparse(node.func) in _FUNCTIONS
+        if not (number or isinstance(node, _ALLOWED)) or not called:
+            raise ClaimError(f"not allowed in a formula: {ast.unparse(node)}")
+    return {node.id for node in nodes if isinstance(node, ast.Name)} - _FUNCTIONS.keys()
 
 
-def evaluate(formula: str, columns: Mapping[str, Values]) -> Values:
-    """Compute a formula row by row; a single number applies to every row.
+def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataFrame:
+    """Compute formulas row by row.
 
     Args:
-        formula: numbers, names, `+ - * /`, parentheses, `abs(x)`, and `average(x)`, `median(x)`,
-            `largest(x)`, `smallest(x)` and `total(x)`, which make one number of columns.
+        formulas: numbers, names, `+ - * /`, parentheses, `abs(x)`, and `mean(x)`, `median(x)`,
+            `largest(x)`, `smallest(x)`, `total(x)` and Pearson's `correlation(x, y)`, which make
+            one number of columns.
         columns: the numbers of each name.
 
-    Raises:
-        FormulaError: anything else, an unknown name, columns with different rows, or a division
-            by zero.
-    """
-    return _value(_parse(formula), columns)
-
-
-def single(values: Values) -> float:
-    """The number of a formula that must come to a single one.
+    Returns:
+        A column for each formula; a single row without a name if all come to a single number.
 
     Raises:
-        FormulaError: it came to a column.
+        ClaimError: a formula is no such arithmetic or has an unknown name, or is undefined: a row
+            stands in one column only, a division by zero, the correlation of a constant column.
     """
-    if set(values) != {SINGLE}:
-        raise FormulaError(f"one number expected, found {len(values)}")
-    return values[SINGLE]
+    values = [_value(formula, columns) for formula in formulas]
+    rows = dict.fromkeys(
+        row for value in values if isinstance(value, pd.Series) for row in value.index
+    )
+    table = pd.DataFrame(dict(enumerate(values)), index=list(rows) or [""])
+    undefined = table.index[~table.map(math.isfinite).all(axis=1)].tolist()
+    if undefined:
+        raise ClaimError(
+            f"undefined{f' in row {undefined[0]}' if undefined[0] else ''}: a row stands in one"
+            " column only, a division by zero, or the correlation of a constant"
+        )
+    return table
 
 
-def _parse(formula: str) -> ast.expr:
+def _value(formula: str, columns: Mapping[str, Values]) -> Values:
+    if unknown := names_in(formula) - columns.keys():
+        raise ClaimError(f"unknown number {min(unknown)!r}")
+    known = _FUNCTIONS | {
+        name: value if isinstance(value, pd.Series) else np.float64(value)
+        for name, value in columns.items()
+    }
     try:
-        return ast.parse(formula.strip(), mode="eval").body
-    except SyntaxError:
-        raise FormulaError(f"not a formula: {formula!r}") from None
-
-
-def _value(node: ast.expr, columns: Mapping[str, Values]) -> Values:
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return {SINGLE: float(number)}
-        case ast.Name(id=name):
-            if name not in columns:
-                raise FormulaError(f"unknown name {name!r}")
-            return columns[name]
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return {row: -number for row, number in _value(operand, columns).items()}
-        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
-            pairs = paired(_value(left, columns), _value(right, columns))
-            compute = _OPERATIONS[type(operation)]
-            try:
-                return {row: compute(*pair) for row, pair in pairs.items()}
-            except ZeroDivisionError:
-                raise FormulaError("division by zero") from None
-        case ast.Call(func=ast.Name(id="abs"), args=[argument], keywords=[]):
-            return {row: abs(number) for row, number in _value(argument, columns).items()}
-        case ast.Call(func=ast.Name(id=name), args=[_, *_], keywords=[]) if name in _REDUCTIONS:
-            given = [_value(argument, columns).values() for argument in node.args]
-            return {SINGLE: _REDUCTIONS[name](list(chain.from_iterable(given)))}
-    raise FormulaError(f"not allowed in a formula: {ast.unparse(node)}")
-
-
-def paired(left: Values, right: Values) -> dict[Row, tuple[float, float]]:
-    """Both numbers of each row.
-
-    Raises:
-        FormulaError: the two have different rows, and neither is a single number.
-    """
-    if set(right) == {SINGLE}:
-        return {row: (number, right[SINGLE]) for row, number in left.items()}
-    if set(left) == {SINGLE}:
-        return {row: (left[SINGLE], number) for row, number in right.items()}
-    if set(left) != set(right):
-        lonely = sorted(set(left) ^ set(right))[0]
-        raise FormulaError(f"row {' / '.join(lonely)} stands in one column only")
-    return {row: (number, right[row]) for row, number in left.items()}
+        with np.errstate(all="ignore"):
+            found: Any = pd.eval(
+                formula, engine="python", parser="pandas", local_dict=known, global_dict={}
+            )
+    except (AttributeError, ArithmeticError, TypeError, ValueError) as error:
+        raise ClaimError(f"not a formula: {formula!r} ({error})") from None
+    return found if isinstance(found, pd.Series) else float(found)

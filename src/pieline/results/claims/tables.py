@@ -3,19 +3,24 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.records import explain
 from pieline.core.yamls import read_yaml
 from pieline.reporting.printed import read_comparisons, read_published
-from pieline.results.claims.formulas import SINGLE, Row, Values
+from pieline.results.claims.formulas import ClaimError, Values
 
 Paper = Literal["jam", "idiots", "idiolink"]
 PAPERS: dict[Paper, str] = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
 """What each paper is called by."""
+
+TEXT_NUMBERS = "text_numbers"
+Row = tuple[str, ...]
+"""The values of a printed row's keys."""
 
 
 class OurTable(BaseModel):
@@ -56,7 +61,12 @@ class OurCell:
 
 
 class Selection(BaseModel):
-    """A column of a printed table, in the rows that `where` names and `but_not` does not."""
+    """A column of a printed table, in the rows that `where` names and `but_not` does not.
+
+    Written `{text: id}` it is a number that the paper's running text prints. `measured` says that
+    our number takes its place where the claim is judged on ours; one of the running text is else
+    what the paper says, and stays.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -64,10 +74,17 @@ class Selection(BaseModel):
     column: str
     where: dict[str, str | list[str]] = {}
     but_not: dict[str, list[str]] = {}
+    measured: bool = True
 
-    def names(self, keys: list[str]) -> list[str]:
-        """The keys that tell the selected rows apart: those that `where` leaves open."""
-        return [key for key in keys if not isinstance(self.where.get(key), str)]
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_text(cls, fields: Any) -> Any:
+        if not isinstance(fields, Mapping) or "text" not in fields:
+            return fields
+        if unknown := fields.keys() - {"text", "measured"}:
+            raise ValueError(f"a number of the running text has no {min(unknown)!r}")
+        cell = {"table": TEXT_NUMBERS, "column": "value", "where": {"id": fields["text"]}}
+        return cell | {"measured": fields.get("measured", False)}
 
     def takes(self, named: Mapping[str, str]) -> bool:
         """Whether a row with these keys is selected."""
@@ -91,11 +108,10 @@ def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
         UserError: names file, table and field.
     """
     raw = read_yaml(path)
-    adapter = TypeAdapter(PrintedTable)
     tables = {}
     for name, fields in dict(raw or {}).items():
         try:
-            tables[name] = adapter.validate_python(fields)
+            tables[name] = PrintedTable.model_validate(fields)
         except ValidationError as error:
             raise UserError(
                 explain(error), where=f"{path}: {name}", mend="see the other tables"
@@ -163,46 +179,35 @@ def load_ours(
 
 def select(
     selection: Selection, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
-) -> dict[Row, tuple[Row, float]]:
+) -> dict[str, tuple[Row, float]]:
     """The printed numbers that a selection names.
 
     Returns:
-        By the names that tell the rows apart: the full row and its number.
+        The full row and its number, by the values of those keys that `where` leaves open.
 
     Raises:
-        UserError: no such table, key, column, or nothing selected.
+        ClaimError: no such table, key, column, or nothing selected.
     """
-    table = catalogue.get(selection.table)
-    if table is None:
-        raise UserError(
-            f"unknown table {selection.table!r}",
-            where="published/tables.yaml",
-            mend=f"known: {', '.join(catalogue)}",
-        )
-    where = f"published/{selection.table}.csv"
-    if unknown := (set(selection.where) | set(selection.but_not)) - set(table.keys):
-        raise UserError(
-            f"no key {min(unknown)!r}", where=where, mend=f"its keys: {', '.join(table.keys)}"
-        )
-    names = selection.names(table.keys)
+    if selection.table not in catalogue:
+        raise ClaimError(f"unknown table {selection.table!r}, known: {', '.join(catalogue)}")
+    keys = catalogue[selection.table].keys
+    if unknown := (selection.where.keys() | selection.but_not) - set(keys):
+        raise ClaimError(f"{selection.table} has no key {min(unknown)!r}, only {', '.join(keys)}")
     found = {}
     for row, numbers in printed[selection.table].items():
-        named = dict(zip(table.keys, row, strict=True))
+        named = dict(zip(keys, row, strict=True))
         if selection.takes(named) and selection.column in numbers:
-            found[tuple(named[key] for key in names)] = (row, numbers[selection.column])
+            open_keys = (key for key in keys if not isinstance(selection.where.get(key), str))
+            label = " / ".join(named[key] for key in open_keys)
+            found[label] = (row, numbers[selection.column])
     if not found:
-        raise UserError(
-            f"no number in column {selection.column!r} where {selection.where}",
-            where=where,
-            mend="correct the claim that selects it",
+        raise ClaimError(
+            f"{selection.table} has no number in column {selection.column!r}"
+            f" where {selection.where}"
         )
     return found
 
 
-def printed_values(
-    selection: Selection, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
-) -> Values:
-    """The printed numbers that a selection names, by row."""
-    return {
-        row or SINGLE: number for row, (_, number) in select(selection, catalogue, printed).items()
-    }
+def values_of(numbers: Mapping[str, float]) -> Values:
+    """Numbers by row as a column, or the one of a selection that leaves no key open."""
+    return numbers[""] if set(numbers) == {""} else pd.Series(numbers, dtype=float)

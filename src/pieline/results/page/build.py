@@ -14,7 +14,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json, write_text
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.results.artifacts import Artifact, made_artifacts
-from pieline.results.claims.ledger import JudgedClaim
+from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.claims.tables import PAPERS
 from pieline.results.comparison import ComparedCell, read_cells, summary
 from pieline.results.page.evidence import (

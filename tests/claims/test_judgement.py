@@ -1,4 +1,4 @@
-"""The ledger on the printed numbers, and that no predicate of it is empty."""
+"""The ledger on the printed numbers, and that no formula of it is empty."""
 
 import copy
 import csv
@@ -12,22 +12,18 @@ from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.reporting.printed import compare, write_comparisons
-from pieline.results.claims.formulas import FormulaError
-from pieline.results.claims.ledger import (
-    TEXT_NUMBERS,
-    Claim,
-    TextNumber,
+from pieline.results.claims.claim import Claim, load_claims
+from pieline.results.claims.formulas import ClaimError
+from pieline.results.claims.judgement import (
     judge_claims,
     judge_on_ours,
     judge_on_printed,
-    load_claims,
-    write_ledger,
+    write_claims,
 )
 from pieline.results.claims.tables import (
     OurCell,
     OurNumbers,
     PrintedNumbers,
-    Selection,
     load_ours,
     select,
 )
@@ -77,9 +73,11 @@ def test_the_ledger_covers_the_three_papers(ledger: Ledger) -> None:
     papers = [claim.paper for claim in ledger.claims]
     assert len(papers) >= 40
     assert all(papers.count(paper) >= 10 for paper in ("jam", "idiots", "idiolink"))
-    kinds = {claim.predicate.kind for claim in ledger.claims}
-    wanted = {"comparison", "sign", "ordering", "average", "correlation", "within", "count"}
-    assert kinds == wanted
+
+
+@pytest.mark.parametrize("field", ["within", "in_rows", "highest", "lowest"])
+def test_some_claim_uses_each_kind_of_statement(ledger: Ledger, field: str) -> None:
+    assert any(getattr(claim, field) is not None for claim in ledger.claims)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +99,7 @@ def test_what_the_known_cases_come_to(ledger: Ledger, name: str, found: str) -> 
     assert found in judge_on_printed(claim, ledger.catalogue, ledger.printed).found
 
 
-# No predicate is empty: some change of the printed numbers turns each verdict round. -------------
+# No formula is empty: some change of the printed numbers turns each verdict round. -------------
 
 
 CellName = tuple[str, tuple[str, ...], str]
@@ -116,9 +114,6 @@ def cells_of(claim: Claim, ledger: Ledger) -> list[CellName]:
     """Table, row and column of every number that a claim uses."""
     cells = []
     for number in claim.numbers.values():
-        if isinstance(number, TextNumber):
-            cells.append((TEXT_NUMBERS, (number.text,), "value"))
-            continue
         for row, _ in select(number, ledger.catalogue, ledger.printed).values():
             cells.append((number.table, row, number.column))
     return sorted(set(cells))
@@ -154,8 +149,8 @@ def mutations(claim: Claim, ledger: Ledger) -> Iterator[PrintedNumbers]:
 def verdict_after(claim: Claim, ledger: Ledger, printed: PrintedNumbers) -> str:
     try:
         return judge_on_printed(claim, ledger.catalogue, printed).verdict
-    except UserError as error:
-        assert isinstance(error.__context__, FormulaError), "only a division by zero is no verdict"
+    except ClaimError as error:
+        assert str(error).startswith("undefined"), "only an undefined number is no verdict"
         return "none"
 
 
@@ -164,7 +159,7 @@ def claim_ids() -> list[str]:
 
 
 @pytest.mark.parametrize("name", claim_ids())
-def test_every_predicate_can_fail(ledger: Ledger, name: str) -> None:
+def test_every_formula_can_fail(ledger: Ledger, name: str) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == name)
     if verdict_after(claim, ledger, ledger.printed) == "fails":
         return
@@ -194,10 +189,7 @@ def test_a_run_that_reproduces_everything_gets_the_same_verdicts(ledger: Ledger)
     text_only = {
         claim.id
         for claim in ledger.claims
-        if all(
-            isinstance(number, TextNumber) and not number.measured
-            for number in claim.numbers.values()
-        )
+        if not any(number.measured for number in claim.numbers.values())
     }
     assert {claim.id for claim in judged if claim.ours.verdict == "not run"} == text_only
     assert all(
@@ -234,6 +226,17 @@ def test_a_missing_model_is_named_and_is_no_failure(ledger: Ledger) -> None:
     )
 
 
+def test_a_division_by_our_zero_counts_against_the_claim(ledger: Ledger) -> None:
+    claim = next(
+        claim for claim in ledger.claims if claim.id == "jam-adversarial-context-confuses-more"
+    )
+    ours = as_ours(ledger.printed)
+    ours["text_numbers"][("jam.neutral_confused",), "value"] = OurCell(0.0, True, "")
+    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
+    assert finding.verdict == "fails"
+    assert finding.found.startswith("undefined: ")
+
+
 def test_a_table_that_the_run_did_not_make(ledger: Ledger) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == "idiots-consistency-order")
     finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, {})
@@ -264,10 +267,10 @@ def test_a_run_of_another_setting_is_not_taken_for_the_papers(
 # Files -------------------------------------------------------------------------------------------
 
 
-def test_ledger_files(ledger: Ledger, tmp_path: Path) -> None:
+def test_files(ledger: Ledger, tmp_path: Path) -> None:
     judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, {})
     files = {name: tmp_path / f"claims.{name}" for name in ("json", "csv", "tex")}
-    write_ledger(judged, **files, template=ROOT / "templates/claims.tex.jinja")
+    write_claims(judged, **files, template=ROOT / "templates/claims.tex.jinja")
     with files["csv"].open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["id"] for row in rows] == [claim.id for claim in ledger.claims]
@@ -279,9 +282,19 @@ def test_ledger_files(ledger: Ledger, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("kind: sign", "kind: sing"), "claim x: predicate"),
-        (("of: a - b", "of: a - c"), "claim x: unused number 'b'"),
-        (("of: a - b", "of: a -"), "claim x: not a formula"),
+        (("a > b", "a"), "claim x: the formula must be one comparison"),
+        (("a > b", "a > c"), "claim x: unused number 'b'"),
+        (("a > b", "a > b + c"), "claim x: unknown number 'c'"),
+        (("a > b", "a > b -"), "claim x: not a formula"),
+        (("a > b", "a > b.size"), "claim x: not allowed in a formula: b.size"),
+        (
+            ("{text: q}", "{text: q, where: {}}"),
+            "claim x: numbers.b: a number of the running text has no 'where'",
+        ),
+        (
+            ("{text: q}", "{text: q, mesured: true}"),
+            "claim x: numbers.b: a number of the running text has no 'mesured'",
+        ),
         (("paper: jam", "paper: jim"), "claim x: paper"),
         (("- id: x", "- id: X y"), "claim X y: id"),
     ],
@@ -292,7 +305,7 @@ def test_a_mistake_in_a_claim_is_one_line(
     text = (
         "- id: x\n  paper: jam\n  section: '5'\n  says: Something.\n"
         "  numbers:\n    a: {text: p}\n    b: {text: q}\n"
-        "  predicate: {kind: sign, of: a - b, sign: positive}\n"
+        "  formula: a > b\n"
     )
     path = tmp_path / "claims.yaml"
     path.write_text(text, encoding="utf-8")
@@ -304,9 +317,25 @@ def test_a_mistake_in_a_claim_is_one_line(
     assert "\n" not in str(raised.value)
 
 
-def test_a_selection_that_selects_nothing_is_an_error(ledger: Ledger) -> None:
-    selection = Selection(
-        table="jam_table3", column="success", where={"model": "GPT-5", "language": "english"}
-    )
-    with pytest.raises(UserError, match="no number in column 'success'"):
-        select(selection, ledger.catalogue, ledger.printed)
+@pytest.mark.parametrize(
+    ("selection", "problem"),
+    [
+        ({"where": {"model": "GPT-5"}}, "jam_table3 has no number in column 'success'"),
+        ({"column": "failure"}, "jam_table3 has no number in column 'failure'"),
+        ({"table": "jam_table33"}, "unknown table 'jam_table33', known: text_numbers, jam_table2"),
+        ({"where": {"modell": "GPT-4o"}}, "jam_table3 has no key 'modell', only setting, model"),
+        ({"but_not": {"modell": ["GPT-4o"]}}, "jam_table3 has no key 'modell'"),
+        ({"where": {"model": "mBERT"}}, "undefined in row zero_shot / english"),
+    ],
+)
+def test_a_wrong_selection_is_one_line_that_names_the_claim(
+    ledger: Ledger, selection: dict[str, object], problem: str
+) -> None:
+    right = {"table": "jam_table3", "column": "success", "where": {"model": "GPT-4o"}}
+    fields = {"id": "x", "paper": "jam", "section": "5", "says": "Something."}
+    numbers = {"a": right, "b": right | selection}
+    claim = Claim.model_validate(fields | {"formula": "a >= b", "numbers": numbers})
+    with pytest.raises(UserError) as raised:
+        judge_claims([claim], ledger.catalogue, ledger.printed, {})
+    assert str(raised.value).startswith(f"claim x: {problem}")
+    assert "\n" not in str(raised.value)

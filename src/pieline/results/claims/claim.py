@@ -1,0 +1,178 @@
+"""A claim of a paper: what it says, the numbers it rests on, and the formula that decides."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pieline.core.errors import UserError
+from pieline.core.records import explain
+from pieline.core.yamls import read_yaml
+from pieline.results.claims.formulas import ClaimError, Values, evaluate, names_in
+from pieline.results.claims.tables import Paper, Selection
+
+_WORDS = {"==": "equal to", ">=": "at least", "<=": "at most", ">": "above", "<": "below"}
+_RELATION = re.compile(r"\s*(==|>=|<=|>|<)\s*")
+_STATISTICS = {"mean": "the mean", "median": "the median", "correlation": "Pearson's correlation"}
+_STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\(([^()]*)\)")
+_SHARE = re.compile(r"(exactly|at least|at most) ([0-9]+)( %)?")
+_CLOSE = 1e-9
+"""Differences below this are floating-point noise: printed numbers have few decimals."""
+
+
+class Statement(BaseModel):
+    """What a claim says of its numbers: a comparison in every row, or which rows come first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    formula: str = Field(description="A comparison `left > right`; the column that is ordered.")
+    within: float | None = Field(default=None, ge=0, description="How far `==` may lie apart.")
+    in_rows: str | None = Field(
+        default=None,
+        pattern=f"^{_SHARE.pattern}$",
+        description="In how many rows the comparison holds, where not in every one.",
+    )
+    highest: list[str] | None = Field(default=None, min_length=1)
+    lowest: list[str] | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _one_statement(self) -> Self:
+        if self.highest and self.lowest:
+            raise ValueError("give either highest or lowest")
+        if self._first and (len(self._parts) > 1 or self.within is not None or self.in_rows):
+            raise ValueError("highest and lowest rows are those of a column, not of a comparison")
+        if not self._first and len(self._parts) != 3:
+            raise ValueError("the formula must be one comparison, or give highest or lowest")
+        if self.within is not None and self._parts[1] != "==":
+            raise ValueError("within needs a formula with ==")
+        return self
+
+    @property
+    def _parts(self) -> list[str]:
+        return _RELATION.split(self.formula)
+
+    @property
+    def _first(self) -> list[str] | None:
+        return self.highest or self.lowest
+
+    def names(self) -> set[str]:
+        """The names of numbers that it uses.
+
+        Raises:
+            ClaimError: its formula is none.
+        """
+        return {name for side in self._parts[::2] for name in names_in(side)}
+
+    def in_words(self) -> str:
+        """The statement as a phrase."""
+        if self._first:
+            start = "highest" if self.highest else "lowest"
+            return f"{self.formula} from the {start}: {', '.join(self._first)}"
+        left, relation, right = self._parts
+        near = f"is {_WORDS[relation]}" if self.within is None else f"is within {self.within:g} of"
+        where = f" in {self.in_rows} of the rows" if self.in_rows else ", in every row"
+        if statistic := _STATISTIC.fullmatch(left):
+            left = f"{_STATISTICS[statistic[1]]} of {statistic[2].replace(', ', ' and ')}"
+            where = ""  # It is a single number.
+        return f"{left} {near} {right}{where}"
+
+    def judge(self, columns: Mapping[str, Values]) -> tuple[bool, str]:
+        """Whether it holds of the numbers of each name, and in a few words what they came to.
+
+        A tie between the rows named first and the next counts against it.
+
+        Raises:
+            ClaimError: the formula and the numbers do not fit together.
+        """
+        table = evaluate(self._parts[::2], columns)
+        if self._first:
+            ranked = table[0].sort_index().sort_values(ascending=not self.highest, kind="stable")
+            named = len(self._first)
+            steps = ranked.diff().abs().iloc[1 : named + 1]
+            told = [f"{row} {_number(value)}" for row, value in ranked.head(4).items()]
+            holds = list(ranked.index[:named]) == self._first and bool((steps > _CLOSE).all())
+            return holds, ", ".join(told)
+        so = _compare(table[0] - table[1], self._parts[1], _CLOSE + (self.within or 0))
+        if self.in_rows:
+            return _counted(so, self.in_rows)
+        if len(table) == 1:
+            left, right = table.iloc[0]
+            return bool(so.all()), f"{_number(left)} against {_number(right)}"
+        return bool(so.all()), _told(len(so), list(so.index[~so]))
+
+
+class Claim(Statement):
+    """A claim of a paper, in our words, with the numbers it rests on and what it says of them."""
+
+    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    paper: Paper
+    section: str
+    says: str
+    numbers: dict[str, Selection] = Field(min_length=1)
+    remark: str = ""
+
+
+def load_claims(path: str | Path) -> list[Claim]:
+    """Read published/claims.yaml.
+
+    Raises:
+        UserError: a field is wrong, an id stands twice, or a formula names unknown numbers;
+            names the file and the claim.
+    """
+    claims = []
+    for number, fields in enumerate(read_yaml(path) or [], start=1):
+        name = fields.get("id", number) if isinstance(fields, Mapping) else number
+        where = f"{path}: claim {name}"
+        try:
+            claim = Claim.model_validate(fields)
+            used = claim.names()
+        except ValidationError as error:
+            raise UserError(explain(error), where=where, mend="see the other claims") from None
+        except ClaimError as error:
+            raise UserError(str(error), where=where, mend="correct the formula") from None
+        if different := used ^ set(claim.numbers):
+            word = "unused" if min(different) in claim.numbers else "unknown"
+            raise UserError(
+                f"{word} number {min(different)!r}",
+                where=where,
+                mend="name each number once and use it",
+            )
+        claims.append(claim)
+    repeated = [name for name, times in Counter(claim.id for claim in claims).items() if times > 1]
+    if repeated:
+        raise UserError(f"id {repeated[0]!r} stands twice", where=path, mend="rename one")
+    return claims
+
+
+def _compare(difference: Any, relation: str, close: float = _CLOSE) -> Any:
+    return {
+        "==": abs(difference) <= close,
+        ">=": difference >= -close,
+        "<=": difference <= close,
+        ">": difference > close,
+        "<": difference < -close,
+    }[relation]
+
+
+def _counted(so: pd.Series, in_rows: str) -> tuple[bool, str]:
+    ((measure, number, percent),) = _SHARE.findall(in_rows)
+    wanted = int(number) * (len(so) / 100 if percent else 1)
+    relation = {"exactly": "==", "at least": ">=", "at most": "<="}[measure]
+    found = sorted(so.index[so])
+    which = f": {', '.join(found)}" if 0 < len(found) <= 4 else ""
+    return _compare(len(found) - wanted, relation), f"{len(found)} of {len(so)} rows{which}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _told(rows: int, against: list[str]) -> str:
+    if not against:
+        return f"so in all {rows} rows"
+    more = f" and {len(against) - 3} more" if len(against) > 3 else ""
+    return f"not so in {len(against)} of {rows} rows: {', '.join(against[:3])}{more}"

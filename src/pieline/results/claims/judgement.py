@@ -1,0 +1,249 @@
+"""Every claim judged on the printed numbers and on ours."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from pieline.core.errors import UserError
+from pieline.core.files import write_json, write_text
+from pieline.reporting.latex import render_table
+from pieline.results.claims.claim import Claim
+from pieline.results.claims.formulas import ClaimError
+from pieline.results.claims.tables import (
+    PAPERS,
+    OurCell,
+    OurNumbers,
+    Paper,
+    PrintedNumbers,
+    PrintedTable,
+    Selection,
+    select,
+    values_of,
+)
+
+Verdict = Literal["holds", "fails", "not run", "not comparable"]
+
+
+class Finding(BaseModel):
+    """A verdict, what the numbers came to, and why it could not be judged."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    verdict: Verdict
+    found: str = ""
+    reason: str = ""
+
+
+class JudgedClaim(BaseModel):
+    """A claim with its two verdicts.
+
+    `tables` are printed ones, `our_files` the CSVs of paper_tables/ with our numbers of them, and
+    `models` those whose numbers it uses, as printed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    paper: Paper
+    section: str
+    says: str
+    predicate: str
+    tables: list[str]
+    our_files: list[str]
+    models: list[str]
+    remark: str
+    printed: Finding
+    ours: Finding
+
+
+def judge_claims(
+    claims: Sequence[Claim],
+    catalogue: Mapping[str, PrintedTable],
+    printed: PrintedNumbers,
+    ours: OurNumbers,
+) -> list[JudgedClaim]:
+    """Judge every claim on the printed numbers and on ours.
+
+    Raises:
+        UserError: a claim's numbers or formula are wrong; names the claim.
+    """
+    judged = []
+    for claim in claims:
+        try:
+            judged.append(_judge(claim, catalogue, printed, ours))
+        except ClaimError as error:
+            raise UserError(
+                str(error), where=f"claim {claim.id}", mend="correct its numbers or its formula"
+            ) from None
+    return judged
+
+
+def _judge(
+    claim: Claim,
+    catalogue: Mapping[str, PrintedTable],
+    printed: PrintedNumbers,
+    ours: OurNumbers,
+) -> JudgedClaim:
+    on_printed = judge_on_printed(claim, catalogue, printed)
+    numbers = claim.numbers.values()
+    sources = [catalogue[number.table].ours for number in numbers if number.measured]
+    return JudgedClaim(
+        id=claim.id,
+        paper=claim.paper,
+        section=claim.section,
+        says=claim.says,
+        predicate=claim.in_words(),
+        tables=sorted({number.table for number in numbers}),
+        our_files=sorted({file for source in sources if source for file in source.files}),
+        models=sorted(
+            {
+                row[catalogue[number.table].keys.index("model")]
+                for number in numbers
+                if "model" in catalogue[number.table].keys
+                for row, _ in select(number, catalogue, printed).values()
+            }
+        ),
+        remark=claim.remark,
+        printed=on_printed,
+        ours=judge_on_ours(claim, catalogue, printed, ours),
+    )
+
+
+def judge_on_printed(
+    claim: Claim, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
+) -> Finding:
+    """Does the paper support itself?
+
+    Raises:
+        ClaimError: the claim's numbers do not fit together.
+    """
+    return _finding(
+        claim,
+        {
+            name: {label: value for label, (_, value) in select(number, catalogue, printed).items()}
+            for name, number in claim.numbers.items()
+        },
+    )
+
+
+def judge_on_ours(
+    claim: Claim,
+    catalogue: Mapping[str, PrintedTable],
+    printed: PrintedNumbers,
+    ours: OurNumbers,
+) -> Finding:
+    """Does the claim hold in our run? Numbers of the running text stay as the paper says them.
+
+    A claim with a missing number is "not run". One whose numbers are all there but were computed
+    from other data or another checkpoint is "not comparable"; what they came to is told anyway.
+    Where they leave its formula undefined (a division by zero), that counts against it.
+    """
+    columns: dict[str, dict[str, float]] = {}
+    missing: list[tuple[str, str]] = []
+    obstacles: list[str] = []
+    total = 0
+    for name, number in claim.numbers.items():
+        columns[name] = {}
+        for label, (row, value) in select(number, catalogue, printed).items():
+            if not number.measured:
+                columns[name][label] = value
+                continue
+            total += 1
+            cell = _our_cell(number, row, catalogue, ours)
+            if cell.value is None:
+                missing.append((" / ".join(row), cell.reason))
+                continue
+            columns[name][label] = cell.value
+            if not cell.comparable:
+                obstacles.append(cell.reason)
+    if total == 0:
+        return Finding(
+            verdict="not run", reason="it rests on the running text, which nothing here computes"
+        )
+    if missing:
+        return Finding(verdict="not run", reason=_why_missing(missing, total))
+    try:
+        finding = _finding(claim, columns)
+    except ClaimError as error:
+        finding = Finding(verdict="fails", found=str(error))
+    if obstacles:
+        return Finding(
+            verdict="not comparable",
+            found=f"{finding.verdict}: {finding.found}",
+            reason="; ".join(dict.fromkeys(obstacles)),
+        )
+    return finding
+
+
+def write_claims(
+    judged: Sequence[JudgedClaim],
+    *,
+    json: str | Path,
+    csv: str | Path,
+    tex: str | Path,
+    template: str | Path,
+) -> None:
+    """Write the judged claims as JSON, as CSV (one claim a line) and as a LaTeX table."""
+    counts = {
+        side: dict(sorted(Counter(getattr(claim, side).verdict for claim in judged).items()))
+        for side in ("printed", "ours")
+    }
+    write_json(
+        json, {"counts": counts, "claims": [claim.model_dump(mode="json") for claim in judged]}
+    )
+    table = pd.DataFrame(
+        [
+            {
+                "id": claim.id,
+                "paper": claim.paper,
+                "section": claim.section,
+                "claim": claim.says,
+                "predicate": claim.predicate,
+                "tables": " ".join(claim.tables),
+                "on_printed": claim.printed.verdict,
+                "printed_found": claim.printed.found,
+                "on_ours": claim.ours.verdict,
+                "ours_found": claim.ours.found,
+                "reason": claim.ours.reason,
+                "remark": claim.remark,
+            }
+            for claim in judged
+        ]
+    )
+    write_text(csv, table.to_csv(index=False, lineterminator="\n"))
+    render_table(template, tex, claims=judged, counts=counts, papers=PAPERS)
+
+
+def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:
+    holds, found = claim.judge({name: values_of(numbers) for name, numbers in columns.items()})
+    return Finding(verdict="holds" if holds else "fails", found=found)
+
+
+def _our_cell(
+    number: Selection,
+    row: tuple[str, ...],
+    catalogue: Mapping[str, PrintedTable],
+    ours: OurNumbers,
+) -> OurCell:
+    source = catalogue[number.table].ours
+    if source is None:
+        return OurCell(None, False, "nothing here computes this table")
+    if number.table not in ours:
+        return OurCell(None, False, f"this run made no {' or '.join(source.files)}.csv")
+    cell = ours[number.table].get((row, number.column))
+    return cell or OurCell(None, False, f"{' or '.join(source.files)}.csv has no such row")
+
+
+def _why_missing(missing: Sequence[tuple[str, str]], total: int) -> str:
+    """Which numbers are missing and why, in one line: the commonest reason with some rows."""
+    reasons = Counter(reason for _, reason in missing)
+    parts = []
+    for reason, times in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+        rows = list(dict.fromkeys(row for row, why in missing if why == reason))
+        more = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
+        parts.append(f"{reason} ({times}: {', '.join(rows[:2])}{more})")
+    return f"{len(missing)} of {total} numbers missing: {'; '.join(parts)}"
