@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 LOCK := envs/requirements.lock envs/requirements-no-deps.lock
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce report test check verify environment clean
+.PHONY: help reproduce report test explore check verify environment clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +24,9 @@ test: $(READY)  ## The whole test suite.
 	@# One worker more than cores, because some tests wait for servers, clusters and each other.
 	$(BIN)/python -m pytest --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --maxprocesses 4 \
 	    --dist loadfile --no-loadscope-reorder --durations 25
+
+explore: $(READY)  ## Only the property tests, on a thousand fresh examples each.
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m hypothesis
 
 check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ os.environ.update(
 from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError, exit_with
 from pieline.core.upstream import load_upstream
+from pieline.languages.registry import known as known_languages
 from pieline.models.registry import load_registry
 from pieline.models.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb
 from pieline.results.whole import Whole
@@ -89,14 +90,16 @@ def module_files(path):
 @cache
 def imported_modules(path):
     """The files of the library's modules that a file imports, wherever in it the import stands."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    names, text = set(), path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return [file for name in sorted(names) for file in module_files(name)]
+    # A module that looks for its neighbours imports them all: the languages.
+    found = sorted(path.parent.glob("*.py")) if "iter_modules(" in text else []
+    return found + [file for name in sorted(names) for file in module_files(name)]
 
 
 # No param, so that another timeout or mode of asking reruns nothing.

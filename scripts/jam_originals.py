@@ -7,7 +7,7 @@ from pieline.core.errors import run_command
 from pieline.core.files import write_json
 from pieline.core.records import save_jsonl
 from pieline.core.upstream import is_released, load_upstream
-from pieline.languages.words import LANGUAGES
+from pieline.languages.registry import known
 from pieline.studies.jam.originals import apply_decisions, filtering_report, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
 
@@ -15,7 +15,7 @@ from pieline.studies.jam.raw.id10m import read_id10m
 def main() -> None:
     """Parse the command line and filter."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--language", choices=LANGUAGES, required=True)
+    parser.add_argument("--language", choices=known(), required=True)
     parser.add_argument("--raw", type=Path, required=True, help="test_<language>.tsv")
     parser.add_argument("--decisions", type=Path, required=True, help="one a sentence (TSV)")
     parser.add_argument("--derived", action="store_true", help="they derive from the release")

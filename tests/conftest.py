@@ -5,9 +5,16 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from filelock import FileLock
 from support import copy_project, run_snakemake
+
+# The same examples in every run, so that a test fails for whoever broke it; without deadlines,
+# because workers share the cores and a language's dictionary loads within some example.
+hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("explore", max_examples=1000, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 

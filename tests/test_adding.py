@@ -17,7 +17,7 @@ BLOCK = re.compile(r"(?ms)^```(\w+)(?: (file|append):(\S+))?\n(.*?)^```$")
 PROMISED = {
     "A model": ("paper_tables/idiolink_zero_shot.csv", "minilm-cls,"),
     "A metric": ("paper_tables/idiolink_bm25.csv", ",reciprocal_rank,"),
-    "A language": ("results/originals/jam/italian.jsonl", '"test-0002"'),
+    "A language": ("results/originals/jam/dutch.jsonl", '"test-0002"'),
     "A study": ("paper_tables/completion_accuracy.csv", "smollm2-135m-instruct,accuracy,"),
 }
 """What each section promises: a file, and what stands in it."""
@@ -76,6 +76,6 @@ def test_a_study_touches_no_shared_file() -> None:
 def test_a_language_is_one_module_and_its_data() -> None:
     written = [name for _, how, name, _ in BLOCK.findall(SECTIONS["A language"]) if how]
     assert [name for name in written if name.startswith("src/")] == [
-        "src/pieline/languages/italian.py"
+        "src/pieline/languages/dutch.py"
     ]
     assert all(name.startswith("data/sample/") for name in written if not name.startswith("src/"))

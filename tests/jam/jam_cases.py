@@ -5,7 +5,6 @@ from typing import Any
 
 from support import ROOT
 
-from pieline.languages.words import Language
 from pieline.studies.jam.bio import Span, Tag, tags_of
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
@@ -17,14 +16,14 @@ from pieline.studies.jam.variants.validation import check_variants
 SAMPLE = ROOT / "data" / "sample" / "id10m"
 
 
-def sample_originals(language: Language) -> list[Original]:
+def sample_originals(language: str) -> list[Original]:
     """The originals of the sample."""
     decisions = SAMPLE / "decisions" / f"{language}.tsv"
     raw = read_id10m(SAMPLE / f"test_{language}.tsv", split="test")
     return apply_decisions(raw, load_decisions(decisions), language=language, where=decisions)
 
 
-def sample_variants(language: Language) -> list[Variant]:
+def sample_variants(language: str) -> list[Variant]:
     """The sample's variants, checked."""
     originals = sample_originals(language)
     path = SAMPLE / "variants" / f"{language}.json"

@@ -49,7 +49,7 @@ def test_projection_preserves_the_originals_tags(case, before, after):
     head = f"{' '.join(before)} " if before else ""
     tail = f" {' '.join(after)}" if after else ""
     variant = head + original + tail
-    assert original not in head + original[:-1]
+    assume(original not in head + original[:-1])
     projected = project_tags(tokens, tags, variant)
     assert projected is not None
     new_tokens, new_tags = projected

@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import MIRROR, needs_mirror
 
-from pieline.languages.matching import contains_pie, matches_any, matches_pie, normalise
-from pieline.languages.words import LANGUAGES, STOP_WORDS, Language, same_word
+from pieline.languages.matching import contains_pie, matches_any, matches_pie
+from pieline.languages.registry import find, known
+from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of
 
 WORDS = st.text(alphabet="abcdefgäöüßé", min_size=2, max_size=8)
 TEXTS = st.text(max_size=60)
-LANGUAGE = st.sampled_from(LANGUAGES)
+LANGUAGE = st.sampled_from(known())
 PHRASES = st.lists(
     st.sampled_from(
         [
@@ -106,11 +107,11 @@ def test_normalising_twice_changes_nothing(text):
 )
 def test_spelling_details_do_not_count(one, other):
     assert normalise(one) == normalise(other) != ""
-    assert matches_pie(one, other)
-    assert matches_pie(other, one)
+    assert matches_pie(one, other, language="english")
+    assert matches_pie(other, one, language="english")
 
 
-NAMED: list[tuple[str, str, Language]] = [
+NAMED: list[tuple[str, str, str]] = [
     ("broke the ice", "break the ice", "english"),
     ("has finally broken the ice", "broke the ice", "english"),
     ("pulling my leg", "pull someone's leg", "english"),
@@ -121,17 +122,20 @@ NAMED: list[tuple[str, str, Language]] = [
     ("cat out of the bag", "let the cat out of the bag", "english"),
     ("'kicked the bucket'", "kick the bucket", "english"),
     ("get over it", "get over", "english"),
+    ("sitting on the fence", "sit on the fence", "english"),
     ("nahm ihn auf den Arm", "auf den Arm nehmen", "german"),
     ("nach hinten losgeht", "nach  hinten  losgegangen", "german"),
     ("Wie dem auch sei", "wie  dem  auch  sei", "german"),
     ("ab und zu", "ab und zu", "german"),
     ("in die Hose ging", "in die Hose gehen", "german"),
     ("einen Bären aufgebunden", "einen Bären aufbinden", "german"),
+    ("kalte Füße", "kalter Fuß", "german"),
 ]
-NOT_NAMED: list[tuple[str, str, Language]] = [
+NOT_NAMED: list[tuple[str, str, str]] = [
     ("the ice", "break the ice", "english"),
     ("the beans", "spill the beans", "english"),
     ("ball", "on the ball", "english"),
+    ("ball", "balls up", "english"),
     ("get", "get over", "english"),
     ("break the ace", "break the ice", "english"),
     ("kick the ball", "kick the bucket", "english"),
@@ -173,11 +177,6 @@ def test_equal_texts_match_both_ways(phrase, language):
     assert matches_pie(shouted, phrase, language=language) == expected
 
 
-@given(WORDS, WORDS, LANGUAGE)
-def test_inflection_is_symmetric(one, other, language):
-    assert same_word(one, other, language) == same_word(other, one, language)
-
-
 @given(st.text(alphabet=" .,'’\"-–\t\n\u00ad", max_size=8), PHRASES, LANGUAGE)
 def test_an_empty_answer_never_matches(answer, pie, language):
     assert not matches_pie(answer, pie, language=language)
@@ -186,7 +185,7 @@ def test_an_empty_answer_never_matches(answer, pie, language):
 
 @given(st.data(), LANGUAGE)
 def test_an_answer_of_stop_words_never_matches(data, language):
-    stop = sorted(STOP_WORDS[language])
+    stop = sorted(find(language).stop_words)
     answer = " ".join(data.draw(st.lists(st.sampled_from(stop), min_size=1, max_size=5)))
     pie = " ".join([answer, data.draw(WORDS.filter(lambda word: word not in stop))])
     assert not matches_pie(answer, pie, language=language)
@@ -195,21 +194,29 @@ def test_an_answer_of_stop_words_never_matches(data, language):
     assert matches_pie(answer, other, language=language) == (normalise(answer) == normalise(other))
 
 
-def test_released_scoring_takes_any_part():
-    assert matches_pie("", "break the ice", scoring="released")
-    assert matches_pie(" A ", "a lemon", scoring="released")
-    assert matches_pie("They broke the ice!", "broke the ice", scoring="released")
-    assert not matches_pie("Achilles' heel", "achilles ' heel", scoring="released")
+@pytest.mark.parametrize(
+    ("prediction", "pie", "matches"),
+    [
+        ("", "break the ice", True),
+        (" A ", "a lemon", True),
+        ("They broke the ice!", "broke the ice", True),
+        ("Achilles' heel", "achilles ' heel", False),
+    ],
+)
+def test_released_scoring_takes_any_part(prediction, pie, matches):
+    assert matches_pie(prediction, pie, language="english", scoring="released") == matches
 
 
-def test_any_of_several_predictions():
-    assert matches_any(["cold feet", "broke the ice"], "break the ice")
-    assert not matches_any([], "break the ice")
-    assert not matches_any(["", "cold feet"], "break the ice")
+@pytest.mark.parametrize(
+    ("predictions", "matches"),
+    [(["cold feet", "broke the ice"], True), ([], False), (["", "cold feet"], False)],
+)
+def test_any_of_several_predictions(predictions, matches):
+    assert matches_any(predictions, "break the ice", language="english") == matches
 
 
 @needs_mirror
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", known())
 def test_verbatim_answers_name_every_released_pie(language):
     rows = json.loads((MIRROR / f"id10m-jam/{language}.json").read_text(encoding="utf-8"))
     for row in rows:

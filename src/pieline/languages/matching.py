@@ -1,37 +1,16 @@
-"""PIE spans: BIO tags, normalisation, and the one function that says whether a text names a PIE."""
+"""The one function that says whether a text names a PIE."""
 
-import re
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from pieline.languages.words import LIGHT_WORDS, STOP_WORDS, Language, same_word
+from pieline.languages.inflection import same_word
+from pieline.languages.registry import find
+from pieline.languages.spelling import normalise
 
 Scoring = Literal["paper", "released"]
 
 
-_APOSTROPHES = str.maketrans(dict.fromkeys("’‘‚‛`´′ʼ＇", "'"))
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-
-
-def normalise(text: str) -> str:
-    """Lowercase words separated by one space, so that spelling details do not decide a match.
-
-    Unicode forms (NFKC), case (ß is ss), quotation marks, hyphens, punctuation and repeated spaces
-    go; apostrophes join ("it's" is "its"), also where a tokeniser split them off ("it 's",
-    "do n't", "achilles ' heel"). Idempotent.
-    """
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold()
-    text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-    text = re.sub(r"(?<=\w)\s+n't\b", "nt", text)
-    text = re.sub(r"(?<=\w)\s+'(?=(?:s|t|m|d|re|ve|ll)\b)", "", text)
-    text = re.sub(r"(?<=\w)'(?=\w)", "", text)
-    return " ".join(re.findall(r"[^\W_]+", text))
-
-
-def matches_pie(
-    prediction: str, pie: str, *, language: Language = "english", scoring: Scoring = "paper"
-) -> bool:
+def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = "paper") -> bool:
     """Whether a predicted text names a PIE: the project's one matching function.
 
     `paper` (ID10M-JAM, section 4.1: "normalization and regular-expression matching"): both texts
@@ -57,7 +36,7 @@ def matches_pie(
         one, other = prediction.strip().lower(), pie.strip().lower()
         return one in other or other in one
     predicted, wanted = normalise(prediction).split(), normalise(pie).split()
-    if predicted == wanted or STOP_WORDS[language].issuperset(predicted):
+    if predicted == wanted or find(language).stop_words.issuperset(predicted):
         return bool(predicted) and predicted == wanted
     short = len(predicted) <= max(_LONGEST_ANSWER, 3 * len(wanted))
     holds = bool(wanted) and short and _holds(predicted, wanted, language)
@@ -68,14 +47,14 @@ def matches_any(
     predictions: Iterable[str],
     pie: str,
     *,
-    language: Language = "english",
+    language: str,
     scoring: Scoring = "paper",
 ) -> bool:
     """Whether any of several predicted texts names a PIE (see `matches_pie`)."""
     return any(matches_pie(text, pie, language=language, scoring=scoring) for text in predictions)
 
 
-def contains_pie(text: str, pie: str, *, language: Language = "english") -> bool:
+def contains_pie(text: str, pie: str, *, language: str) -> bool:
     """Whether a text of any length holds the words of a PIE, side by side and in any inflection.
 
     A PIE that is only one content word counts by its whole form, and an empty one never does.
@@ -87,7 +66,7 @@ def contains_pie(text: str, pie: str, *, language: Language = "english") -> bool
 _LONGEST_ANSWER = 8
 
 
-def _holds(words: Sequence[str], wanted: Sequence[str], language: Language) -> bool:
+def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
     """Whether the wanted words stand side by side in the words."""
     return any(
         all(
@@ -98,12 +77,12 @@ def _holds(words: Sequence[str], wanted: Sequence[str], language: Language) -> b
     )
 
 
-def _overlap(one: Sequence[str], other: Sequence[str], language: Language) -> bool:
+def _overlap(one: Sequence[str], other: Sequence[str], language: str) -> bool:
     """Whether two texts share most of their words (the third rule of `matches_pie`). Symmetric."""
-    first, second = (_without(STOP_WORDS[language], text) for text in (one, other))
+    first, second = (_without(find(language).stop_words, text) for text in (one, other))
     if 2 * _shared(first, second, language) <= max(len(first), len(second)):
         return False
-    first, second = (_without(LIGHT_WORDS[language], text) for text in (one, other))
+    first, second = (_without(find(language).light_words, text) for text in (one, other))
     return 3 * _shared(first, second, language) > len(first) + len(second)
 
 
@@ -111,7 +90,7 @@ def _without(dropped: Collection[str], words: Sequence[str]) -> list[str]:
     return [word for word in words if word not in dropped]
 
 
-def _shared(words: Sequence[str], others: Sequence[str], language: Language) -> int:
+def _shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
     """The largest number of words that can be paired with the same word among the others."""
     partner: dict[int, int] = {}
 

@@ -75,7 +75,9 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
     """Whether an answer found an idiom and, by the matching function, named the sentence's PIE."""
     # The canonical form is an infinitive (section 3.1): its "to" is no word of the idiom.
     pie = _INFINITIVE.sub("", sentence.pie)
-    return bool(prediction.has_idiom) and matches_pie(prediction.idiom or "", pie)
+    return bool(prediction.has_idiom) and matches_pie(
+        prediction.idiom or "", pie, language="english"
+    )
 
 
 def paired(

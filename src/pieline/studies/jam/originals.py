@@ -18,7 +18,6 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, write_text
 from pieline.core.records import Record, check_unique_ids, explain
 from pieline.languages.matching import contains_pie
-from pieline.languages.words import Language
 from pieline.studies.jam.bio import Tag, spans_of
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.raw.released import ReleasedRow
@@ -113,7 +112,7 @@ def apply_decisions(
     sentences: Sequence[TaggedSentence],
     decisions: Sequence[Decision],
     *,
-    language: Language,
+    language: str,
     where: str | Path,
 ) -> list[Original]:
     """The originals: kept and corrected sentences, in raw order (section 3.2).
@@ -268,7 +267,7 @@ def _cell(name: str, value: Any) -> str:
     return text
 
 
-def _original(sentence: TaggedSentence, decision: Decision, language: Language) -> Original:
+def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Original:
     """The original that a keep or fix decision makes of a raw sentence."""
     pie = decision.pie or ""
     tokens = decision.tokens if decision.tokens is not None else sentence.tokens

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from pieline.core.records import Record
-from pieline.languages.words import Language
 from pieline.studies.jam.bio import TAG_IDS, Tag, spans_of
 
 VariantSource = Literal["sample", "released", "generated"]
@@ -39,7 +38,7 @@ class TaggedRecord(Record):
         is_figurative: whether the PIE is used idiomatically.
     """
 
-    language: Language
+    language: str
     sentence: str = Field(min_length=1)
     tokens: tuple[str, ...]
     tags: tuple[Tag, ...]

@@ -6,7 +6,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from pieline.core.settings import Settings
 from pieline.languages.matching import Scoring
-from pieline.languages.words import Language
+from pieline.languages.settings import LanguageName
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.training.settings import TaggingSettings
 
@@ -41,10 +41,10 @@ class JamVariants(Settings):
         default="human",
         description="Whether a variant nobody judged is invalid, or valid if no check flags it.",
     )
-    annotations: dict[Language, list[str]] = Field(
+    annotations: dict[LanguageName, list[str]] = Field(
         default={}, description="Label Studio exports (JSON), by language."
     )
-    adjudications: dict[Language, str] = Field(
+    adjudications: dict[LanguageName, str] = Field(
         default={}, description="Decisions on disputed variants (TSV), by language."
     )
     checks: VariantChecks = VariantChecks()
@@ -82,14 +82,14 @@ class NeutralAblation(Settings):
         default="zero_shot", description="'fine_tuned' for an encoder."
     )
     seed: NonNegativeInt = 42
-    language: Language = "english"
+    language: LanguageName = "english"
 
 
 class AttentionAnalysis(Settings):
     """Attention from the PIE to its context (ID10M-JAM, appendix H)."""
 
     model: str = Field(description="A causal model, or an embedder that is one.")
-    language: Language = "english"
+    language: LanguageName = "english"
     pairs: PositiveInt = Field(
         default=10, description="Originals with a variant that misled a model and one that did not."
     )
@@ -98,7 +98,7 @@ class AttentionAnalysis(Settings):
 class JamSettings(Settings):
     """The ID10M-JAM study."""
 
-    languages: list[Language] = Field(default=["english", "german"], min_length=1)
+    languages: list[LanguageName] = Field(default=["english", "german"], min_length=1)
     decisions: str | None = Field(
         default=None,
         description="Folder with <language>.tsv that filters ID10M's test split; null: those of the"

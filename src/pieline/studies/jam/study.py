@@ -8,7 +8,7 @@ from typing import get_args
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.languages.words import LANGUAGES
+from pieline.languages.registry import known
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
@@ -98,7 +98,7 @@ class JamStudy(Study[JamSettings]):
     def constraints(self, *kinds: str) -> dict[str, str]:
         """What the wildcards of a run may be, for models of these kinds."""
         return {
-            "language": alternatives(LANGUAGES),
+            "language": alternatives(known()),
             "model": self.run.constraint(*kinds),
             "setting": alternatives([*get_args(PromptSetting), FINE_TUNED]),
         }
@@ -163,11 +163,11 @@ class JamStudy(Study[JamSettings]):
 
     def annotations(self, language: str) -> list[str]:
         """Label Studio exports for a language."""
-        return dict[str, list[str]](**self.settings.variants.annotations).get(language, [])
+        return self.settings.variants.annotations.get(language, [])
 
     def adjudications(self, language: str) -> list[str]:
         """Decisions on disputed variants of a language, if there are any."""
-        path = dict[str, str](**self.settings.variants.adjudications).get(language)
+        path = self.settings.variants.adjudications.get(language)
         return [path] if path else []
 
     def checks(self) -> str:

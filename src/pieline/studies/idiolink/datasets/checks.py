@@ -11,14 +11,17 @@ from pydantic import BaseModel, ConfigDict
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
-from pieline.languages.matching import matches_pie, normalise
-from pieline.languages.words import LIGHT_WORDS, same_word
+from pieline.languages.inflection import same_word
+from pieline.languages.matching import matches_pie
+from pieline.languages.registry import find
+from pieline.languages.spelling import normalise
 from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
 
 NEAR_DUPLICATE = 90.0
 """From which similarity (0-100, by equal characters in order) two texts are near-duplicates."""
 
+_LANGUAGE = "english"
 _SHINGLE_WORDS = 3
 _SHARED_SHINGLES = 0.4
 """Share of the shorter text's word triples that a candidate must have in common with it."""
@@ -244,7 +247,7 @@ def _end_of_match(words: Sequence[str], wanted: Sequence[str], start: int) -> in
         return start
     if wanted[0] in SLOTS:
         lengths = range(1, _LONGEST_FILLER + 1)
-    elif start < len(words) and same_word(words[start], wanted[0], "english"):
+    elif start < len(words) and same_word(words[start], wanted[0], _LANGUAGE):
         lengths = range(1, 2)
     else:
         return None
@@ -258,13 +261,14 @@ def _end_of_match(words: Sequence[str], wanted: Sequence[str], start: int) -> in
 
 def names_pie(span: str, pie: str) -> bool:
     """Whether a span is the PIE, with slots filled and words inserted ("out of her own pocket")."""
-    if matches_pie(span, pie):
+    if matches_pie(span, pie, language=_LANGUAGE):
         return True
     words = normalise(span).split()
-    fixed = [word for word in normalise(pie).split() if word not in LIGHT_WORDS["english"]]
+    light = find(_LANGUAGE).light_words
+    fixed = [word for word in normalise(pie).split() if word not in light]
     place = 0
     for wanted in fixed:
-        while place < len(words) and not same_word(words[place], wanted, "english"):
+        while place < len(words) and not same_word(words[place], wanted, _LANGUAGE):
             place += 1
         place += 1
     return bool(fixed) and place <= len(words)

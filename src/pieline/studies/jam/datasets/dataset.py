@@ -16,8 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pieline.core.errors import UserError
 from pieline.core.files import read_json
 from pieline.core.records import explain
-from pieline.languages.matching import normalise
-from pieline.languages.words import Language
+from pieline.languages.spelling import normalise
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
 from pieline.studies.jam.variants.validation import CheckLimits, apply_reviews
@@ -48,7 +47,7 @@ class JamManifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     originals_are_released: bool
     variants_source: VariantSource
     review: Reviewer

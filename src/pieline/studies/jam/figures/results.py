@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from pieline.core.records import load_records
+from pieline.languages.registry import find, known
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.jam.metrics.runs import JamMetrics
@@ -21,14 +22,16 @@ from pieline.studies.jam.metrics.seeds import (
     RunKey,
     Runs,
     accuracy,
+    by_run,
     confused_runs,
     negative_drift,
     over_seeds,
     prompted,
 )
-from pieline.studies.jam.tables.common import GROUPS, LANGUAGES
+from pieline.studies.jam.tables.common import GROUPS, languages_of
 
-COLOURS = {"english": "#2171b5", "german": "#d95f0e"}
+COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3")
+"""Of languages, in the order of their names."""
 MARKERS = {False: "o", True: "^"}
 """Circle; triangle for reasoning models."""
 UNKNOWN_SIZE = 40.0
@@ -89,16 +92,17 @@ def confused_models(given: Given) -> Figure:
     A run of several seeds is confused by a variant if most of its seeds are. Variants that confuse
     none are left out, as in the paper.
     """
-    runs = prompted(load_records(given.metrics, JamMetrics))
-    figure, axes = _panels(len(LANGUAGES))
-    for axis, (language, title) in zip(axes, LANGUAGES.items(), strict=True):
+    metrics = load_records(given.metrics, JamMetrics)
+    runs, languages = prompted(metrics), languages_of(by_run(metrics))
+    figure, axes = _panels(len(languages))
+    for axis, language in zip(axes, languages, strict=True):
         counts = Counter(confused_runs(runs, language).values())
         del counts[0]
         heights = [counts[number] for number in range(1, max(counts, default=0) + 1)]
-        axis.bar(range(1, len(heights) + 1), heights, color=COLOURS[language], width=0.8)
+        axis.bar(range(1, len(heights) + 1), heights, color=_colour(language), width=0.8)
         for number, height in enumerate(heights, start=1):
             axis.text(number, height, str(height), ha="center", va="bottom", fontsize=7)
-        axis.set(title=title, xlabel="runs that a variant confuses")
+        axis.set(title=find(language).label, xlabel="runs that a variant confuses")
         axis.set_xlim(0.4, max(1, len(heights)) + 0.6)
         step = 1 + len(heights) // 12
         axis.set_xticks(range(1, max(1, len(heights)) + 1, step))
@@ -122,6 +126,10 @@ def all_vs_mixed(given: Given) -> Figure:
     return _finish(figure, runs, given.models)
 
 
+def _colour(language: str) -> str:
+    return COLOURS[known().index(language) % len(COLOURS)]
+
+
 def _panels(number: int) -> tuple[Figure, list[Axes]]:
     # A single panel still has to be as wide as the legend above it.
     width = max(5.6, 1.2 + 2.6 * number)
@@ -138,8 +146,8 @@ def _mark(axis: Axes, key: RunKey, models: Sequence[ModelDescription], x: float,
         y,
         s=marker_area(model.parameters),
         marker=MARKERS[model.reasoning],
-        facecolors="none" if hollow else COLOURS[key.language],
-        edgecolors=COLOURS[key.language],
+        facecolors="none" if hollow else _colour(key.language),
+        edgecolors=_colour(key.language),
         alpha=0.85,
         zorder=3,
     )
@@ -150,9 +158,9 @@ def _mark(axis: Axes, key: RunKey, models: Sequence[ModelDescription], x: float,
 
 def _finish(figure: Figure, runs: Runs, models: Sequence[ModelDescription]) -> Figure:
     """Legend for shape and colour, and the note on sample data."""
-    languages = [name for name in LANGUAGES if any(key.language == name for key in runs)]
-    handles: list[Artist] = [mpl.patches.Patch(color=COLOURS[name]) for name in languages]
-    names = [LANGUAGES[name] for name in languages]
+    languages = languages_of(runs)
+    handles: list[Artist] = [mpl.patches.Patch(color=_colour(name)) for name in languages]
+    names = [find(name).label for name in languages]
     shown = {key.model for key in runs}
     for reasoning, text in ((False, "no reasoning"), (True, "reasoning")):
         if any(model.reasoning == reasoning for model in models if model.name in shown):

@@ -16,8 +16,8 @@ import torch
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
-from pieline.languages.matching import normalise
-from pieline.languages.words import STOP_WORDS
+from pieline.languages.registry import find
+from pieline.languages.spelling import normalise
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.weights import weights_location
 from pieline.studies.jam.bio import OUTSIDE
@@ -163,7 +163,7 @@ def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
     for place, token in enumerate(variant.tokens):
         # Not the "s" of a genitive.
         words = {word for word in normalise(token).split() if len(word) > 1}
-        if position < length and words - STOP_WORDS[variant.language]:
+        if position < length and words - find(variant.language).stop_words:
             places.append(place)
         position += len(token)
     return places

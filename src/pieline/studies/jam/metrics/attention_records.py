@@ -3,7 +3,6 @@
 from pydantic import BaseModel, ConfigDict
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
-from pieline.languages.words import Language
 from pieline.studies.jam.metrics.drift import Interval
 
 
@@ -70,7 +69,7 @@ class AttentionMetrics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     model: str
     dataset_is_released: bool
     judged_by: list[str]

@@ -13,7 +13,6 @@ from sklearn.metrics import cohen_kappa_score
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
-from pieline.languages.words import Language
 from pieline.studies.jam.records import JamSentence
 
 Label = Literal["figurative", "literal", "ambiguous"]
@@ -58,7 +57,7 @@ class HumanMetrics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     dataset_is_released: bool
     simulated: bool
     variants: int

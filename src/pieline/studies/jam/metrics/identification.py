@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pieline.languages.matching import Scoring, matches_any, normalise
-from pieline.languages.words import Language
+from pieline.languages.matching import Scoring, matches_any
+from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import OUTSIDE, Span, Tag, spans_of, tags_of
 
 
@@ -12,7 +12,7 @@ def is_correct(
     pies: Sequence[str],
     *,
     is_figurative: bool,
-    language: Language,
+    language: str,
     scoring: Scoring = "paper",
 ) -> bool:
     """Whether a prediction is right about the PIE of a sentence; for language models and encoders.

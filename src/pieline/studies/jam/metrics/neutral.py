@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.languages.matching import Scoring
-from pieline.languages.words import Language
 from pieline.studies.jam.metrics.drift import Interval, ratio_interval
 from pieline.studies.jam.metrics.identification import is_correct
 from pieline.studies.jam.predictions.records import IdiomPrediction
@@ -31,7 +30,7 @@ class NeutralMetrics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     model: str
     setting: str
     seed: int
@@ -50,7 +49,7 @@ def neutral_metrics(
     neutral: Sequence[JamSentence],
     predictions: Mapping[str, IdiomPrediction],
     *,
-    language: Language,
+    language: str,
     model: str,
     setting: str,
     seed: int,

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
 from pieline.languages.matching import Scoring
-from pieline.languages.words import Language
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Confusion,
@@ -67,7 +66,7 @@ class JamMetrics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     model: str
     setting: str
     seed: int

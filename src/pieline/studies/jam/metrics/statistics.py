@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
-from pieline.languages.words import Language
 from pieline.studies.jam.datasets.dataset import JamManifest, count_pies
 from pieline.studies.jam.records import Original
 
@@ -36,7 +35,7 @@ class JamStatistics(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Language
+    language: str
     originals_are_released: bool
     variants_source: str | None
     dataset_is_released: bool | None

@@ -8,7 +8,7 @@ from typing import Any
 
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
-from pieline.languages.matching import normalise
+from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Outcome, Parsed, parse_list
 from pieline.llm.prompts import PromptFolder

@@ -1,6 +1,7 @@
 """ID10M-JAM's human baseline (5.1), neutral contexts (appendix G) and attention (appendix H)."""
 
 from pieline.core.records import load_record
+from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
@@ -9,7 +10,7 @@ from pieline.studies.jam.metrics.drift import Interval
 from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.seeds import per_cent
-from pieline.studies.jam.tables.common import GROUPS, LANGUAGES, NOT_RELEASED, notes_of
+from pieline.studies.jam.tables.common import GROUPS, NOT_RELEASED, notes_of
 
 SIMULATED_NOTE = "The labels are simulated to show the computation: no person gave them."
 _SIMULATED = "simulated labels, not people's"
@@ -70,7 +71,7 @@ def humans(given: Given) -> TableContent:
                 )
             ),
         ),
-        caption=f"Human baseline: two people on hard variants ({LANGUAGES[metrics.language]}), one"
+        caption=f"Human baseline: two people on hard variants ({find(metrics.language).label}), one"
         " of each original, in per cent. “Ambiguous” counts as wrong.",
         notes=(
             *([SIMULATED_NOTE] if metrics.simulated else []),
@@ -103,7 +104,7 @@ def neutral(given: Given) -> TableContent:
         return Cell(Number(identity, comparison, given.metrics), text=text)
 
     share = per_cent(metrics.share)
-    labels = (model.label, GROUPS[metrics.setting], LANGUAGES[metrics.language])
+    labels = (model.label, GROUPS[metrics.setting], find(metrics.language).label)
     cells = (
         Cell(text=str(metrics.confusing)),
         cell("variants", metrics.neutral, str(metrics.neutral)),
@@ -149,7 +150,7 @@ def attention(given: Given) -> TableContent:
         comparison = compare(share, None, obstacles=obstacles)
         return Cell(Number({**key, "metric": name, **bounds}, comparison, given.metrics), text=text)
 
-    labels = (given.labels()[metrics.model], LANGUAGES[metrics.language])
+    labels = (given.labels()[metrics.model], find(metrics.language).label)
     cells = (
         Cell(text=str(len(metrics.pairs))),
         cell("misleading", metrics.misleading),

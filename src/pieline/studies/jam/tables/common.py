@@ -15,8 +15,6 @@ GROUPS = {
 }
 """Parts of every table, in the paper's order; the second is not the paper's."""
 
-LANGUAGES = {"english": "English", "german": "German"}
-LANGUAGE_CODES = {"english": "EN", "german": "DE"}
 NOT_RELEASED = "sample data, not the released ID10M-JAM"
 
 

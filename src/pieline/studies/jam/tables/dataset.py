@@ -1,11 +1,12 @@
 """ID10M-JAM's Table 2: sizes of ID10M and ID10M-JAM."""
 
 from pieline.core.records import load_records
+from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.jam.metrics.statistics import JamStatistics
-from pieline.studies.jam.tables.common import LANGUAGE_CODES, notes_of
+from pieline.studies.jam.tables.common import notes_of
 
 ID10M, JAM = "ID10M", "ID10M-JAM"
 PUBLISHED_IDS = {
@@ -48,7 +49,7 @@ def statistics(given: Given) -> TableContent:
                 )
             rows.append(
                 Row(
-                    (LANGUAGE_CODES[item.language],),
+                    (find(item.language).code.upper(),),
                     tuple(_cell(numbers.get(name)) for name in _COLUMNS),
                     unseen=tuple(item for name, item in numbers.items() if name not in _COLUMNS),
                 )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pieline.core.records import load_records
+from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare, read_published
@@ -21,7 +22,6 @@ from pieline.studies.jam.metrics.seeds import (
 )
 from pieline.studies.jam.tables.common import (
     GROUPS,
-    LANGUAGES,
     languages_of,
     notes_of,
     obstacles_of,
@@ -182,7 +182,7 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
     scored = "Scored as the released analysis does."
     return TableContent(
         heads=(
-            (Head(""), Head(""), *(Head(LANGUAGES[name], len(columns)) for name in shown)),
+            (Head(""), Head(""), *(Head(find(name).label, len(columns)) for name in shown)),
             (Head("Setting"), Head("Model"), *(column.head for _ in shown for column in columns)),
         ),
         groups=tuple(Group(tuple(rows[group]), title) for group, title in GROUPS.items()),

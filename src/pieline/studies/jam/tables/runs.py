@@ -6,6 +6,7 @@ from itertools import combinations
 from scipy.stats import false_discovery_control
 
 from pieline.core.records import load_records
+from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
@@ -14,8 +15,6 @@ from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import by_run, key_of, per_cent
 from pieline.studies.jam.tables.common import (
     GROUPS,
-    LANGUAGE_CODES,
-    LANGUAGES,
     languages_of,
     notes_of,
     obstacles_of,
@@ -61,7 +60,7 @@ def runs(given: Given) -> TableContent:
         names = (
             labels[item.model],
             GROUPS[item.setting],
-            LANGUAGE_CODES[item.language],
+            find(item.language).code.upper(),
             str(item.seed),
         )
         rows.append(Row(names, tuple(cells), unseen=tuple(unseen)))
@@ -146,7 +145,7 @@ def pairs(given: Given) -> TableContent:
             rows.append(
                 Row(
                     (
-                        LANGUAGES[language],
+                        find(language).label,
                         *(f"{labels[key.model]}, {GROUPS[key.setting]}" for key in couple),
                     ),
                     tuple(

@@ -15,7 +15,8 @@ from pieline.studies.jam.metrics.seeds import (
     over_seeds,
     prompted,
 )
-from pieline.studies.jam.tables.common import LANGUAGES, notes_of, obstacles_of
+from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.tables.common import languages_of, notes_of, obstacles_of
 
 PAPER_LLM_RUNS = 16
 """Language models and settings behind the paper's figures: seven in two settings, two in one."""
@@ -54,7 +55,7 @@ def text(given: Given) -> TableContent:
 def _text_numbers(runs: Runs) -> dict[str, float | None]:
     """Section 5's medians over runs, and the number of variants that confuse some run."""
     numbers: dict[str, float | None] = {}
-    for language in LANGUAGES:
+    for language in sorted({*JamSettings().languages, *languages_of(runs)}):
         for suffix, settings in (
             ("", ("zero_shot",)),
             ("_few_shot", ("few_shot_sc_cotbest",)),

@@ -10,7 +10,7 @@ from rapidfuzz import fuzz
 from pieline.core.errors import UserError
 from pieline.core.records import explain
 from pieline.languages.matching import contains_pie
-from pieline.languages.words import LANGUAGES, Language
+from pieline.languages.registry import find, known
 from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review, ReviewItem
@@ -26,7 +26,6 @@ CRITERIA = (
 )
 """The criteria of a valid variant (section 3.4), as the annotators see them."""
 
-_ISO_CODES: dict[str, Language] = {"en": "english", "de": "german"}
 _FEWEST_LETTERS_FOR_LANGUAGE = 25
 
 
@@ -225,21 +224,20 @@ def _similarity(context: str, original: Original | JamSentence, sibling: str) ->
     return float(fuzz.ratio(context.casefold(), other.casefold())) / 100
 
 
-def _is_in(language: Language, text: str) -> bool:
+def _is_in(language: str, text: str) -> bool:
     """Whether a text is in a language; a text too short to tell passes."""
     if sum(letter.isalpha() for letter in text) < _FEWEST_LETTERS_FOR_LANGUAGE:
         return True
     code, _ = _identifier().classify(text)
-    return _ISO_CODES[code] == language
+    return bool(code == find(language).code)
 
 
 @cache
 def _identifier() -> Any:
-    """A language identifier that knows the languages of the study."""
+    """A language identifier that knows the languages that there are."""
     # Half a second to load, needed by this check only.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    codes = [code for code, language in _ISO_CODES.items() if language in LANGUAGES]
-    identifier.set_languages(codes)
+    identifier.set_languages([find(name).code for name in known()])
     return identifier

@@ -1,0 +1,51 @@
+"""What the matching of PIEs needs to know of English."""
+
+from pieline.languages.language import Language, forms, words
+
+# Apostrophes are gone when these are asked: "someone's" is "someones".
+_LIGHT = words(
+    """
+    a an the this that these those
+    i me my mine you your yours he him his she her hers it its we us our ours they them their
+    theirs myself yourself himself herself itself ourselves yourselves themselves
+    one ones oneself someone someones somebody somebodys something somethings
+    im youre hes shes were theyre isnt arent wasnt werent thats theres
+    be am is are was been being will would shall should can could may might must
+    """
+)
+LANGUAGE = Language(
+    name="english",
+    label="English",
+    code="en",
+    light_words=_LIGHT,
+    stop_words=_LIGHT
+    | words(
+        """
+        have has had having do does did done doing dont doesnt didnt havent hasnt hadnt cant
+        cannot couldnt wont wouldnt shouldnt ive youve weve theyve id youd hed wed theyd ill youll
+        well hell shell theyll lets whats whos
+        about above across after against along among around as at away back before behind below
+        between beyond by down during for from in inside into of off on onto out outside over
+        past since than through till to together toward towards under until up upon with within
+        without
+        and but if nor or so then there here when where which while who whom whose what why how
+        because though although not no too very just
+        """
+    ),
+    irregular=forms(
+        """
+        bear/bore/born bend/bent bite/bit break/broke develop/developed drink/drunk feel/felt
+        go/gone leave/left ring/rung rise/rose shake/shook shoot/shot smell/smelt spell/spelt
+        swear/swore think/thought win/won wind/wound
+        fantasy/fantasies leaf/leaves life/lives sky/skies
+        """
+    ),
+    endings=(
+        (r"(?<!e)(?:ing|ed)", "e"),
+        # Not "car" of "cared": a single consonant after a single vowel would have been doubled.
+        (r"([^aeiou]{2}|[aeiou]{2}[^aeiou]|er|[wxy])(?:ing|ed)", r"\1"),
+        (r"([^aeiou])\1(?:ing|ed)", r"\1"),
+        (r"(s|x|z|ch|sh)es", r"\1"),
+        (r"(?<!s)s", ""),
+    ),
+)

@@ -1,0 +1,51 @@
+"""What the matching of PIEs needs to know of German."""
+
+from pieline.languages.language import Language, forms, words
+
+_LIGHT = words(
+    """
+    der die das den dem des ein eine einen einem einer eines
+    dieser diese dieses diesen diesem
+    ich mich mir du dich dir er ihn ihm sie ihr ihnen es wir uns euch sich man
+    mein meine meinen meinem meiner meines dein deine deinen deinem deiner deines
+    sein seine seinen seinem seiner seines ihre ihren ihrem ihrer ihres
+    unser unsere unseren unserem unserer euer eure euren eurem eurer
+    jemand jemanden jemandem jemandes jmd jmdn jmdm jds etwas etw
+    bin bist ist sind seid war warst waren wart wäre wären gewesen sei seien
+    wird werden wurde wurden worden würde würden kann können konnte könnte
+    muss müssen musste soll sollen sollte darf dürfen mag möchte will wollen wollte
+    """
+)
+LANGUAGE = Language(
+    name="german",
+    label="German",
+    code="de",
+    light_words=_LIGHT,
+    stop_words=_LIGHT
+    | words(
+        """
+        habe hast hat haben habt hatte hatten hätte hätten gehabt tun tut tat getan
+        ab als am an ans auf aufs aus außer bei beim bis da dahin dann daran darauf daraus darin
+        dass davon dazu durch durchs ein entlang fort für fürs gegen her hin hinter hinterm im in
+        ins los mit nach neben ohne seit so über übers um ums unter unterm vom von vor vorm
+        weg wegen zu zum zur zwischen
+        aber auch auf denn doch noch nur oder ob schon sehr und weil wenn wie wo was wer nicht
+        nie kein keine keinen keinem keiner
+        """
+    ),
+    irregular=forms(
+        """
+        beißen/gebissen bieten/geboten brechen/brach denken/gedacht dringen/gedrungen
+        essen/gegessen fahren/gefahren fallen/fällt/gefallen fangen/gefangen
+        hauen/hieb/hieben/hiebst kriechen/gekrochen rennen/gerannt spinnen/spann
+        stehen/stand/standst/gestanden verlieren/verloren wiegen/wog/wogen/gewogen
+        """
+    ),
+    prefixes=words(
+        """
+        ab an auf aus bei durch ein fest fort her hin los mit nach um vor weg zu zusammen
+        herein heraus herum hinein hinaus über unter ver be ent er zer ge
+        """
+    ),
+    respelled=("ss", "ß"),
+)

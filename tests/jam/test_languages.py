@@ -1,0 +1,131 @@
+"""Languages: one module each, and the inflected forms that the matching knows."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from support import ROOT
+
+from pieline import languages
+from pieline.core.errors import UserError
+from pieline.languages import registry
+from pieline.languages.inflection import base_forms, same_word
+from pieline.languages.registry import find, known
+from pieline.studies.jam.settings import JamSettings
+
+WORDS = st.text(alphabet="abcdefgäöüßé", min_size=2, max_size=8)
+ONE_WORD = {
+    "english": """
+        bring/brought break/broke/broken/breaking take/took/taken go/went/gone spill/spilt/spilling
+        kick/kicked cry/cries/crying sit/sat/sitting cut/cutting build/built/building fix/fixed
+        feel/felt/feeling foot/feet leaf/leaves leave/leaves life/lives die/dying bear/born
+        child/children cross/crosses understand/understood big/biggest thank/thanks play/playing
+        grow/growing sing/singing house/housing gather/gathering mass/masses sky/skies pass/passes
+    """,
+    "german": """
+        gehen/geht/ging/gegangen losgehen/losgeht/losgegangen/loszugehen einpacken/eingepackt
+        aufbinden/aufgebunden/aufzubinden wegwerfen/weggeworfen stehen/stand/standen/gestanden
+        aufstehen/aufstand/aufgestanden beissen/biss/bissen/gebissen erscheinen/erschienen
+        verlieren/verloren hören/gehört fallen/fällt/gefallen fuss/füsse baum/bäume haus/häuser
+        hand/händen gross/grösser schiessen/schiesst/schoss nehmen/nahm/genommen
+    """,
+}
+TWO_WORDS = {
+    "english": """
+        hand/handle ball/bald ice/ace bet/better the/thing kick/kicker this/thin
+        car/cared star/stared see/seed fee/feed unit/united will/willing she/shed
+    """,
+    "german": "hand/handeln nach/nacht mit/mitte spielen/spieler nicht/nichts sein/seite wer/wert",
+}
+
+
+def pairs(entries: dict[str, str]) -> list[tuple[str, str, str]]:
+    """Language, base form and form."""
+    return [
+        (language, base, form)
+        for language, text in entries.items()
+        for base, *forms in (entry.split("/") for entry in text.split())
+        for form in forms
+    ]
+
+
+@pytest.mark.parametrize(("language", "base", "form"), pairs(ONE_WORD))
+def test_forms_of_one_word(language: str, base: str, form: str) -> None:
+    assert base in base_forms(form, language)
+    assert same_word(base, form, language)
+
+
+@pytest.mark.parametrize(("language", "one", "other"), pairs(TWO_WORDS))
+def test_different_words(language: str, one: str, other: str) -> None:
+    assert not same_word(one, other, language)
+
+
+@given(WORDS, WORDS, st.sampled_from(known()))
+def test_inflection_is_symmetric(one: str, other: str, language: str) -> None:
+    assert same_word(one, other, language) == same_word(other, one, language)
+
+
+@pytest.mark.parametrize("name", known())
+def test_each_language_is_a_module_of_its_name(name: str) -> None:
+    language = find(name)
+    assert sys.modules[f"pieline.languages.{name}"].LANGUAGE is language
+    assert language.light_words < language.stop_words
+
+
+def test_a_language_without_a_module_is_an_error() -> None:
+    with pytest.raises(UserError, match="unknown language 'klingon'; known: english, german;"):
+        find("klingon")
+    with pytest.raises(ValidationError, match="unknown language 'klingon'"):
+        JamSettings(languages=["klingon"])
+
+
+def test_a_language_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dutch.py").write_text(
+        "from pieline.languages.language import Language, words\n"
+        'LANGUAGE = Language(name="dutch", label="Dutch", code="nl",\n'
+        '    light_words=words("de het een"), stop_words=words("de het een in op"))\n',
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(languages, "__path__", [*languages.__path__, str(tmp_path)])
+    registry._languages.cache_clear()
+    try:
+        assert known() == ["dutch", "english", "german"]
+        assert JamSettings(languages=["dutch"]).languages == ["dutch"]
+        assert same_word("lopen", "gelopen", "dutch")
+        # German would take these for one word.
+        assert not same_word("gans", "ganst", "dutch")
+    finally:
+        sys.modules.pop("pieline.languages.dutch", None)
+        registry._languages.cache_clear()
+
+
+GPU_SCRIPTS = [
+    "embed_documents",
+    "embed_queries",
+    "fine_tune",
+    "fine_tune_tagger",
+    "rank_by_embedding",
+    "tag_idioms",
+    "training_tuples",
+]
+
+
+@pytest.mark.parametrize("name", GPU_SCRIPTS)
+def test_a_word_list_makes_no_vector_and_no_weights_stale(name: str) -> None:
+    waiting, seen = [ROOT / "scripts" / f"{name}.py"], set()
+    while waiting:
+        text = waiting.pop().read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pieline"):
+                place = ROOT.joinpath("src", *str(node.module).split("."))
+                found = {place.with_suffix(".py"), place / "__init__.py"}
+                found |= {place / f"{alias.name}.py" for alias in node.names}
+                new = {path for path in found if path.is_file()} - seen
+                seen |= new
+                waiting += new
+    assert len(seen) > 3
+    assert [path for path in seen if path.parent.name == "languages"] == []
