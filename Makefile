@@ -41,7 +41,7 @@ verify: $(READY)  ## The numbers that a laptop can check, on the papers' real da
 	$(BIN)/snakemake --cores all --directory runs/released \
 	    --configfile config/released.yaml --config mirror=$(abspath $(MIRROR)) -- all
 	@# Two cannot be: the printed numbers of different PIEs do not follow from the released data.
-	$(BIN)/python scripts/report_comparison.py runs/released/paper_tables/comparison.csv --at-least 40
+	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/comparison.csv --at-least 40
 
 environment: $(READY)  ## Only create the environment in .venv.
 

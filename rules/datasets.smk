@@ -1,14 +1,18 @@
 """datasets: validated JSONL and qrels."""
 
 
+wildcard_constraints:
+    **IDIOLINK.wildcards(),
+
+
 rule idiolink_dataset:
     """Documents, queries and qrels of one split."""
     input:
         script=script("idiolink_dataset"),
         modules=modules("idiolink_dataset"),
         upstream=here("data/upstream.yaml"),
-        documents=experiment_texts("indexes"),
-        queries=experiment_texts("queries"),
+        documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
+        queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
     output:
         documents="results/datasets/idiolink/{split}/documents.jsonl",
         queries="results/datasets/idiolink/{split}/queries.jsonl",
@@ -128,11 +132,11 @@ rule idiolink_construct:
     input:
         script=script("idiolink_construct"),
         modules=modules("idiolink_construct"),
-        texts=construction_texts("texts.jsonl"),
-        verdicts=construction_texts("verdicts.jsonl"),
+        texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
+        verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
         splits="results/originals/idiolink/splits.json",
         sheet="results/variants/idiolink/review.csv",
-        corrections=construction_corrections,
+        corrections=IDIOLINK.corrections(),
     output:
         expand(
             "results/datasets/idiolink/constructed/{split}/{name}.json",
@@ -144,7 +148,7 @@ rule idiolink_construct:
     conda:
         "../envs/core.yaml"
     params:
-        unreviewed=CONSTRUCTION.unreviewed,
+        unreviewed=IDIOLINK.settings.construction.unreviewed,
     shell:
         "python {input.script} --texts {input.texts} --verdicts {input.verdicts}"
         " --splits {input.splits} --sheet {input.sheet} --corrections {input.corrections}"

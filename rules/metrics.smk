@@ -11,26 +11,23 @@ rule idiolink_metrics:
         queries="results/datasets/idiolink/{index}/queries.jsonl",
         qrels="results/datasets/idiolink/{index}/qrels.txt",
         manifest="results/datasets/idiolink/{index}/manifest.json",
-        tuning=lambda wildcards: (
-            [f"results/predictions/idiolink/val/{wildcards.model}/tuning.json"]
-            if entry_of(wildcards.model).kind == "bm25"
-            else []
-        ),
+        tuning=lambda wildcards: IDIOLINK.tuning(wildcards.model),
     output:
         "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json",
     log:
         "logs/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
     wildcard_constraints:
-        model=f"{EMBEDDER}|{alternatives(entries_of('bm25'))}",
+        model=IDIOLINK.ranker_constraint(),
     conda:
         "../envs/core.yaml"
     params:
-        top_k=CONFIG.idiolink.top_k,
+        top_k=IDIOLINK.settings.top_k,
+        conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
     shell:
         "python {input.script} --run {input.run} --dataset $(dirname {input.manifest})"
         " --tuning {input.tuning}"
         " --model {wildcards.model} --query-mode {wildcards.query_mode} --seed {wildcards.seed}"
-        " --depth {params.top_k} --output {output}"
+        " --depth {params.top_k} --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -121,7 +118,7 @@ rule idiolink_checks:
         script=script("idiolink_checks"),
         modules=modules("idiolink_checks"),
         upstream=here("data/upstream.yaml"),
-        data=checked_files,
+        data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
     output:
         "results/metrics/idiolink/checks/{origin}.json",
     log:
@@ -129,11 +126,12 @@ rule idiolink_checks:
     conda:
         "../envs/core.yaml"
     params:
-        folder=lambda wildcards: data_folder(wildcards.origin),
-        sample=SAMPLE_FLAG,
+        folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
+        sample=IDIOLINK.sample_flag(),
+        conditions=lambda wildcards: IDIOLINK.data_conditions(wildcards.origin),
     shell:
         "python {input.script} --data {params.folder} --origin {wildcards.origin} {params.sample}"
-        " --upstream {input.upstream} --output {output}"
+        " --upstream {input.upstream} --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -142,11 +140,11 @@ rule idiolink_construction_metrics:
     input:
         script=script("idiolink_construction_metrics"),
         modules=modules("idiolink_construction_metrics"),
-        texts=construction_texts("texts.jsonl"),
-        reports=construction_texts("report.json"),
-        verdicts=construction_texts("verdicts.jsonl"),
+        texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
+        reports=IDIOLINK.of_collections("results/variants/idiolink/{collection}.report.json"),
+        verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
         splits="results/originals/idiolink/splits.json",
-        corrections=construction_corrections,
+        corrections=IDIOLINK.corrections(),
     output:
         "results/metrics/idiolink/construction.json",
     log:
@@ -154,13 +152,14 @@ rule idiolink_construction_metrics:
     conda:
         "../envs/core.yaml"
     params:
-        validator=CONSTRUCTION.validator,
-        sample=SAMPLE_FLAG,
+        validator=IDIOLINK.settings.construction.validator,
+        sample=IDIOLINK.sample_flag(),
+        conditions=IDIOLINK.data_conditions("constructed"),
     shell:
         "python {input.script} --texts {input.texts} --reports {input.reports}"
         " --verdicts {input.verdicts} --splits {input.splits}"
         " --corrections {input.corrections} --validator {params.validator} {params.sample}"
-        " --output {output}"
+        " --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -169,28 +168,27 @@ rule idiolink_significance:
     input:
         script=script("idiolink_significance"),
         modules=modules("idiolink_significance"),
-        runs=lambda wildcards: [
-            f"results/predictions/idiolink/test/{wildcards.model}/{mode}/seed-{wildcards.seed}.run.gz"
-            for mode in modes_of(wildcards.model)
-        ],
-        dataset=multiext("results/datasets/idiolink/test/", *DATASET_FILES),
+        runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
+        dataset=IDIOLINK.dataset("test"),
     output:
         "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json",
     log:
         "logs/metrics/idiolink/test/{model}/significance/seed-{seed}.log",
     wildcard_constraints:
-        model=f"{EMBEDDER}|{alternatives(entries_of('bm25'))}",
+        model=IDIOLINK.ranker_constraint(),
     conda:
         "../envs/core.yaml"
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        permutations=CONFIG.idiolink.permutations,
+        permutations=IDIOLINK.settings.permutations,
+        conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
     shell:
         "python {input.script} --runs {input.runs} --dataset $(dirname {input.dataset[0]})"
         " --model {wildcards.model} --seed {wildcards.seed}"
-        " --permutations {params.permutations} --output {output}"
+        " --permutations {params.permutations} --conditions {params.conditions:q}"
+        " --output {output}"
         " 2> >(tee {log} >&2)"
 
 

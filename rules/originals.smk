@@ -53,7 +53,7 @@ rule idiolink_exclusions:
         script=script("idiolink_exclusions"),
         modules=modules("idiolink_exclusions"),
         candidates="results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv",
-        documents=released_indexes(),
+        documents=IDIOLINK.released_indexes(),
     output:
         "results/originals/idiolink/exclusions.tsv",
     log:
@@ -71,10 +71,10 @@ rule idiolink_pies:
     input:
         script=script("idiolink_pies"),
         modules=modules("idiolink_pies"),
-        magpie=magpie_file(),
-        exclusions=construction_exclusions,
-        candidates=released_candidates,
-        documents=lambda wildcards: released_indexes() if released_candidates(wildcards) else [],
+        magpie=IDIOLINK.magpie(),
+        exclusions=IDIOLINK.exclusions(),
+        candidates=IDIOLINK.candidates(),
+        documents=IDIOLINK.compared_indexes(),
     output:
         pies="results/originals/idiolink/pies.jsonl",
         pairs="results/originals/idiolink/pairs.jsonl",
@@ -84,7 +84,7 @@ rule idiolink_pies:
     conda:
         "../envs/core.yaml"
     params:
-        options=pie_options(),
+        options=IDIOLINK.pie_options(),
     shell:
         "python {input.script} --magpie {input.magpie} --exclusions {input.exclusions}"
         " --options {params.options:q} --candidates {input.candidates}"
@@ -99,7 +99,7 @@ rule idiolink_splits:
         script=script("idiolink_splits"),
         modules=modules("idiolink_splits"),
         pies="results/originals/idiolink/pies.jsonl",
-        released=released_indexes() if CONSTRUCTION.split_source == "released" else [],
+        released=IDIOLINK.followed_indexes(),
     output:
         "results/originals/idiolink/splits.json",
     log:
@@ -107,8 +107,8 @@ rule idiolink_splits:
     conda:
         "../envs/core.yaml"
     params:
-        sizes=json.dumps(CONSTRUCTION.splits.model_dump(), sort_keys=True),
-        seed=CONSTRUCTION.seed,
+        sizes=IDIOLINK.split_sizes(),
+        seed=IDIOLINK.settings.construction.seed,
     shell:
         "python {input.script} --pies {input.pies} --sizes {params.sizes:q} --seed {params.seed}"
         " --released {input.released} --output {output}"

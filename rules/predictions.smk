@@ -16,16 +16,16 @@ rule bm25_tune:
     log:
         "logs/predictions/idiolink/val/{model}/tuning.log",
     wildcard_constraints:
-        model=alternatives(entries_of("bm25")),
+        model=IDIOLINK.run.constraint("bm25"),
     conda:
         "../envs/core.yaml"
     resources:
         mem_mb=growing(1000),
         runtime=growing(20),
     params:
-        k1=CONFIG.idiolink.bm25.k1,
-        b=CONFIG.idiolink.bm25.b,
-        top_k=CONFIG.idiolink.top_k,
+        k1=IDIOLINK.settings.bm25.k1,
+        b=IDIOLINK.settings.bm25.b,
+        top_k=IDIOLINK.settings.top_k,
     shell:
         "python {input.script} --documents {input.documents} --queries {input.queries}"
         " --query-mode sentence --k1 {params.k1} --b {params.b}"
@@ -46,14 +46,14 @@ rule bm25_search:
     log:
         "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
     wildcard_constraints:
-        model=alternatives(entries_of("bm25")),
+        model=IDIOLINK.run.constraint("bm25"),
     conda:
         "../envs/core.yaml"
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        top_k=CONFIG.idiolink.top_k,
+        top_k=IDIOLINK.settings.top_k,
     shell:
         "python {input.script} --documents {input.documents} --queries {input.queries}"
         " --tuning {input.tuning} --query-mode {wildcards.query_mode} --top-k {params.top_k}"
@@ -67,7 +67,8 @@ rule embed_documents:
         script=script("embed_documents"),
         modules=modules("embed_documents"),
         documents="results/datasets/idiolink/{split}/documents.jsonl",
-        weights=encoder_weights,
+        weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
+        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         vectors="results/predictions/idiolink/{split}/{model}/documents/seed-{seed}.npy",
         manifest="results/predictions/idiolink/{split}/{model}/documents/seed-{seed}.json",
@@ -76,7 +77,7 @@ rule embed_documents:
     benchmark:
         "logs/benchmarks/idiolink/{split}/{model}/documents/seed-{seed}.tsv"
     wildcard_constraints:
-        model=EMBEDDER,
+        model=IDIOLINK.embedder_constraint(),
     conda:
         "../envs/gpu.yaml"
     threads: 8
@@ -86,7 +87,7 @@ rule embed_documents:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        spec=document_spec,
+        spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
         " --documents {input.documents} --threads {threads} --output {output.vectors}"
@@ -99,22 +100,23 @@ rule embed_queries:
         script=script("embed_queries"),
         modules=modules("embed_queries"),
         queries="results/datasets/idiolink/{split}/queries.jsonl",
-        weights=encoder_weights,
+        weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
+        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         vectors=expand(
             "results/predictions/idiolink/{{split}}/{{model}}/{mode}/seed-{{seed}}.npy",
-            mode=["sentence", "span", "instruction_sentence", "instruction_span"],
+            mode=IDIOLINK.query_modes,
         ),
         manifests=expand(
             "results/predictions/idiolink/{{split}}/{{model}}/{mode}/seed-{{seed}}.json",
-            mode=["sentence", "span", "instruction_sentence", "instruction_span"],
+            mode=IDIOLINK.query_modes,
         ),
     log:
         "logs/predictions/idiolink/{split}/{model}/queries/seed-{seed}.log",
     benchmark:
         "logs/benchmarks/idiolink/{split}/{model}/queries/seed-{seed}.tsv"
     wildcard_constraints:
-        model=EMBEDDER,
+        model=IDIOLINK.embedder_constraint(),
     conda:
         "../envs/gpu.yaml"
     threads: 8
@@ -124,7 +126,7 @@ rule embed_queries:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        spec=execution_spec,
+        spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
         " --queries {input.queries} --threads {threads} --outputs {output.vectors}"
@@ -136,32 +138,28 @@ rule rank_by_embedding:
     input:
         script=script("rank_by_embedding"),
         modules=modules("rank_by_embedding"),
-        all_documents=lambda wildcards: (
-            f"results/datasets/idiolink/{wildcards.index.split('-')[0]}/documents.jsonl"
-        ),
+        all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
         documents="results/datasets/idiolink/{index}/documents.jsonl",
         queries="results/datasets/idiolink/{index}/queries.jsonl",
-        document_vectors=lambda wildcards: (
-            f"results/predictions/idiolink/{wildcards.index.split('-')[0]}/"
-            f"{wildcards.model}/documents/seed-{wildcards.seed}.npy"
+        document_vectors=lambda wildcards: IDIOLINK.vectors(
+            wildcards.index, wildcards.model, "documents", wildcards.seed
         ),
-        query_vectors=lambda wildcards: (
-            f"results/predictions/idiolink/{wildcards.index.split('-')[0]}/"
-            f"{wildcards.model}/{wildcards.query_mode}/seed-{wildcards.seed}.npy"
+        query_vectors=lambda wildcards: IDIOLINK.vectors(
+            wildcards.index, wildcards.model, wildcards.query_mode, wildcards.seed
         ),
     output:
         "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
     log:
         "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.rank.log",
     wildcard_constraints:
-        model=EMBEDDER,
+        model=IDIOLINK.embedder_constraint(),
     conda:
         "../envs/core.yaml"
     resources:
         mem_mb=growing(2000),
         runtime=growing(10),
     params:
-        top_k=CONFIG.idiolink.top_k,
+        top_k=IDIOLINK.settings.top_k,
     shell:
         "python {input.script} --all-documents {input.all_documents} --documents {input.documents}"
         " --queries {input.queries} --document-vectors {input.document_vectors}"

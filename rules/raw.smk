@@ -36,6 +36,7 @@ rule unpack_weights:
     input:
         script=script("unpack_weights"),
         modules=modules("unpack_weights"),
+        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         directory("results/raw/weights/{model}"),
     log:
@@ -47,6 +48,6 @@ rule unpack_weights:
         mem_mb=growing(4000),
         runtime=growing(30),
     params:
-        spec=document_spec,
+        spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --output {output}" " 2> >(tee {log} >&2)"

@@ -48,10 +48,11 @@ rule fine_tune:
     input:
         script=script("fine_tune"),
         modules=modules("fine_tune"),
-        tuples=training_tuples,
-        train=multiext("results/datasets/idiolink/train/", *DATASET_FILES),
-        validation=multiext("results/datasets/idiolink/val/", *DATASET_FILES),
-        weights=unpacked_weights,
+        tuples=lambda wildcards: IDIOLINK.tuples(wildcards.seed),
+        train=IDIOLINK.dataset("train"),
+        validation=IDIOLINK.dataset("val"),
+        weights=lambda wildcards: IDIOLINK.run.unpacked_weights(wildcards.model),
+        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         weights=directory(
             "results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}/weights"
@@ -62,19 +63,21 @@ rule fine_tune:
     benchmark:
         "logs/benchmarks/idiolink/training/{model}/{train_mode}/{loss}/seed-{seed}.tsv"
     wildcard_constraints:
-        model=alternatives(entries_of("embedder")),
+        model=IDIOLINK.run.constraint("embedder"),
     conda:
         "../envs/gpu.yaml"
-    threads: CONFIG.idiolink.finetuning.threads
+    threads: IDIOLINK.settings.finetuning.threads
     resources:
         mem_mb=growing(training_memory),
         runtime=growing(240),
         gpu=1,
         gpu_mem_mb=training_gpu_memory,
     params:
-        spec=training_spec,
-        settings=training_settings,
-        threads=CONFIG.idiolink.finetuning.threads,
+        spec=lambda wildcards: IDIOLINK.training_spec(wildcards.model, wildcards.train_mode),
+        settings=lambda wildcards: IDIOLINK.training_settings(
+            wildcards.model, wildcards.train_mode, wildcards.loss, wildcards.seed
+        ),
+        threads=IDIOLINK.settings.finetuning.threads,
         checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"

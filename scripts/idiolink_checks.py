@@ -3,8 +3,10 @@
 import argparse
 from pathlib import Path
 
+from pieline.core.conditions import Conditions
 from pieline.core.errors import run_command
 from pieline.core.files import digests, write_json
+from pieline.core.records import parse_record
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
@@ -18,6 +20,7 @@ def main() -> None:
     parser.add_argument("--origin", required=True, help="name of the data")
     parser.add_argument("--sample", action="store_true", help="the data are the sample's")
     parser.add_argument("--upstream", type=Path, required=True, help="data/upstream.yaml")
+    parser.add_argument("--conditions", required=True, help="how the data were made, as JSON")
     parser.add_argument("--output", type=Path, required=True, help="JSON file")
     it = parser.parse_args()
 
@@ -29,6 +32,7 @@ def main() -> None:
         sample=it.sample,
         released=is_released(names, load_upstream(it.upstream)),
         computed_from=digests(files),
+        conditions=parse_record(it.conditions, Conditions, option="--conditions"),
     )
     write_json(it.output, report.model_dump())
 

@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
+from pieline.core.conditions import Conditions
 from pieline.core.errors import run_command
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.records import load_jsonl
+from pieline.core.records import load_jsonl, parse_record
 from pieline.studies.idiolink.datasets.assembly import construction_metrics
 from pieline.studies.idiolink.originals.splits import load_splits
 from pieline.studies.idiolink.variants.corrections import read_corrections
@@ -23,6 +24,7 @@ def main() -> None:
     parser.add_argument("--corrections", type=Path, nargs="?", help="what people decided")
     parser.add_argument("--validator", required=True, help="the validating model's name")
     parser.add_argument("--sample", action="store_true", help="the data are the sample's")
+    parser.add_argument("--conditions", required=True, help="settings and models, as JSON")
     parser.add_argument("--output", type=Path, required=True, help="JSON file")
     it = parser.parse_args()
 
@@ -36,6 +38,7 @@ def main() -> None:
         validator=it.validator,
         sample=it.sample,
         computed_from=digests([*it.texts, *it.reports, *it.verdicts, it.splits, *decided]),
+        conditions=parse_record(it.conditions, Conditions, option="--conditions"),
     )
     write_json(it.output, metrics.model_dump())
 

@@ -3,8 +3,10 @@
 import argparse
 from pathlib import Path
 
+from pieline.core.conditions import Conditions
 from pieline.core.errors import run_command
 from pieline.core.files import digests, write_json
+from pieline.core.records import parse_record
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
@@ -20,6 +22,7 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--seed", type=int, required=True, help="of the training and of the test")
     parser.add_argument("--permutations", type=int, required=True)
+    parser.add_argument("--conditions", required=True, help="settings and weights, as JSON")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
 
@@ -34,6 +37,7 @@ def main() -> None:
         dataset_is_released=dataset.released,
         comparisons=compare_modes(scores, permutations=arguments.permutations, seed=arguments.seed),
         computed_from=digests([*arguments.runs, *dataset.files(arguments.dataset)]),
+        conditions=parse_record(arguments.conditions, Conditions, option="--conditions"),
     )
     write_json(arguments.output, found.model_dump())
 

@@ -12,8 +12,9 @@ from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Question
 from pieline.models.llm import LLMSpec
 from pieline.studies.idiolink.datasets.loose import LooseText
+from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.originals.pie_filter import LabelCounts
-from pieline.studies.idiolink.variants.generation import GeneratedText, Pair, Writer
+from pieline.studies.idiolink.variants.generation import GeneratedText, Writer
 from pieline.studies.idiolink.variants.votes import Judge
 
 PAIR = Pair(pie="spill the beans", pie_number=7, domain="Food")

@@ -1,7 +1,7 @@
 """What a change makes stale: exactly the jobs that depend on it (contract 1 of the design).
 
-For each kind of change the plan of Snakemake's dry run is compared with what the workflow's own graph
-says: the jobs that the change touches, and all that is made from them.
+For each kind of change the plan of Snakemake's dry run is compared with what the workflow's own
+graph says: the jobs that the change touches, and all that is made from them.
 """
 
 import re
@@ -127,7 +127,9 @@ CHANGES = {
 }  # fmt: skip
 NOTHING = {
     "a note": Change(
-        "models.yaml", entry("sbert", "label: SBERT", "label: SBERT\n  notes: another"), lambda job: False
+        "models.yaml",
+        entry("sbert", "label: SBERT", "label: SBERT\n  notes: another"),
+        lambda job: False,
     ),
     "a comment in models.yaml": Change("models.yaml", commented, lambda job: False),
     "another way to ask": Change(

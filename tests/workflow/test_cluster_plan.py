@@ -15,9 +15,9 @@ REGISTRY = load_registry(ROOT / "models.yaml")
 
 
 def run_script(name: str, *arguments: str, text: str = "") -> str:
-    """What a program of scripts/ prints."""
+    """What a program of tools/ prints."""
     result = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *arguments],
+        [sys.executable, str(ROOT / "tools" / f"{name}.py"), *arguments],
         input=text,
         capture_output=True,
         text=True,

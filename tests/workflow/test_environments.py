@@ -52,7 +52,7 @@ def test_versions_are_those_of_the_lock(kind: str) -> None:
 
 def test_files_are_what_their_program_writes() -> None:
     """So each holds all that its packages require in turn."""
-    sys.path.insert(0, str(ROOT / "scripts"))
+    sys.path.insert(0, str(ROOT / "tools"))
     try:
         import conda_environments
     finally:
@@ -60,7 +60,7 @@ def test_files_are_what_their_program_writes() -> None:
     assert sorted(conda_environments.DIRECT) == sorted(KINDS)
     for kind in KINDS:
         text = (ENVS / f"{kind}.yaml").read_text(encoding="utf-8")
-        assert text == conda_environments.environment(kind), "run scripts/conda_environments.py"
+        assert text == conda_environments.environment(kind), "run tools/conda_environments.py"
 
 
 def rules() -> Iterator[tuple[str, str, str]]:

@@ -54,11 +54,6 @@ def index_name(composition: str) -> str:
     return "test" if composition == "full" else f"test-{composition}"
 
 
-def dataset_files(index: str) -> list[str]:
-    """The files of a dataset."""
-    return [f"results/datasets/idiolink/{index}/{name}" for name in DATASET_FILES]
-
-
 def evaluated_modes(model: str) -> list[str]:
     """Query modes in which a fine-tuned model is evaluated (Table 5).
 
@@ -74,6 +69,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     name = "idiolink"
     paper = "IdioLink"
     Settings = IdiolinkSettings
+    query_modes = QUERY_MODES
 
     def check(self, where: str) -> None:
         """Raise a `UserError` for unknown models and for texts that nothing makes."""
@@ -118,7 +114,20 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """What matches everything that ranks documents."""
         return f"{self.embedder_constraint()}|{self.run.constraint('bm25')}"
 
-    # Models and their runs
+    # Data sets, models and their runs
+
+    def dataset(self, index: str) -> list[str]:
+        """The files of a data set; the first is that of the documents."""
+        return [f"results/datasets/idiolink/{index}/{name}" for name in DATASET_FILES]
+
+    def all_documents(self, index: str) -> str:
+        """The documents whose vectors an index is made from: those of the whole split."""
+        return self.dataset(index.split("-", maxsplit=1)[0])[0]
+
+    def vectors(self, index: str, model: str, what: str, seed: str) -> str:
+        """Embeddings of the `documents` of the whole split, or of queries in a mode."""
+        split = index.split("-", maxsplit=1)[0]
+        return f"results/predictions/idiolink/{split}/{model}/{what}/seed-{seed}.npy"
 
     def models(self) -> list[str]:
         """What ranks, what is trained, and who writes and judges texts."""
@@ -646,7 +655,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             return []
         index = metrics.split("/")[3]
         run = metrics.replace("/metrics/", "/predictions/").removesuffix(".json")
-        return [f"{run}.run.gz", *dataset_files(index)]
+        return [f"{run}.run.gz", *self.dataset(index)]
 
 
 _MODULES = {

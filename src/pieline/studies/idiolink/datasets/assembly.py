@@ -94,6 +94,7 @@ def construction_metrics(
     validator: str,
     sample: bool,
     computed_from: dict[str, str],
+    conditions: Conditions = NO_CONDITIONS,
 ) -> ConstructionMetrics:
     """Count what validation and review did; `texts` are those before correction."""
     judged = {verdict.id: verdict for verdict in verdicts}
@@ -135,6 +136,7 @@ def construction_metrics(
         generation={report.collection: report for report in reports},
         validator=validator,
         computed_from=computed_from,
+        conditions=conditions,
     )
 
 

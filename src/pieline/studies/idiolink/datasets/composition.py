@@ -61,6 +61,7 @@ def check_dataset(
     sample: bool,
     released: bool,
     computed_from: dict[str, str],
+    conditions: Conditions = NO_CONDITIONS,
 ) -> DatasetChecks:
     """Count and check the texts of all splits."""
     gold = gold_pies_of(texts)
@@ -82,6 +83,7 @@ def check_dataset(
         },
         checks=run_checks(texts),
         computed_from=computed_from,
+        conditions=conditions,
     )
 
 

@@ -56,6 +56,7 @@ def idiolink_metrics(
     depth: int,
     tuning: Tuning | None,
     computed_from: dict[str, str],
+    conditions: Conditions = NO_CONDITIONS,
 ) -> IdiolinkMetrics:
     """Score a run.
 
@@ -68,6 +69,7 @@ def idiolink_metrics(
         depth: documents that the run ranks for a query.
         tuning: BM25's grid and chosen point.
         computed_from: digests of the files behind the numbers.
+        conditions: settings and weights behind them.
     """
     queries = dataset.queries
     ranked = min(depth, len(dataset.documents))
@@ -103,6 +105,7 @@ def idiolink_metrics(
         depth=depth,
         tuning=tuning,
         computed_from=computed_from,
+        conditions=conditions,
     )
 
 

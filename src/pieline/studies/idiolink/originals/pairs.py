@@ -1,10 +1,11 @@
 """The whole of PIE selection: MAGPIE, criteria, exclusions, the released list (section 3.2.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.records import Record
 from pieline.studies.idiolink.originals.domains import Domain
 from pieline.studies.idiolink.originals.pie_filter import (
     FilterThresholds,
@@ -23,7 +24,19 @@ from pieline.studies.idiolink.originals.released_list import (
     used_pies,
 )
 from pieline.studies.idiolink.raw.magpie import read_magpie
-from pieline.studies.idiolink.variants.generation import Pair, pairs_of
+
+
+class Pair(Record):
+    """A PIE, its number in the ids, and a domain: what one generation asks about."""
+
+    pie: str
+    pie_number: int
+    domain: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.pie} / {self.domain}"
 
 
 class FilterOptions(BaseModel):
@@ -35,6 +48,16 @@ class FilterOptions(BaseModel):
     thresholds: FilterThresholds
     pies: list[str] | None
     domains: list[Domain]
+
+
+def pairs_of(verdicts: Iterable[PieVerdict], domains: Sequence[str]) -> list[Pair]:
+    """Every (PIE, domain) pair of the PIEs that are kept, in the order of the ids."""
+    return [
+        Pair(pie=verdict.pie, pie_number=verdict.number, domain=domain)
+        for verdict in verdicts
+        if verdict.kept and verdict.number is not None
+        for domain in domains
+    ]
 
 
 def filter_magpie(

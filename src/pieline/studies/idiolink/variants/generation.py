@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
-from pieline.core.records import Record, load_jsonl, save_jsonl
+from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Parsed, parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
@@ -20,24 +20,11 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry, LLMSpec
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection, TextId
-from pieline.studies.idiolink.originals.pie_filter import PieVerdict
+from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.records import PieText, Usage
 from pieline.studies.idiolink.settings import GenerationParameters
 
 _MARK = re.compile(r"\[\[(.*?)\]\]")
-
-
-class Pair(Record):
-    """A PIE, its number in the ids, and a domain: what one generation asks about."""
-
-    pie: str
-    pie_number: int
-    domain: str
-
-    @property
-    def name(self) -> str:
-        """For people."""
-        return f"{self.pie} / {self.domain}"
 
 
 class GeneratedText(PieText):
@@ -101,16 +88,6 @@ class Writer:
     prompt: Prompt
     parameters: Mapping[str, Any]
     attempts: int
-
-
-def pairs_of(verdicts: Iterable[PieVerdict], domains: Sequence[str]) -> list[Pair]:
-    """Every (PIE, domain) pair of the PIEs that are kept, in the order of the ids."""
-    return [
-        Pair(pie=verdict.pie, pie_number=verdict.number, domain=domain)
-        for verdict in verdicts
-        if verdict.kept and verdict.number is not None
-        for domain in domains
-    ]
 
 
 def generation_question(

@@ -17,11 +17,10 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.recordings import record
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
-from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.originals.pairs import FilterOptions, Pair, filter_magpie
 from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import (
     GeneratedText,
-    Pair,
     Writer,
     generate,
     generation_question,

@@ -28,7 +28,7 @@ DIRECT = {
 }
 """What the programs of each kind import; what that needs in turn is looked up."""
 HEAD = """\
-# Made by scripts/conda_environments.py from envs/requirements.lock; used with --sdm conda.
+# Made by tools/conda_environments.py from envs/requirements.lock; used with --sdm conda.
 channels: [conda-forge]
 dependencies:
   - python=3.11

@@ -1,6 +1,6 @@
 """Sum the benchmarks of the jobs that have run: jobs and hours by kind, to plan the next run by.
 
-Usage: python scripts/job_hours.py logs/benchmarks
+Usage: python tools/job_hours.py logs/benchmarks
 """
 
 import argparse

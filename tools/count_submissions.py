@@ -1,7 +1,7 @@
 """Count the jobs of a dry run and what a cluster is sent for them.
 
 Usage: snakemake --profile profiles/slurm --configfile config/paper.yaml -n all \
-    | python scripts/count_submissions.py
+    | python tools/count_submissions.py
 """
 
 import argparse
