@@ -49,10 +49,10 @@ rule idiolink_review:
     input:
         script=script("idiolink_review"),
         modules=modules("idiolink_review"),
-        texts=construction_texts("texts.jsonl"),
-        verdicts=construction_texts("verdicts.jsonl"),
+        texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
+        verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
         splits="results/originals/idiolink/splits.json",
-        corrections=construction_corrections,
+        corrections=IDIOLINK.corrections(),
     output:
         sheet="results/variants/idiolink/review.csv",
         tasks="results/variants/idiolink/review_tasks.json",
