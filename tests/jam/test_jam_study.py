@@ -20,9 +20,9 @@ from pieline.reporting.given import made_by
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.raw.released import read_variants
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
 from pieline.study import Run
 
