@@ -37,10 +37,3 @@ rule all:
         chain.from_iterable(study.targets() for study in STUDIES),
         WHOLE.targets(),
     localrule: True
-
-
-onstart:
-    try:
-        check(tasks_of(workflow.dag.needrun_jobs()), CONFIG.llm)
-    except UserError as error:
-        exit_with(error)

@@ -1,5 +1,8 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
+from pieline.llm.estimates import check as check_answers
+from pieline.llm.task import load_task
+
 for asking in chain.from_iterable(study.askings() for study in EVERY_STUDY.values()):
 
     rule:
@@ -70,3 +73,14 @@ rule check:
     shell:
         "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
         " 2> >(tee {log} >&2)"
+
+
+onstart:
+    # Before any job starts, and so before money is spent: all that is missing, in one message.
+    asking = [job for job in workflow.dag.needrun_jobs() if "task" in job.params.keys()]
+    try:
+        check_answers(
+            [load_task(job.params.kind, job.params.task) for job in asking], LLM_SETTINGS
+        )
+    except UserError as error:
+        exit_with(error)

@@ -83,7 +83,9 @@ def module_files(path):
     found = []
     for depth in range(1, len(parts) + 1):
         place = LIBRARY.joinpath(*parts[:depth])
-        found += [file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()]
+        found += [
+            file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()
+        ]
     return found
 
 
@@ -103,11 +105,10 @@ def imported_modules(path):
 
 
 # No param, so that another timeout or mode of asking reruns nothing.
-os.environ.update(
-    PIELINE_LLM_SETTINGS=CONFIG.llm.model_copy(
-        update={"recordings_folder": here(CONFIG.llm.recordings_folder)}
-    ).model_dump_json()
+LLM_SETTINGS = CONFIG.llm.model_copy(
+    update={"recordings_folder": here(CONFIG.llm.recordings_folder)}
 )
+os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
 
 
 def gpus(wildcards):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pieline.core.errors import run_command
 from pieline.core.records import load_jsonl, save_jsonl
-from pieline.studies.jam.raw.released import read_variants
 from pieline.studies.jam.records import Original
+from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants, parse_limits
 
 

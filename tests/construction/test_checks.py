@@ -10,12 +10,15 @@ from construction_cases import loose
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
+from pieline.core.files import write_json
+from pieline.reporting.given import Given
 from pieline.reporting.printed import read_comparisons
+from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.datasets.checks import CHECKS, names_pie, occurrences, run_checks
 from pieline.studies.idiolink.datasets.composition import DatasetChecks, check_dataset
 from pieline.studies.idiolink.datasets.loose import LooseText, read_loosely
 from pieline.studies.idiolink.originals.splits import SPLITS
-from pieline.studies.idiolink.tables.dataset import write_dataset_table
+from pieline.studies.idiolink.tables.dataset import dataset
 
 SAMPLE = ROOT / "data/sample/idiolink"
 
@@ -132,14 +135,12 @@ def test_loose_reading_keeps_wrong_values_and_refuses_other_files(tmp_path: Path
 
 
 def table(checks: DatasetChecks, folder: Path) -> list[dict[str, str]]:
-    write_dataset_table(
-        checks,
-        published=ROOT / "published/idiolink_table1.csv",
-        template=ROOT / "templates/idiolink_dataset.tex.jinja",
-        tex=folder / "table.tex",
-        csv=folder / "table.csv",
-    )
-    return read_comparisons(folder / "table.csv")
+    write_json(folder / "checks.json", checks.model_dump())
+    published = str(ROOT / "published/idiolink_table1.csv")
+    given = Given(metrics=(str(folder / "checks.json"),), files={"published": published})
+    files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
+    write_table("table", dataset(given), templates=ROOT / "templates", **files)
+    return read_comparisons(files["csv"])
 
 
 def test_table_1_of_the_sample_is_never_comparable(tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def test_table_1_of_the_released_data_equals_every_printed_count(
     assert len(rows) == 18
     assert all(row["ours"] == row["printed"] for row in rows)
     assert {row["reproduced"] for row in rows} == {"yes"}
-    assert "6,200" in (tmp_path / "table.tex").read_text(encoding="utf-8")
+    assert {row["metrics"] for row in rows} == {str(tmp_path / "checks.json")}
 
 
 @needs_mirror

@@ -10,7 +10,11 @@ import pytest
 from support import ROOT, run_snakemake
 
 from pieline.llm.recordings import read_answers
+from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.studies.idiolink.settings import IdiolinkSettings
+from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.study import Run
 
 RECORDINGS = ROOT / "recordings/idiolink_construction"
 TARGETS = [
@@ -137,17 +141,27 @@ def test_a_changed_prompt_needs_new_answers_and_says_so_in_one_line(
     prompt = tmp_path / "queries.jinja"
     text = (ROOT / "prompts/idiolink/queries.jinja").read_text(encoding="utf-8")
     prompt.write_text(text.replace("You write short", "You write very short"), encoding="utf-8")
-    entry = load_registry(ROOT / "models.yaml")["gemini-3-flash-preview"]
-    folder = ROOT / "recordings"
+    study = IdiolinkStudy(
+        IdiolinkSettings(), Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+    )
+    task = study.writing("queries").model_copy(
+        update={
+            "inputs": {
+                "pairs": str(constructed / "results/originals/idiolink/pairs.jsonl"),
+                "prompt": str(prompt),
+            },
+            "outputs": {
+                "texts": str(tmp_path / "texts.jsonl"),
+                "report": str(tmp_path / "report.json"),
+            },
+            "recordings": str(RECORDINGS / "gemini-3-flash-preview/write_queries.jsonl"),
+        }
+    )
+    settings = {"mode": "replay", "recordings_folder": str(ROOT / "recordings")}
     result = subprocess.run(
         [
-            *(sys.executable, ROOT / "scripts/idiolink_generate.py", "--collection", "queries"),
-            *("--pairs", constructed / "results/originals/idiolink/pairs.jsonl"),
-            *("--spec", entry.execution_spec(), "--model", "gemini-3-flash-preview"),
-            *("--parameters", '{"temperature": 1}', "--attempts", "1", "--prompt", prompt),
-            *("--settings", json.dumps({"mode": "replay", "recordings_folder": str(folder)})),
-            *("--recordings", RECORDINGS / "gemini-3-flash-preview/write_queries.jsonl"),
-            *("--output", tmp_path / "texts.jsonl", "--report", tmp_path / "report.json"),
+            *(sys.executable, ROOT / "scripts/ask.py", "--task", task.path()),
+            *("--given", task.canonical(), "--settings", json.dumps(settings)),
         ],
         env={"PYTHONPATH": str(ROOT / "src")},
         capture_output=True,

@@ -16,11 +16,9 @@ import torch
 from support import MIRROR, ROOT, needs_mirror
 from tiny_models import SENTENCES, save_tiny, tiny_entry
 
-from pieline.config import load_config
 from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import (
     TrainingTuple,
@@ -399,31 +397,3 @@ def test_killed_and_resumed_program_writes_the_same_bytes(
     digests = weights_digests(tiny, tmp_path / "whole/weights")
     assert "model.safetensors" in digests
     assert weights_digests(tiny, tmp_path / "killed/weights") == digests
-
-
-class TestSettings:
-    def config(self, **finetuning: object) -> dict[str, object]:
-        return {"idiolink": {"finetuning": finetuning}}
-
-    def test_defaults_are_table_3(self) -> None:
-        found = load_config({}, load_registry(ROOT / "models.yaml")).idiolink.finetuning
-        assert (found.learning_rate, found.batch_size, found.max_epochs) == (2e-5, 32, 10)
-        assert (found.warmup_steps, found.patience, found.min_delta) == (100, 3, 0.001)
-        assert found.losses == ["paper"]
-        assert len(found.seeds) == 3
-
-    @pytest.mark.parametrize(
-        ("finetuning", "problem"),
-        [
-            (
-                {"models": ["sbrt"]},
-                r"finetuning\.models: unknown model 'sbrt'; did you mean 'sbert'",
-            ),
-            ({"models": ["bm25"]}, r"finetuning\.models: model 'bm25' is of kind 'bm25'"),
-            ({"models": ["sbert"], "tuples": "released"}, "the sample data has no released tuples"),
-            ({"los": ["paper"]}, r"unknown key 'idiolink\.finetuning\.los'; did you mean 'loss"),
-        ],
-    )
-    def test_mistakes(self, finetuning: dict[str, object], problem: str) -> None:
-        with pytest.raises(UserError, match=problem):
-            load_config(self.config(**finetuning), load_registry(ROOT / "models.yaml"))

@@ -34,8 +34,5 @@ def test_the_whole_grid(project: Path) -> None:
     # Only what was trained on sentences has two modes to compare.
     assert jobs["idiolink_significance"] == EMBEDDERS + 1 + TRAININGS // 2 * SEEDS
     assert jobs["sampled_tuples"] == SEEDS
-    for table in ("zero_shot", "bm25", "ablation", "finetuned", "finetuning_figure", "gains"):
-        assert jobs[f"idiolink_{table}"] == 1
-    assert jobs["idiolink_by_pie"] == 1
     keys = ["train_mode", "model", "query_mode"]
     assert len(read_published(project / "published/idiolink_table5.csv", keys)) == EVALUATIONS

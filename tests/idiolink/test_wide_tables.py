@@ -1,6 +1,5 @@
 """Table 5, the average gains, scores by PIE, and the randomisation test between query modes."""
 
-import csv
 from itertools import product
 from pathlib import Path
 from typing import ClassVar
@@ -9,25 +8,30 @@ import numpy as np
 import pytest
 from support import ROOT
 
+from pieline.core.conditions import Conditions
+from pieline.core.files import write_json
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
+from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import read_published
+from pieline.reporting.printed import read_comparisons, read_published
+from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.idiolink.metrics.ranking import RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import compare_modes, holm, randomisation_test
-from pieline.studies.idiolink.tables.finetuning import (
-    best_trainings,
-    evaluated_modes,
-    write_finetuned_table,
-)
-from pieline.studies.idiolink.tables.gains import GAINS, average_gains, write_gains
-from pieline.studies.idiolink.tables.pies import (
+from pieline.studies.idiolink.tables.by_pie import (
+    by_pie,
     gains_by_pie,
     hardest_first,
     scores_by_pie,
-    write_pies,
 )
+from pieline.studies.idiolink.tables.finetuning import (
+    best_trainings,
+    evaluated_modes,
+    finetuned,
+)
+from pieline.studies.idiolink.tables.gains import GAINS, average_gains, gains
+from pieline.studies.idiolink.tables.zero_shot import zero_shot
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
 
@@ -39,6 +43,7 @@ def metrics(
     *,
     seed: int = 0,
     pies: dict[str, float] | None = None,
+    deviations: tuple[str, ...] = (),
 ) -> IdiolinkMetrics:
     """A metric file with these scores in per cent."""
     r_precision, ndcg = scores
@@ -55,7 +60,7 @@ def metrics(
         split="test", composition="full", model=model, query_mode=mode, seed=seed,
         dataset_is_released=True, overall=overall, by_usage={}, by_subject={}, by_pie=by_pie,
         same_meaning_and_subject=overall, same_subject=overall, depth=100, tuning=None,
-        computed_from={},
+        computed_from={}, conditions=Conditions(deviations=deviations),
     )  # fmt: skip
 
 
@@ -69,31 +74,42 @@ def embedders() -> list[ModelDescription]:
     ]
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
+def given(
+    found: list[IdiolinkMetrics],
+    models: list[ModelDescription],
+    folder: Path,
+    published: str = "",
+) -> Given:
+    """What a table of these metrics is made from; a model without any was not run."""
+    paths = []
+    for number, item in enumerate(found):
+        paths.append(str(folder / f"{number}.json"))
+        write_json(paths[-1], item.model_dump())
+    ran = {item.model.split("+")[0] for item in found}
+    absent = [model for model in models if model.name not in ran and model.published_as]
+    return Given(
+        metrics=tuple(paths),
+        files={"published": str(ROOT / "published" / f"{published}.csv")} if published else {},
+        models=tuple(model for model in models if model.name in ran),
+        absent=tuple(absent),
+        not_run={model.name: "not in this configuration" for model in absent},
+    )
+
+
+def written(content: TableContent, folder: Path) -> tuple[str, list[dict[str, str]]]:
+    """LaTeX and rows of a table."""
+    files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
+    write_table("table", content, templates=ROOT / "templates", **files)
+    return files["tex"].read_text(encoding="utf-8"), read_comparisons(files["csv"])
 
 
 class TestTable5:
     def write(
-        self,
-        found: list[IdiolinkMetrics],
-        models: list[ModelDescription],
-        folder: Path,
-        altered: tuple[str, ...] = (),
+        self, found: list[IdiolinkMetrics], models: list[ModelDescription], folder: Path
     ) -> tuple[str, dict[tuple[str, ...], dict[str, str]]]:
-        write_finetuned_table(
-            found,
-            models,
-            altered=altered,
-            published=PRINTED,
-            template=ROOT / "templates/idiolink_finetuned.tex.jinja",
-            tex=folder / "table.tex",
-            csv=folder / "table.csv",
-        )
+        tex, rows = written(finetuned(given(found, models, folder, "idiolink_table5")), folder)
         keys = ("train_mode", "loss", "model", "query_mode", "metric")
-        named = {tuple(row[key] for key in keys): row for row in rows(folder / "table.csv")}
-        return (folder / "table.tex").read_text(encoding="utf-8"), named
+        return tex, {tuple(row[key] for key in keys): row for row in rows}
 
     def test_mean_and_deviation_over_three_seeds(
         self, embedders: list[ModelDescription], tmp_path: Path
@@ -115,8 +131,11 @@ class TestTable5:
         assert cells[*key, "r_precision_pct_std"]["ours"] == "0.20"
         assert cells[*key, "r_precision_pct_std"]["printed"] == "0.05"
         assert cells[*key, "ndcg_at_10_pct_std"]["ours"] == "0.50"
-        assert r"42.20$\pm$0.20" in tex
-        assert r"\textbf{52.00$\pm$1.00}$\uparrow$" in tex
+        assert r"42.20 $\pm$ 0.20" in tex
+        assert r"\textbf{52.00 $\pm$ 1.00}$\uparrow$\printed{51.78 $\pm$ 0.10}" in tex
+        files = cells[*key, "r_precision"]["metrics"].split()
+        assert len(files) == 3
+        assert {Path(name).stem for name in files} == {"0", "2", "4"}
 
     def test_every_printed_cell_has_a_row(
         self, embedders: list[ModelDescription], tmp_path: Path
@@ -152,10 +171,23 @@ class TestTable5:
     def test_other_hyperparameters_are_not_comparable(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [metrics("sbert+sentence+paper", "sentence", (42.0, 71.0), seed=42)]
-        _, cells = self.write(found, embedders, tmp_path, altered=("max_epochs",))
+        deviations = ("max epochs 2, the paper 10",)
+        found = [metrics("sbert+sentence+paper", "sentence", (42.0, 71.0), deviations=deviations)]
+        _, cells = self.write(found, embedders, tmp_path)
         row = cells["sentence", "paper", "sbert", "sentence", "r_precision"]
-        assert (row["comparable"], row["reason"]) == ("no", "not the paper's: max_epochs")
+        assert (row["comparable"], row["reason"]) == ("no", "max epochs 2, the paper 10")
+
+    def test_what_was_not_trained_stands_in_the_table_with_its_reason(
+        self, embedders: list[ModelDescription], tmp_path: Path
+    ) -> None:
+        found = [metrics("sbert+sentence+paper", "sentence", (42.0, 71.0), seed=42)]
+        tex, cells = self.write(found, embedders, tmp_path)
+        other_mode = cells["span", "", "sbert", "span", "ndcg_at_10"]
+        assert other_mode["reason"] == ("not run: idiolink.finetuning.train_modes does not name it")
+        other_model = cells["sentence", "", "bge-m3", "span", "ndcg_at_10"]
+        assert other_model["reason"] == "not run: not in this configuration"
+        assert r"--\printed{81.81 $\pm$ 0.63}" in tex
+        assert tex.index("SBERT") < tex.index("Drama") < tex.index("E5") < tex.index("BGE-M3")
 
     def test_modes_of_evaluation(self) -> None:
         assert evaluated_modes("instruction_sentence") == [
@@ -174,6 +206,36 @@ class TestTable5:
         assert best["a", "span", "r_precision"][0] == "sentence"
         assert best["a", "span", "ndcg_at_10"][0] == "span"
         assert best["a", "span", "ndcg_at_10"][1].mean == pytest.approx(80.0)
+
+
+class TestTable2:
+    def test_rows_in_the_paper_s_order_and_ours_apart(
+        self, embedders: list[ModelDescription], tmp_path: Path
+    ) -> None:
+        found = [
+            metrics("smollm2-135m", "sentence", (99.0, 99.0)),
+            metrics("sbert", "sentence", (18.34, 35.08)),
+            metrics("sbert", "span", (40.88, 58.86), deviations=("top k 5, the paper 100",)),
+        ]
+        table = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
+        assert [(group.title, len(group.rows)) for group in table.groups] == [
+            ("No-Instruct", 5),
+            ("Instruction", 19),
+            ("Not in the paper", 1),
+        ]
+        tex, rows = written(table, tmp_path)
+        cells = {(row["model"], row["query_mode"], row["metric"]): row for row in rows}
+        assert len(cells) == 25 * 8
+        assert cells["sbert", "sentence", "r_precision"]["reproduced"] == "yes"
+        assert cells["sbert", "span", "r_precision"]["reason"] == "top k 5, the paper 100"
+        not_asked = cells["sbert", "instruction_span", "r_precision"]
+        assert not_asked["reason"] == "not run: idiolink.query_modes does not name it"
+        absent = cells["gritlm-7b", "span", "r_precision"]
+        assert (absent["ours"], absent["metrics"]) == ("", "")
+        assert absent["reason"] == "not run: not in this configuration"
+        assert absent["printed"]
+        assert r"\textbf{99.00}" in tex
+        assert r"40.88}$\uparrow$" in tex or r"40.88$\uparrow$" in tex
 
 
 class TestGains:
@@ -197,26 +259,16 @@ class TestGains:
         ]
 
     def write(
-        self, found: list[IdiolinkMetrics], models: list[ModelDescription],
-        every_model: list[ModelDescription], folder: Path,
-    ) -> tuple[str, dict[str, dict[str, str]]]:  # fmt: skip
-        write_gains(
-            found,
-            models,
-            every_model,
-            published=ROOT / "published/text_numbers.csv",
-            template=ROOT / "templates/idiolink_gains.tex.jinja",
-            tex=folder / "gains.tex",
-            csv=folder / "gains.csv",
-        )
-        named = {row["id"]: row for row in rows(folder / "gains.csv")}
-        return (folder / "gains.tex").read_text(encoding="utf-8"), named
+        self, found: list[IdiolinkMetrics], models: list[ModelDescription], folder: Path
+    ) -> tuple[str, dict[str, dict[str, str]]]:
+        tex, rows = written(gains(given(found, models, folder, "text_numbers")), folder)
+        return tex, {row["id"]: row for row in rows}
 
     def test_from_the_printed_table(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = self.printed(embedders)
-        tex, cells = self.write(found, embedders, embedders, tmp_path)
+        tex, cells = self.write(found, embedders, tmp_path)
         assert len(cells) == 6
         for row in cells.values():
             assert float(row["ours"]) == pytest.approx(
@@ -226,18 +278,20 @@ class TestGains:
             assert row["reproduced"] == ("no" if row["gain"] == "instruction" else "yes")
         assert cells["idiolink.instruction_gain_ndcg"]["printed"] == "14.83"
         assert "over 24 models" in tex
-        assert "+12.13 R-Precision and +13.49 nDCG@10" in tex
+        assert "12.13\\printed{12.13}" in tex
 
     def test_over_some_models_is_not_comparable(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [row for row in self.printed(embedders) if row.model == "sbert"]
-        ran = [model for model in embedders if model.name in {"sbert", "smollm2-135m"}]
-        tex, cells = self.write(found, ran, embedders, tmp_path)
+        found.append(metrics("smollm2-135m", "sentence", (1.0, 1.0)))
+        tex, cells = self.write(found, embedders, tmp_path)
         row = cells["idiolink.span_gain_r_precision"]
         assert (row["ours"], row["comparable"]) == ("22.54", "no")
         assert row["reason"] == "over 1 of the paper's 24 models"
         assert "over 1 model," in tex
+        # The model that the paper does not have counts in no mean, so its file is behind none.
+        assert len(row["metrics"].split()) == 4
 
     def test_a_missing_score_leaves_the_mean_unknown(self) -> None:
         scores = {("a", "sentence", "r_precision"): 1.0, ("a", "span", "r_precision"): 3.0}
@@ -270,9 +324,11 @@ class TestPies:
             assert gains == pytest.approx(
                 {("easy", "span"): 20, ("hard", "span"): 20, ("even", "span"): 0}
             )
-        write_pies(self.found(), tmp_path / "pies.csv")
-        told = rows(tmp_path / "pies.csv")
+        tex, told = written(by_pie(given(self.found(), [], tmp_path)), tmp_path)
         assert len(told) == 3 * 3 * 2
+        assert len(told[-1]["metrics"].split()) == 2
+        assert r"\begin{longtable}{llrr}" in tex
+        assert "1 & hard" in tex
         assert (told[0]["difficulty_rank"], told[0]["pie"], told[0]["ours"]) == (
             "1",
             "hard",

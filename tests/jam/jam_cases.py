@@ -8,9 +8,9 @@ from support import ROOT
 from pieline.studies.jam.bio import Span, Tag, tags_of
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.raw.released import read_variants
 from pieline.studies.jam.records import Original, Variant
 from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
 
 SAMPLE = ROOT / "data" / "sample" / "id10m"

@@ -72,24 +72,6 @@ def test_the_mirror_gives_the_released_originals_and_table_2(project):
         assert "jam.variants.source" in found["reason"]
 
 
-def test_variants_of_another_corpus_are_refused(project):
-    result = run_snakemake(
-        project,
-        "--cores",
-        "1",
-        "-n",
-        "--config",
-        "mirror=x",
-        "--",
-        "results/originals/jam/german.jsonl",
-    )
-    assert result.returncode != 0
-    assert (
-        "error: config.yaml: jam.variants.source: the sample variants do not belong to the released"
-        " originals; choose 'released', 'generated' or 'none'" in result.stderr
-    )
-
-
 WRITER = """
 jam-test-writer:
   kind: llm

@@ -9,7 +9,6 @@ from jam_cases import original, sample_originals, sample_variants, write
 
 from pieline.core.errors import UserError
 from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
-from pieline.studies.jam.raw.released import read_variants
 from pieline.studies.jam.variants.label_studio import (
     Review,
     labelling_config,
@@ -19,6 +18,7 @@ from pieline.studies.jam.variants.label_studio import (
     write_adjudications,
     write_tasks,
 )
+from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import (
     CRITERIA,
     CheckLimits,

@@ -9,17 +9,13 @@ import pytest
 from jam_experiments.test_drift import GPT_4O
 from support import ROOT
 
+from pieline.core.conditions import Conditions
+from pieline.core.files import write_json
+from pieline.reporting.figures import save_figure, use_style
+from pieline.reporting.given import Given, made_by
 from pieline.reporting.models import ModelDescription
-from pieline.studies.idiolink.figures.modes import save_figure, use_style
-from pieline.studies.jam.figures.results import (
-    billions,
-    confused_runs,
-    draw_accuracy_vs_drift,
-    draw_confused_models,
-    draw_confusion,
-    prompted,
-    write_figure_numbers,
-)
+from pieline.reporting.tables import write_table
+from pieline.studies.jam.figures.results import billions
 from pieline.studies.jam.metrics.drift import (
     Judgement,
     confusion_as_printed,
@@ -28,9 +24,8 @@ from pieline.studies.jam.metrics.drift import (
     drift,
 )
 from pieline.studies.jam.metrics.runs import JamMetrics, JudgedOriginal
+from pieline.studies.jam.metrics.seeds import confused_runs, prompted
 from pieline.studies.jam.metrics.tokens import TaggingScores
-from pieline.studies.jam.tables.results import write_results_table
-from pieline.studies.jam.tables.runs import write_pairs, write_runs
 
 NO_TAGS = TaggingScores(
     sentences=1, span_precision=0, span_recall=0, span_f1=0,
@@ -55,6 +50,7 @@ def metrics(
     seed: int = 42,
     language: str = "english",
     released: bool = True,
+    deviations: tuple[str, ...] = (),
 ) -> JamMetrics:
     literal = [case for case in judgements if not case.is_figurative]
     idiomatic = [case for case in judgements if case.is_figurative]
@@ -68,6 +64,7 @@ def metrics(
         "confusion_of_variants": confusion_of_variants(judgements),
         "tagging_of_originals": NO_TAGS, "tagging_of_variants": NO_TAGS,
         "outcomes": {"ok": 4 * len(judgements)}, "computed_from": {},
+        "conditions": Conditions(deviations=deviations),
         "judged": [
             JudgedOriginal(
                 id=case.original_id, is_figurative=case.is_figurative, correct=case.correct,
@@ -93,19 +90,37 @@ SEEDS = [
 ]
 
 
+def given(found: list[JamMetrics], folder: Path, **files: str) -> Given:
+    """What a table is made from: metric files, and the models without any as not run."""
+    paths = []
+    for item in found:
+        path = folder / item.language / item.model / item.setting / f"seed-{item.seed}.json"
+        write_json(path, item.model_dump())
+        paths.append(str(path))
+    run = {item.model for item in found}
+    absent = [model for model in MODELS if model.name not in run]
+    return Given(
+        metrics=tuple(paths),
+        files={name: str(ROOT / "published" / file) for name, file in files.items()},
+        models=tuple(model for model in MODELS if model.name in run),
+        absent=tuple(absent),
+        not_run={model.name: "nobody asked it" for model in absent},
+    )
+
+
+def make(maker: str, made_from: Given, folder: Path) -> tuple[str, list[dict[str, str]]]:
+    """LaTeX, its line ends within rows taken out, and rows of the CSV."""
+    files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
+    content = made_by(f"pieline.studies.jam.tables.{maker}")(made_from)
+    write_table("jam", content, templates=ROOT / "templates", **files)
+    with files["csv"].open() as stream:
+        return files["tex"].read_text().replace("\n&", " &"), list(csv.DictReader(stream))
+
+
 def write(table: str, found: list[JamMetrics], folder: Path) -> tuple[str, list[dict[str, str]]]:
     number = {"drift": 3, "usage": 5, "confusion": 6}[table]
-    write_results_table(
-        table,
-        found,
-        MODELS,
-        published=ROOT / f"published/jam_table{number}.csv",
-        template=ROOT / f"templates/jam_{table}.tex.jinja",
-        tex=folder / "table.tex",
-        csv=folder / "table.csv",
-    )
-    with (folder / "table.csv").open() as stream:
-        return (folder / "table.tex").read_text(), list(csv.DictReader(stream))
+    made_from = given(found, folder, published=f"jam_table{number}.csv")
+    return make(f"results:{table}", made_from, folder)
 
 
 def cell(
@@ -126,14 +141,17 @@ def cell(
 
 def test_drift_table_has_the_printed_numbers(tmp_path: Path) -> None:
     text, rows = write("drift", [metrics(GPT_4O), *SEEDS], tmp_path)
-    assert re.search(r"GPT-4o\s+& 483.00\s+& 6.42", text)
-    assert re.search(r"GPT-4o mini\s+& 471.00\$\\pm\$7.94", text)
+    assert r"GPT-4o & 483.00\printed{483.00} & 6.42\printed{6.42}" in text
+    assert r"GPT-4o mini & 471.00 $\pm$ 7.94\printed{471.00 $\pm$ 7.94}" in text
     success, share = cell(rows, "gpt-4o", "success"), cell(rows, "gpt-4o", "negative_drift")
     assert (success["ours"], success["printed"], success["reproduced"]) == ("483.00", "483", "yes")
     assert (share["ours"], share["printed"], share["reproduced"]) == ("6.42", "6.42", "yes")
     several = cell(rows, "gpt-4o-mini", "success_std")
     assert (several["ours"], several["printed"], several["seeds"]) == ("7.94", "7.94", "42 43 44")
     assert "sample data" not in text
+    assert several["metrics"].split() == [
+        str(tmp_path / f"english/gpt-4o-mini/zero_shot/seed-{seed}.json") for seed in (42, 43, 44)
+    ]
 
 
 def test_what_was_not_run_is_unknown_with_its_reason(tmp_path: Path) -> None:
@@ -148,14 +166,31 @@ def test_what_was_not_run_is_unknown_with_its_reason(tmp_path: Path) -> None:
         assert (row["ours"], row["comparable"]) == ("", "no")
         assert row["reason"].startswith("not run")
         assert row["printed"]
-    assert "Not run in this configuration: BERT, GPT-4o mini, o3-mini." in text
+    # The paper's row stands in its group with the printed numbers and a note on why.
+    assert r"GPT-4o mini\textsuperscript{a} & --\printed{471.00 $\pm$ 7.94}" in text
+    assert r"\textsuperscript{a}~nobody asked it" in text
+    assert cell(rows, "o3-mini", "success")["reason"] == "not run: nobody asked it"
+    few_shot = cell(rows, "gpt-4o", "success", setting="few_shot_sc_cotbest")
+    assert "not with this setting and language" in few_shot["reason"]
+    # No run in German, so no columns for it: its printed numbers are in the CSV only.
     assert "German" not in text.split(r"\caption")[0]
+
+
+def test_deviations_from_the_paper_make_numbers_incomparable(tmp_path: Path) -> None:
+    found = [metrics(GPT_4O, deviations=("epochs 4, the paper 20",))]
+    _, rows = write("drift", found, tmp_path)
+    row = cell(rows, "gpt-4o", "success")
+    assert (row["comparable"], row["reproduced"]) == ("no", "")
+    assert row["reason"] == "epochs 4, the paper 20"
 
 
 def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:
     none_right = [metrics(right_originals(0))]
     text, rows = write("usage", none_right, tmp_path)
-    assert re.search(r"GPT-4o\s+& 0.00\s+& 0.00\s+& --\s+& 0.00\s+& --", text)
+    ours = re.search(r"GPT-4o ((?:& [^&\n]+){5})", text)
+    assert ours
+    numbers = re.sub(r"\\printed\{.*?\}", "", ours[1]).split("&")[1:]
+    assert [number.strip() for number in numbers] == ["0.00", "0.00", "--", "0.00", "--"]
     row = cell(rows, "gpt-4o", "negative_drift_literal")
     assert (row["ours"], row["comparable"]) == ("", "no")
     assert "nothing could drift" in row["reason"]
@@ -163,7 +198,7 @@ def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:
 
 def test_confusion_sums_to_all_originals(tmp_path: Path) -> None:
     text, _ = write("confusion", [metrics(GPT_4O)], tmp_path)
-    found = re.search(r"GPT-4o\s+& ([\d.]+)\s+& ([\d.]+)\s+& ([\d.]+)", text)
+    found = re.search(r"GPT-4o & ([\d.]+)\S* & ([\d.]+)\S* & ([\d.]+)", text)
     assert found
     assert [float(number) for number in found.groups()] == [14, 151, 13]
     assert sum(float(number) for number in found.groups()) == 178
@@ -173,12 +208,13 @@ def test_encoders_count_variants(tmp_path: Path) -> None:
     encoder = metrics(right_originals(119, flips=42), model="bert", setting="fine_tuned", seed=5)
     text, rows = write("confusion", [encoder], tmp_path)
     # Of S_M = 357 variants 42 flipped: as Table 6's 42.40 and 314.60 of five seeds.
-    assert re.search(r"Encoders & BERT\s+& 42.00\s+& 315.00\s+& 0.00", text)
+    assert re.search(r"BERT & 42.00\D.* & 315.00\D.* & 0.00\D", text)
     assert cell(rows, "bert", "mixed", setting="fine_tuned")["reproduced"] == "yes"
 
 
 def test_reasoning_models_have_their_own_group(tmp_path: Path) -> None:
     text, _ = write("drift", [metrics(GPT_4O), metrics(GPT_4O, model="o3-mini")], tmp_path)
+    text = text.split(r"\midrule", 1)[1]
     assert text.index("Zero-shot") < text.index("Reasoning LLMs") < text.index("o3-mini")
 
 
@@ -201,24 +237,19 @@ def test_several_seeds_may_differ_by_two_printed_deviations(tmp_path: Path) -> N
 def test_pairs_and_runs(tmp_path: Path) -> None:
     one = metrics(right_originals(178, flips=9))
     other = metrics(right_originals(178, flips=19), model="o3-mini")
-    write_runs([one, other], tmp_path / "runs.csv")
-    write_pairs(
-        [one, other],
-        models=MODELS,
-        template=ROOT / "templates/jam_pairs.tex.jinja",
-        tex=tmp_path / "pairs.tex",
-        csv=tmp_path / "pairs.csv",
-    )
-    with (tmp_path / "pairs.csv").open() as stream:
-        rows = {row["metric"]: row["ours"] for row in csv.DictReader(stream)}
+    made_from = given([one, other], tmp_path)
+    text, lines = make("runs:pairs", made_from, tmp_path)
+    rows = {row["metric"]: row["ours"] for row in lines}
     assert (rows["only_first_right"], rows["only_second_right"]) == ("10.0000", "0.0000")
     assert rows["p_value"] == f"{2 / 2**10:.4f}"
-    assert (
-        "GPT-4o, Zero-shot & o3-mini, Zero-shot & 10 & 0 & 0.0020"
-        in (tmp_path / "pairs.tex").read_text()
-    )
-    runs = (tmp_path / "runs.csv").read_text()
-    assert "zero_shot,gpt-4o,english,42,flipped_overall,,,9.00" in runs
+    assert "GPT-4o, Zero-shot & o3-mini, Zero-shot & 10 & 0 & 0.0020" in text
+    assert lines[0]["metrics"].split() == list(made_from.metrics)
+    text, lines = make("runs:runs", made_from, tmp_path)
+    assert "GPT-4o & Zero-shot & EN & 42 & 100.00 & 534 & 9 & 1.69" in text
+    (flipped,) = [
+        row for row in lines if (row["model"], row["metric"]) == ("gpt-4o", "flipped_overall")
+    ]
+    assert (flipped["ours"], flipped["metrics"]) == ("9.00", made_from.metrics[0])
 
 
 @pytest.mark.parametrize(
@@ -247,15 +278,10 @@ def test_a_variant_confuses_a_run_if_most_seeds_are_confused() -> None:
 
 def test_numbers_of_the_text(tmp_path: Path) -> None:
     found = [metrics(GPT_4O), metrics(right_originals(161), model="gpt-4o-mini")]
-    write_figure_numbers(
-        found,
-        text_numbers=ROOT / "published/text_numbers.csv",
-        template=ROOT / "templates/jam_text.tex.jinja",
-        tex=tmp_path / "text.tex",
-        csv=tmp_path / "text.csv",
-    )
-    with (tmp_path / "text.csv").open() as stream:
-        rows = {row["id"]: row for row in csv.DictReader(stream)}
+    made_from = given(found, tmp_path, text_numbers="text_numbers.csv")
+    text, lines = make("text:text", made_from, tmp_path)
+    rows = {row["id"]: row for row in lines}
+    assert r"confusing variants english & 31\printed{118}" in text
     median = rows["jam.median_drift_english"]
     assert (median["ours"], median["comparable"]) == ("3.21", "no")  # of 6.42 and 0
     assert "2 of the paper's 16 runs" in median["reason"]
@@ -266,17 +292,15 @@ def test_numbers_of_the_text(tmp_path: Path) -> None:
 def test_figures_repeat_to_the_byte(tmp_path: Path) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     found = [metrics(GPT_4O), *SEEDS, metrics(GPT_4O, model="o3-mini", language="german")]
+    made_from = given(found, tmp_path)
+    kinds = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
     for name in ("first", "second"):
-        figures = {
-            "accuracy": draw_accuracy_vs_drift(found, MODELS),
-            "confused": draw_confused_models(found),
-            "mixed": draw_confusion(found, MODELS),
-        }
-        for kind, figure in figures.items():
+        for kind in kinds:
+            figure = made_by(f"pieline.studies.jam.figures.results:{kind}")(made_from)
             save_figure(
                 figure, pdf=tmp_path / f"{name}-{kind}.pdf", png=tmp_path / f"{name}-{kind}.png"
             )
-    for kind in ("accuracy", "confused", "mixed"):
+    for kind in kinds:
         for suffix in ("pdf", "png"):
             first = (tmp_path / f"first-{kind}.{suffix}").read_bytes()
             assert first == (tmp_path / f"second-{kind}.{suffix}").read_bytes()

@@ -62,7 +62,7 @@ def test_scores_are_there(project: Path) -> None:
 
 
 def test_another_metric_trains_and_predicts_nothing(project: Path) -> None:
-    module = project / "src/pieline/metrics/drift.py"
+    module = project / "src/pieline/studies/jam/metrics/drift.py"
     before = module.read_text()
     module.write_text(before + "\nADDED = 1\n")
     try:

@@ -163,11 +163,11 @@ class JamStudy(Study[JamSettings]):
 
     def annotations(self, language: str) -> list[str]:
         """Label Studio exports for a language."""
-        return dict[str, list[str]](**self.settings.variants.annotations).get(language, [])
+        return self.settings.variants.annotations.get(language, [])
 
     def adjudications(self, language: str) -> list[str]:
         """Decisions on disputed variants of a language, if there are any."""
-        path = dict[str, str](**self.settings.variants.adjudications).get(language)
+        path = self.settings.variants.adjudications.get(language)
         return [path] if path else []
 
     def checks(self) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 Scores = Mapping[str, Mapping[str, float]]
 """Score (of a run) or relevance (of qrels) by query id and document id."""
 
-_NAMES = {str(Rprec): "r_precision", str(nDCG @ 10): "ndcg_at_10"}
+MEASURES = {"r_precision": Rprec, "ndcg_at_10": nDCG @ 10}
 
 
 class RankingScores(BaseModel):
@@ -42,9 +42,10 @@ def score_queries(run: Scores, qrels: Scores) -> QueryScores:
         for query, documents in qrels.items()
     }
     scores = {query: dict(documents) for query, documents in run.items()}
-    result: QueryScores = {query: dict.fromkeys(_NAMES.values(), 0.0) for query in qrels}
-    for value in ir_measures.iter_calc([Rprec, nDCG @ 10], relevance, scores):
-        result[value.query_id][_NAMES[str(value.measure)]] = float(value.value)
+    names = {str(measure): name for name, measure in MEASURES.items()}
+    result: QueryScores = {query: dict.fromkeys(MEASURES, 0.0) for query in qrels}
+    for value in ir_measures.iter_calc(list(MEASURES.values()), relevance, scores):
+        result[value.query_id][names[str(value.measure)]] = float(value.value)
     return result
 
 
@@ -60,12 +61,12 @@ def mean_scores(
         relevant: number of relevant documents by query id.
     """
     names = sorted(queries)
-    shallow = any(relevant[name] > depth for name in names)
-    return RankingScores(
-        queries=len(names),
-        r_precision=None if shallow else fmean(scores[name]["r_precision"] for name in names),
-        ndcg_at_10=fmean(scores[name]["ndcg_at_10"] for name in names),
-    )
+    means: dict[str, float | None] = {
+        measure: fmean(scores[name][measure] for name in names) for measure in MEASURES
+    }
+    if any(relevant[name] > depth for name in names):
+        means["r_precision"] = None
+    return RankingScores.model_validate({"queries": len(names), **means})
 
 
 def mean_by_group(

@@ -22,6 +22,7 @@ from pieline.studies.jam.metrics.seeds import (
     RunKey,
     Runs,
     accuracy,
+    by_run,
     confused_runs,
     negative_drift,
     over_seeds,
@@ -91,8 +92,8 @@ def confused_models(given: Given) -> Figure:
     A run of several seeds is confused by a variant if most of its seeds are. Variants that confuse
     none are left out, as in the paper.
     """
-    runs = prompted(load_records(given.metrics, JamMetrics))
-    languages = languages_of(runs)
+    metrics = load_records(given.metrics, JamMetrics)
+    runs, languages = prompted(metrics), languages_of(by_run(metrics))
     figure, axes = _panels(len(languages))
     for axis, language in zip(axes, languages, strict=True):
         counts = Counter(confused_runs(runs, language).values())

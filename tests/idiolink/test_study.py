@@ -1,0 +1,263 @@
+"""What the study declares: files, trainings, conditions, tasks and tables, without Snakemake."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from pieline.config import layered
+from pieline.core.errors import UserError
+from pieline.core.yamls import read_yaml
+from pieline.llm.recordings import read_answers
+from pieline.llm.settings import LLMSettings
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.registry import load_registry
+from pieline.reporting.given import made_by
+from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.settings import IdiolinkSettings
+from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.study import Run
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+
+
+def study(data: Any = "sample", **settings: Any) -> IdiolinkStudy:
+    """The study with these settings."""
+    run = Run(REGISTRY, LLMSettings(recordings_folder=ROOT / "recordings"), data, root=ROOT)
+    return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
+
+
+def configured(name: str) -> IdiolinkStudy:
+    """The study as a configuration of the project has it."""
+    raw = layered(read_yaml(ROOT / name), ROOT / "config/sample.yaml")
+    return study(raw.get("data", "sample"), **raw["idiolink"])
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("settings", "problem"),
+        [
+            ({"models": ["gpt-4o-mini"]}, "models: model 'gpt-4o-mini' is of kind 'llm'"),
+            (
+                {"finetuning": {"models": ["sbrt"]}},
+                r"finetuning\.models: unknown model 'sbrt'; did you mean 'sbert'",
+            ),
+            (
+                {"finetuning": {"models": ["bm25"]}},
+                r"finetuning\.models: model 'bm25' is of kind 'bm25'",
+            ),
+            (
+                {"finetuning": {"models": ["sbert"], "tuples": "released"}},
+                "the sample data has no released tuples",
+            ),
+            ({"construction": {"validator": "sbert"}}, "construction: model 'sbert'"),
+            ({"dataset": "constructed"}, "nothing constructs it"),
+        ],
+    )
+    def test_settings_that_cannot_be_run(self, settings: dict[str, Any], problem: str) -> None:
+        with pytest.raises(UserError, match=problem):
+            study(**settings)
+
+    def test_an_unknown_key_is_one_and_the_defaults_can_be_run(self) -> None:
+        with pytest.raises(ValueError, match="los"):
+            study(finetuning={"los": ["paper"]})
+        assert study().models() == ["bm25", "sbert"]
+
+
+PRINTED: dict[str, Any] = {
+    # Table 3.
+    "max_epochs": 10,
+    "batch_size": 32,
+    "batch_sizes": {"drama-1b": 8},
+    "learning_rate": 2e-5,
+    "warmup_steps": 100,
+    "min_delta": 0.001,
+    "patience": 3,
+}
+
+
+@pytest.mark.parametrize("name", ["config/paper.yaml", "config/released.yaml"])
+def test_the_papers_settings(name: str) -> None:
+    """Table 3, appendix E.1, section 3.2 and appendix A, as a run on the real data has them."""
+    settings = configured(name).settings
+    told = settings.finetuning.model_dump(include=set(PRINTED))
+    assert told == PRINTED
+    assert len(settings.finetuning.seeds) == 3
+    assert settings.bm25.k1 == [0.6, 0.9, 1.2, 1.5, 2.0]
+    assert settings.bm25.b == [0.2, 0.4, 0.6, 0.75, 0.9]
+    assert settings.top_k == 100
+    construction = settings.construction
+    assert construction.thresholds.model_dump() == {
+        "min_occurrences": 30,
+        "min_share": 0.25,
+        "max_share": 0.75,
+        "min_confidence": 1.0,
+    }
+    assert construction.splits.model_dump() == {"train": 22, "val": 10, "test": 75, "gold": 13}
+    assert construction.pies is None
+    assert len(construction.domains) == 10
+    assert construction.runs == 3
+    assert construction.parameters.temperature == 1
+    writers = (construction.index_writer, construction.query_writer, construction.validator)
+    assert writers == ("gemini-2.5-pro", "gemini-3-flash-preview", "gpt-4o-mini")
+
+
+class TestConditions:
+    def deviations(self, told: str) -> list[str]:
+        found: list[str] = json.loads(told)["deviations"]
+        return found
+
+    @pytest.mark.parametrize("name", ["config/paper.yaml", "config/released.yaml"])
+    def test_the_papers_runs_deviate_in_nothing(self, name: str) -> None:
+        made = configured(name)
+        for model in [*made.settings.models, *made.tuned_models()]:
+            assert self.deviations(made.conditions(model)) == []
+
+    def test_each_deviation_is_a_reason(self) -> None:
+        made = study(
+            top_k=50,
+            bm25={"k1": [0.9], "b": [0.4]},
+            finetuning={"models": ["sbert"], "max_epochs": 2, "batch_size": 8, "threads": 4},
+        )
+        assert self.deviations(made.conditions("sbert")) == ["top k 50, the paper 100"]
+        assert self.deviations(made.conditions("bm25")) == [
+            "top k 50, the paper 100",
+            "k1 0.9, the paper 0.6 0.9 1.2 1.5 2.0",
+            "b 0.4, the paper 0.2 0.4 0.6 0.75 0.9",
+        ]
+        told = made.conditions("sbert+sentence+paper")
+        assert self.deviations(told) == [
+            "top k 50, the paper 100",
+            "max epochs 2, the paper 10",
+            "batch size 8, the paper 32",
+        ]
+        assert json.loads(told)["settings"]["tuples"] == "sampled"
+        assert json.loads(told)["weights"]["checkpoint"] == REGISTRY["sbert"].checkpoint  # type: ignore[union-attr]
+        # The paper trains this model with small batches.
+        assert self.deviations(made.conditions("drama-1b+sentence+paper"))[-1].startswith("max")
+
+    def test_a_data_set_has_those_of_its_construction(self) -> None:
+        sample = configured("config.yaml")
+        assert "min occurrences 8, the paper 30" in self.deviations(
+            sample.data_conditions("constructed")
+        )
+        assert self.deviations(sample.data_conditions("released_format")) == []
+
+
+class TestFiles:
+    def test_modes(self) -> None:
+        made = study(models=["bm25", "sbert"])
+        assert made.modes_of("bm25") == ["sentence", "span"]
+        assert len(made.modes_of("sbert")) == 4
+        assert made.modes_of("sbert+instruction_sentence+paper") == [
+            "instruction_sentence",
+            "instruction_span",
+        ]
+        assert made.modes_of("sbert+span+paper") == ["span"]
+
+    def test_a_batch_size_of_one_model_and_the_way_of_writing_queries(self) -> None:
+        made = study(finetuning={"models": ["sbert", "drama-1b"]})
+        drama = made.training("drama-1b", "sentence", "paper", "42")
+        assert (drama.batch_size, drama.seed) == (8, 42)
+        assert made.training("sbert", "sentence", "paper", "42").batch_size == 32
+        assert "query_prefix" in made.training_spec("sbert", "sentence")
+        assert "query_prefix" not in made.training_spec("sbert", "instruction_span")
+
+    def test_a_fine_tuned_model_loads_what_its_training_wrote(self) -> None:
+        made = study()
+        assert made.weights("sbert+span+released", "7") == [
+            "results/training/idiolink/sbert/span/released/seed-7/weights"
+        ]
+        assert made.weights("smollm2-135m", "0") == ["results/raw/weights/smollm2-135m"]
+        assert made.weights("sbert", "0") == []
+        assert made.vectors("test-lit_idiom", "sbert", "documents", "0") == (
+            "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
+        )
+
+    def test_a_local_checkpoint_is_every_file_of_its_folder(self, tmp_path: Path) -> None:
+        folder = tmp_path / "weights"
+        (folder / "1_Pooling").mkdir(parents=True)
+        (folder / "model.safetensors").write_bytes(b"0")
+        (folder / "1_Pooling/config.json").write_text("{}", encoding="utf-8")
+        entry = REGISTRY["sbert"]
+        assert isinstance(entry, EmbedderEntry)
+        changes = {"source": "folder", "path": str(folder), "package": None}
+        own = entry.model_copy(update=changes)
+        run = Run({"sbert": REGISTRY["sbert"], "own": own}, LLMSettings())
+        names = [str(folder / name) for name in ("1_Pooling/config.json", "model.safetensors")]
+        assert run.weights_files("own") == names
+        assert run.weights_files("own+span+paper") == names
+        assert run.weights_files("sbert") == []
+
+    def test_what_lies_behind_a_number(self) -> None:
+        made = configured("config.yaml")
+        found = made.behind("results/metrics/idiolink/test-lit_idiom/sbert/span/seed-0.json")
+        assert found[0] == "results/predictions/idiolink/test-lit_idiom/sbert/span/seed-0.run.gz"
+        assert "results/datasets/idiolink/test-lit_idiom/queries.jsonl" in found
+        for name in made.significance_tests():
+            assert made.behind(name) == []
+
+
+class TestDeclaration:
+    def test_every_maker_exists(self) -> None:
+        made = configured("config.yaml")
+        for item in (*made.tables(), *made.figures()):
+            assert callable(made_by(item.maker))
+        names = [table.name for table in made.tables()]
+        assert len(names) == len(set(names)) == 9
+
+    def test_what_is_not_run_has_no_table(self) -> None:
+        made = study(models=["bm25"], compositions=["full"], data="released")
+        names = {table.name for table in made.tables()}
+        assert names == {
+            *("idiolink_dataset", "idiolink_zero_shot", "idiolink_bm25"),
+            *("idiolink_significance", "idiolink_by_pie"),
+        }
+        assert not any("construct" in name for name in made.targets())
+        assert not made.tasks()
+
+    def test_the_whole_grid(self) -> None:
+        """24 embedders in 4 modes, BM25 in 2, over 3 indexes; 20 trainings with 3 seeds each."""
+        made = configured("config/paper.yaml")
+        ran = [*made.settings.models]
+        assert sum(len(made.metrics_files(name, ran)) for name in made.settings.compositions) == (
+            (24 * 4 + 2) * 3
+        )
+        assert len(made.tuned_models()) == 20
+        assert len(made.tuned_metrics()) == (10 * 2 + 10) * 3
+
+
+class TestAsking:
+    def test_every_question_of_the_sample_is_recorded(self, tmp_path: Path) -> None:
+        made = configured("config.yaml")
+        sample = ROOT / "data/sample"
+        _, pairs, _ = filter_magpie(
+            sample / "magpie/MAGPIE_sample.jsonl",
+            made.exclusions(),
+            FilterOptions.model_validate_json(made.pie_options()),
+            candidates=None,
+            documents=[],
+            computed_from={},
+        )
+        path = tmp_path / "pairs.jsonl"
+        path.write_text("".join(f"{pair.model_dump_json()}\n" for pair in pairs), "utf-8")
+        counts = {}
+        for collection in ("documents", "queries"):
+            task = made.writing(collection)
+            task = task.model_copy(update={"inputs": {**task.inputs, "pairs": str(path)}})
+            keys = [question.key for question in task.questions(task.entry())]
+            assert set(keys) == read_answers(task.recordings).keys()
+            counts[collection] = len(keys)
+        # Two answers on documents do not serve and were asked again.
+        assert counts == {"documents": 8 + 2, "queries": 8}
+
+    def test_validation_waits_for_the_texts(self) -> None:
+        made = configured("config.yaml")
+        asked = {asking.name: asking for asking in made.askings()}
+        assert not asked["idiolink_generate"].after_answers
+        assert asked["idiolink_validate"].after_answers
+        for task in asked["idiolink_validate"].tasks():
+            with pytest.raises(UserError, match="no such file"):
+                task.questions(task.entry())

