@@ -1,6 +1,7 @@
 """All tables and figures in one document."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -9,6 +10,8 @@ from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.reporting.figures import save_figure
+from pieline.reporting.printed import compare
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.paper import compile_pdf, write_paper_source
 from pieline.results.provenance import Model
@@ -126,6 +129,60 @@ def test_the_pdf_is_the_same_each_time(source: Path) -> None:
     assert str(source.parent).encode() not in first.read_bytes()
     # LaTeX leaves nothing beside the source.
     assert not source.with_suffix(".aux").exists()
+
+
+def number(ours: float | None) -> Cell:
+    """A cell of a table."""
+    return Cell(Number({}, compare(ours, 483.21, obstacles=["x"])), best=ours is not None)
+
+
+REASON = "not run: 50 % of a GPU " * 9
+WIDE = TableContent(
+    heads=(
+        (Head("", 2), Head("English", 5), Head("German", 4)),
+        (Head("Group"), Head("Model"), *(Head(f"Score {place} ↑") for place in range(9))),
+    ),
+    groups=(
+        Group(
+            (
+                Row(("A model with a name",), (number(48.321),) * 9),
+                Row(("One_other",), (number(None),) * 9, REASON),
+                Row(("A third",), (number(None),) * 9, "needs the key A_KEY & more"),
+            ),
+            "Encoders",
+        ),
+    ),
+    caption="Scores of 100 % of the models.",
+)
+LONG = TableContent(
+    heads=((Head("Model"), Head("Score")),),
+    groups=(Group((*[Row(("m",), (number(1.0),))] * 120, Row(("n",), (number(None),), REASON))),),
+    caption="Scores of many models.",
+    long=True,
+)
+
+
+@needs_latex
+@pytest.mark.parametrize("content", [WIDE, LONG])
+def test_a_table_fits_the_line(tmp_path: Path, content: TableContent) -> None:
+    """Nine columns with printed numbers, many rows, long reasons why rows were not run."""
+    files = {ending: tmp_path / f"wide.{ending}" for ending in ("tex", "csv", "html")}
+    write_table("wide", content, templates=ROOT / "templates", **files)
+    source = tmp_path / "document.tex"
+    source.write_text(
+        r"\documentclass{article}\usepackage{booktabs,graphicx,longtable}"
+        r"\providecommand{\multirow}[3]{#3}\begin{document}\input{wide}\end{document}",
+        encoding="utf-8",
+    )
+    result = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", source.name],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    log = result.stdout.decode("utf-8", errors="replace")
+    assert result.returncode == 0, log[-2000:]
+    assert "Overfull" not in log
 
 
 @needs_latex

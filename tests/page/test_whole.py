@@ -159,7 +159,7 @@ def test_the_state_of_a_clone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["jam", "idiots", "idiolink"])
 def test_each_study_reads_its_own_evidence(name: str) -> None:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", root=ROOT)
     kind = study_classes()[name]
     reader = kind(kind.Settings(), run).evidence()
     assert reader == f"pieline.studies.{name}.evidence:evidence"
