@@ -34,11 +34,12 @@ def test_the_recordings_are_what_the_script_says(tmp_path: Path) -> None:
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    made = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.jsonl"))
+    folder = tmp_path / RECORDINGS.name
+    made = sorted(path.relative_to(folder) for path in folder.rglob("*.jsonl"))
     assert made == sorted(path.relative_to(RECORDINGS) for path in RECORDINGS.rglob("*.jsonl"))
     assert len(made) == 4
     for name in made:
-        assert (tmp_path / name).read_bytes() == (RECORDINGS / name).read_bytes(), name
+        assert (folder / name).read_bytes() == (RECORDINGS / name).read_bytes(), name
 
 
 def test_every_recorded_answer_says_that_people_wrote_it() -> None:
