@@ -44,7 +44,7 @@ def test_models_that_were_not_run_have_a_reason_and_no_number(default_run: Path)
         rows = [row for row in csv.DictReader(stream) if row["model"] == "contriever"]
     assert len(rows) == 8
     assert {row["ours"] for row in rows} == {""}
-    assert {row["reason"] for row in rows} == {"not run: idiolink.models does not name it"}
+    assert {row["reason"] for row in rows} == {"not run: not in this configuration"}
 
 
 def test_outputs_hold_no_absolute_path(default_run: Path) -> None:
