@@ -1,0 +1,176 @@
+"""What the documents name is there: files, modules, rules, settings, options, the rule graph."""
+
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT, run_snakemake
+
+from pieline.config import config_class, layered, load_config, load_studies, study_classes
+from pieline.core.yamls import read_yaml
+from pieline.models.registry import load_registry
+from pieline.results.whole import PARTS
+
+DOCUMENTS = [
+    path
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("data/sample/*/*.md")]
+    # It has a test of its own, and names what its reader adds.
+    if path.name != "adding.md"
+]
+FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
+OUTPUTS = {"results", "paper_tables", "logs", "runs"}
+STAGES = "raw originals variants datasets training predictions metrics provenance.json"
+CODE = ["src", "rules", "scripts", "tools", "config", "profiles", "envs", "data", "published"]
+CODE_ENDINGS = {".py", ".smk", ".yaml", ".json", ".csv", ".tsv", ".txt", ".sh"}
+
+
+def said(path: Path) -> list[str]:
+    """What a document says as code: in backticks and in indented blocks, a blank between words."""
+    text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
+    blocks = re.findall(r"(?m)^(?: {4}|\t)(.+)$", text.replace("\\\n", " "))
+    return [" ".join(span.split()) for span in [*re.findall(r"`([^`]+)`", text), *blocks]]
+
+
+def words(path: Path) -> list[str]:
+    return [word.strip("(),.:;'\"") for code in said(path) for word in code.split()]
+
+
+def alternatives(word: str) -> list[str]:
+    """`a/{b,c}.{d,e}` written out, with placeholders as wildcards."""
+    found = re.search(r"\{([^{}]*)\}", word)
+    if found:
+        chosen = [
+            word[: found.start()] + part + word[found.end() :] for part in found[1].split(",")
+        ]
+        return [name for part in chosen for name in alternatives(part)]
+    return [re.sub(r"<[^<>]+>|…", "*", word)]
+
+
+def all_code() -> str:
+    files = [path for folder in CODE for path in (ROOT / folder).rglob("*")]
+    files += [ROOT / "models.yaml", ROOT / "config.yaml", ROOT / "pyproject.toml"]
+    chosen = [path for path in files if path.is_file() and path.suffix in {*CODE_ENDINGS, ".toml"}]
+    return "\n".join(path.read_text(encoding="utf-8") for path in chosen)
+
+
+@pytest.fixture(scope="module")
+def known_words() -> set[str]:
+    """Every name that stands somewhere in the code or the data."""
+    return set(re.findall(r"[A-Za-z_]\w*", all_code()))
+
+
+@pytest.fixture(scope="module")
+def rules() -> set[str]:
+    found = set(re.findall(r"(?m)^ *rule (\w+):", "".join(map(_text, ROOT.glob("rules/*.smk")))))
+    for path in ROOT.glob("src/pieline/studies/*/study.py"):
+        found |= set(re.findall(r'name="(\w+)"', _text(path)))
+    return found | {"all"}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def displays() -> set[str]:
+    """Names of what the default configuration shows in paper_tables/."""
+    raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
+    studies = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)
+    found = {
+        display.name
+        for study in studies.values()
+        for display in [*study.tables(), *study.figures()]
+    }
+    return found | {Path(part).stem for part in PARTS} | {"paper", "html", "figures", "report"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+class TestNames:
+    def test_files(self, document: Path, displays: set[str]) -> None:
+        for name in (name for word in words(document) for name in alternatives(word)):
+            folder, _, rest = name.partition("/")
+            if not rest or folder not in FOLDERS | OUTPUTS or not re.fullmatch(r"[\w./*-]+", name):
+                continue
+            if folder == "results":
+                assert rest.split("/")[0] in {*STAGES.split(), "*"}, name
+            elif folder == "paper_tables":
+                shown = re.escape(Path(rest).name.split(".")[0]).replace(r"\*", ".*")
+                assert any(re.fullmatch(shown, display) for display in displays), name
+            elif folder not in OUTPUTS and not name.endswith(".sqlite"):
+                assert next(ROOT.glob(name.rstrip("/")), None), name
+
+    def test_links(self, document: Path) -> None:
+        for link in re.findall(r"\]\(([^)#:]+)\)", _text(document)):
+            assert (document.parent / link).exists(), link
+
+    def test_modules(self, document: Path) -> None:
+        for name in words(document):
+            if re.fullmatch(r"pieline(\.\w+)+", name) and not name.endswith(".sif"):
+                assert _resolves(name), name
+
+    def test_settings(self, document: Path) -> None:
+        sections = "|".join([*study_classes(), "llm", "page"])
+        for name in words(document):
+            if re.fullmatch(rf"({sections})(\.[a-z_]+)+", name) and not name.endswith(".json"):
+                kind: Any = config_class()
+                for part in name.split("."):
+                    kind = _section(kind, part, name)
+
+    def test_identifiers(self, document: Path, known_words: set[str]) -> None:
+        for code in said(document):
+            if re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", code):
+                assert code in known_words, code
+
+    def test_commands(self, document: Path, rules: set[str]) -> None:
+        for command in (code for code in said(document) if " " in code):
+            program, *rest = command.removeprefix("$ ").partition("#")[0].split()
+            if program == "snakemake":
+                targets = {word for word in rest if re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", word)}
+                assert targets <= rules, command
+            if program == "make" and re.fullmatch(r"[a-z]+", rest[0]):
+                assert f"\n{rest[0]}:" in _text(ROOT / "Makefile"), command
+            if program == "python" and rest[0].endswith(".py"):
+                own = re.findall(r"(?<= )--[a-z-]+", command.partition("snakemake")[0])
+                assert all(f'"{option}"' in _text(ROOT / rest[0]) for option in own), command
+
+
+def _resolves(name: str) -> bool:
+    """Whether a dotted name is a module, or something that stands in one."""
+    parts = name.split(".")
+    for depth in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:depth]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[depth:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+
+def _section(kind: Any, part: str, name: str) -> Any:
+    assert part in getattr(kind, "model_fields", {}), name
+    return kind.model_fields[part].annotation
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="without pdflatex the graph is smaller")
+@pytest.mark.parametrize(
+    ("document", "target"),
+    [("docs/rulegraph.md", "all"), ("README.md", "paper_tables/idiolink_zero_shot.tex")],
+)
+def test_the_rule_graph_is_that_of_the_rules(document: str, target: str, project: Path) -> None:
+    drawn = run_snakemake(project, "--rulegraph", "mermaid-js", target)
+    assert drawn.returncode == 0, drawn.stderr
+    ours = subprocess.run(
+        [sys.executable, ROOT / "tools" / "rule_graph.py"],
+        input=drawn.stdout,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert f"```mermaid\n{ours}```" in _text(ROOT / document)
