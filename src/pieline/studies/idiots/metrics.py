@@ -11,11 +11,11 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.outcomes import OutcomeName
+from pieline.core.records import Frozen
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 from pieline.studies.idiots.verdicts import Run, names_pie, paired
@@ -30,13 +30,11 @@ Indicator = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 
-class Score(BaseModel):
+class Score(Frozen):
     """A fraction with its interval; None where there is nothing to count.
 
     `count` and `of` are the two counts that the fraction is made of; a mean of two has none.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     value: float | None
     count: int | None = None
@@ -45,7 +43,7 @@ class Score(BaseModel):
     high: float | None = None
 
 
-class DetectionMetrics(BaseModel):
+class DetectionMetrics(MetricRecord):
     """Metrics of one run; all scores are fractions, and idiomatic is the positive class.
 
     Attributes:
@@ -61,11 +59,7 @@ class DetectionMetrics(BaseModel):
         verdicts: of the answers that found an idiom, how many a person judged, and how many only
             the matching function.
         resamples: of the bootstrap.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: digests of the files behind the numbers.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
     setting: str
@@ -85,8 +79,6 @@ class DetectionMetrics(BaseModel):
     outcomes: dict[str, int]
     verdicts: dict[str, int]
     resamples: int
-    conditions: Conditions = Conditions()
-    computed_from: dict[str, str]
 
 
 class Fraction(NamedTuple):

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import ValidationError, field_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
-from pieline.core.records import explain, save_jsonl
+from pieline.core.records import Frozen, explain, save_jsonl
 from pieline.languages.matching import matches_pie
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
@@ -32,7 +32,7 @@ class Run(NamedTuple):
     seed: int
 
 
-class ReviewCase(BaseModel):
+class ReviewCase(Frozen):
     """A sentence in which a model found an idiom: does the answer name the gold PIE?
 
     `gold` is the class of the sentence. In an idiomatic sentence "yes" means that the model was
@@ -40,8 +40,6 @@ class ReviewCase(BaseModel):
     meaning. `verdict` is empty until a person fills it in. `answer_key` ties a verdict to the very
     answer that was judged.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
     setting: str

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json
-from pieline.core.records import explain
+from pieline.core.records import Frozen, explain
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
@@ -25,7 +25,7 @@ Reviewer = Literal["human", "automatic"]
 """Who decides on a variant that nobody judged: people (it is invalid), or the checks."""
 
 
-class JamManifest(BaseModel):
+class JamManifest(Frozen):
     """What a dataset of ID10M-JAM is.
 
     Attributes:
@@ -44,8 +44,6 @@ class JamManifest(BaseModel):
         verdicts: candidate variants by what people said.
         flags: candidate variants by automatic flag.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     originals_are_released: bool

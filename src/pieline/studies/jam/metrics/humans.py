@@ -7,12 +7,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
-from pydantic import BaseModel, ConfigDict
 from sklearn.metrics import cohen_kappa_score
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
+from pieline.core.records import Frozen
 from pieline.studies.jam.records import JamSentence
 
 Label = Literal["figurative", "literal", "ambiguous"]
@@ -29,10 +29,8 @@ class LabelledVariant(NamedTuple):
     origin: Origin
 
 
-class AnnotatorScores(BaseModel):
+class AnnotatorScores(Frozen):
     """One person's accuracy (fractions): overall and by gold usage, and how often they gave up."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     accuracy: float
     accuracy_figurative: float | None
@@ -40,7 +38,7 @@ class AnnotatorScores(BaseModel):
     ambiguous: float
 
 
-class HumanMetrics(BaseModel):
+class HumanMetrics(MetricRecord):
     """The human baseline.
 
     Attributes:
@@ -51,11 +49,7 @@ class HumanMetrics(BaseModel):
         first, second: the two annotators.
         agreement: share of variants that both labelled alike.
         kappa: Cohen's kappa; null where both gave one and the same label throughout.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: digests of the files.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     dataset_is_released: bool
@@ -67,8 +61,6 @@ class HumanMetrics(BaseModel):
     second: AnnotatorScores
     agreement: float
     kappa: float | None
-    conditions: Conditions = NO_CONDITIONS
-    computed_from: dict[str, str]
 
 
 def read_labels(path: str | Path) -> list[LabelledVariant]:

@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.languages.matching import Scoring
 from pieline.studies.jam.metrics.drift import Interval, ratio_interval
 from pieline.studies.jam.metrics.identification import is_correct
@@ -12,7 +10,7 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
 
-class NeutralMetrics(BaseModel):
+class NeutralMetrics(MetricRecord):
     """How many confusing variants stay confusing when their context is neutral.
 
     Attributes:
@@ -24,11 +22,7 @@ class NeutralMetrics(BaseModel):
         share: of the neutral ones (fraction); null without any.
         interval: of the share; variants are drawn by original.
         outcomes: number of neutral variants by what became of their prediction.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: digests of the files.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     model: str
@@ -41,8 +35,6 @@ class NeutralMetrics(BaseModel):
     share: float | None
     interval: Interval | None
     outcomes: dict[str, int]
-    conditions: Conditions = NO_CONDITIONS
-    computed_from: dict[str, str]
 
 
 def neutral_metrics(

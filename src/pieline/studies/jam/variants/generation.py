@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json
-from pieline.core.records import load_jsonl, save_jsonl
+from pieline.core.records import Frozen, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Outcome, Parsed, parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
@@ -67,7 +67,7 @@ class TextReviews(BaseModel):
     reviews: list[TextReview] = Field(min_length=1)
 
 
-class GenerationSettings(BaseModel):
+class GenerationSettings(Frozen):
     """How variants are asked for.
 
     Attributes:
@@ -76,8 +76,6 @@ class GenerationSettings(BaseModel):
         max_tokens: longest answer, reasoning included.
         seed: sent where the provider accepts one.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     count: int = 5
     temperature: float = 1.0

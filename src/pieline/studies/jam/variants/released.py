@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import Frozen, explain
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import context_of
@@ -57,10 +57,8 @@ def read_variants(
     return variants
 
 
-class _ReleasedVariant(BaseModel):
+class _ReleasedVariant(Frozen):
     """A record of the released variants (and of the sample, which names its original by id)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sentence_id: str | None = None
     sentence: str

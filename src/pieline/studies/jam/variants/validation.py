@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import Frozen, explain
 from pieline.languages.matching import contains_pie
 from pieline.languages.registry import find, known
 from pieline.studies.jam.bio import OUTSIDE, Tag
@@ -29,7 +29,7 @@ CRITERIA = (
 _FEWEST_LETTERS_FOR_LANGUAGE = 25
 
 
-class CheckLimits(BaseModel):
+class CheckLimits(Frozen):
     """Bounds of the automatic checks.
 
     Attributes:
@@ -38,8 +38,6 @@ class CheckLimits(BaseModel):
         duplicate_similarity: from which similarity (0-1) to an earlier sibling a context counts as
             its duplicate.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_context_words: int = 3
     max_context_words: int = 120
