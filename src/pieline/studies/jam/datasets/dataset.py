@@ -19,7 +19,8 @@ from pieline.core.records import Frozen, explain
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
-from pieline.studies.jam.variants.validation import CheckLimits, apply_reviews
+from pieline.studies.jam.variants.settings import VariantChecks
+from pieline.studies.jam.variants.validation import apply_reviews
 
 Reviewer = Literal["human", "automatic"]
 """Who decides on a variant that nobody judged: people (it is invalid), or the checks."""
@@ -205,13 +206,13 @@ def build_dataset(
         min_valid: fewest valid variants of an original that stays.
         kept: variants kept of each.
         seed: of the choice.
-        checks: bounds of the automatic checks (`CheckLimits`).
+        checks: bounds of the automatic checks (`VariantChecks`).
 
     Raises:
         UserError: reviews that do not fit the variants, or an empty dataset.
     """
     settled, disputed = settle(reviews, adjudications)
-    limits = CheckLimits.model_validate(dict(checks))
+    limits = VariantChecks.model_validate(dict(checks))
     judged = apply_reviews(originals, variants, settled, where=where, limits=limits)
     # Nobody has decided on these, whatever was said of them before.
     open_cases = set(disputed)

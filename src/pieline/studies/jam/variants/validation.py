@@ -4,17 +4,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pydantic import ValidationError
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
-from pieline.core.records import Frozen, explain
+from pieline.core.records import parse_record
 from pieline.languages.matching import contains_pie
 from pieline.languages.registry import find, known
 from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review, ReviewItem
 from pieline.studies.jam.variants.projection import find_original, project_tags, tokenise
+from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 CRITERIA = (
     "The original sentence stands in the variant word for word; only small differences of "
@@ -29,32 +29,9 @@ CRITERIA = (
 _FEWEST_LETTERS_FOR_LANGUAGE = 25
 
 
-class CheckLimits(Frozen):
-    """Bounds of the automatic checks.
-
-    Attributes:
-        min_context_words: fewest words that are a context.
-        max_context_words: most.
-        duplicate_similarity: from which similarity (0-1) to an earlier sibling a context counts as
-            its duplicate.
-    """
-
-    min_context_words: int = 3
-    max_context_words: int = 120
-    duplicate_similarity: float = 0.9
-
-
-def parse_limits(text: str) -> CheckLimits:
-    """The limits that a rule hands to its script, as JSON.
-
-    Raises:
-        UserError: the text is no such limits.
-    """
-    try:
-        return CheckLimits.model_validate_json(text)
-    except ValidationError as error:
-        mend = "pass jam.variants.checks as JSON"
-        raise UserError(explain(error), where="--checks", mend=mend) from None
+def parse_limits(text: str) -> VariantChecks:
+    """The bounds that a rule hands to its script, as JSON (see `parse_record`)."""
+    return parse_record(text, VariantChecks, option="--checks")
 
 
 def check_text(
@@ -63,7 +40,7 @@ def check_text(
     *,
     siblings: Collection[str] = (),
     known_pies: Collection[str] = (),
-    limits: CheckLimits | None = None,
+    limits: VariantChecks = USUAL_CHECKS,
 ) -> tuple[Flag, ...]:
     """What the automatic checks find wrong with a variant's text, by name.
 
@@ -80,9 +57,8 @@ def check_text(
         text: the variant.
         siblings: texts of the earlier variants of this original.
         known_pies: the PIEs of the dataset.
-        limits: bounds; the default ones where None.
+        limits: limits.
     """
-    bounds = limits or CheckLimits()
     place = find_original(original.sentence, text)
     if place is None:
         return ("original_missing",)
@@ -93,13 +69,13 @@ def check_text(
     findings: Mapping[Flag, bool] = {
         "original_not_last": any(letter.isalnum() for letter in text[place.end :]),
         "context_empty": words == 0,
-        "context_too_short": 0 < words < bounds.min_context_words,
-        "context_too_long": words > bounds.max_context_words,
+        "context_too_short": 0 < words < limits.min_context_words,
+        "context_too_long": words > limits.max_context_words,
         "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
         "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
         "wrong_language": not _is_in(language, context),
         "duplicate": any(
-            _similarity(context, original, sibling) >= bounds.duplicate_similarity
+            _similarity(context, original, sibling) >= limits.duplicate_similarity
             for sibling in siblings
         ),
     }
@@ -132,7 +108,7 @@ def check_variants(
     originals: Iterable[Original],
     variants: Iterable[Variant],
     *,
-    limits: CheckLimits | None = None,
+    limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
     """The variants with the flags of all automatic checks, sorted by original and number."""
     by_id = {item.id: item for item in originals}
@@ -176,7 +152,7 @@ def apply_reviews(
     reviews: Mapping[str, Review],
     *,
     where: str,
-    limits: CheckLimits | None = None,
+    limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
     """The variants as people left them: their verdicts, their corrections, checked anew.
 
