@@ -196,14 +196,8 @@ def ratio_interval(
 ) -> Interval | None:
     """Percentile bootstrap interval of sum(above) / sum(below) over units drawn with replacement.
 
-    Args:
-        above: parts of the numerator, one a unit.
-        below: parts of the denominator, one a unit.
-        resamples: number of draws.
-        seed: of the draws.
-
-    Returns:
-        None where the denominator is 0. Draws in which it is 0 are left out.
+    `above` and `below` have one part a unit. None where the denominator is 0; draws in which it is
+    0 are left out.
     """
     if not sum(below):
         return None
@@ -221,11 +215,7 @@ def ratio_interval(
 
 
 def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> PairedTest:
-    """McNemar's exact test: were two models right about the same variants equally often?
-
-    Args:
-        first: whether one model was right, variant by variant.
-        second: the same of the other model.
+    """McNemar's exact test: were two models, variant by variant, right equally often?
 
     Raises:
         ValueError: other numbers of variants.

@@ -1,5 +1,6 @@
 """The neutral-context ablation (ID10M-JAM, appendix G): what confuses without adversarial cues."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
@@ -52,38 +53,20 @@ def neutral_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> NeutralMetrics:
-    """Score predictions of neutral variants.
-
-    Args:
-        neutral: one for each confusing variant that one could be written for.
-        predictions: of these, by id.
-        language: of the run.
-        model: name in models.yaml.
-        setting: of the run.
-        seed: of the run.
-        confusing: number of hard variants that confused the run.
-        scoring: which decision counts as right.
-        released: whether the hard variants are those of the paper.
-        resamples: draws of the bootstrap.
-        conditions: settings and weights of the run.
-        computed_from: digests of the files behind the numbers.
-    """
-    wrong: dict[str, int] = {}
-    total: dict[str, int] = {}
-    outcomes: dict[str, int] = {}
+    """Score predictions (by id) of neutral variants, for the run that they confused."""
+    wrong: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     for item in sorted(neutral, key=lambda item: item.id):
-        found = predictions[item.id]
         right = is_correct(
-            found.idioms,
+            predictions[item.id].idioms,
             item.pies,
             is_figurative=item.is_figurative,
             language=item.language,
             scoring=scoring,
         )
-        total[item.original_id] = total.get(item.original_id, 0) + 1
-        wrong[item.original_id] = wrong.get(item.original_id, 0) + int(not right)
-        outcomes[found.outcome] = outcomes.get(found.outcome, 0) + 1
-    still = sum(wrong.values())
+        total[item.original_id] += 1
+        wrong[item.original_id] += not right
+    still = wrong.total()
     return NeutralMetrics(
         language=language,
         model=model,
@@ -97,7 +80,7 @@ def neutral_metrics(
         interval=ratio_interval(
             [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
         ),
-        outcomes=dict(sorted(outcomes.items())),
+        outcomes=dict(Counter(predictions[item.id].outcome for item in neutral)),
         conditions=conditions,
         computed_from=computed_from,
     )

@@ -113,10 +113,7 @@ def judge(
 ) -> list[JudgedOriginal]:
     """Whether each original and each of its variants was judged rightly, originals by id.
 
-    Args:
-        sentences: originals with their variants; a variant without its original is left out.
-        predictions: by sentence id.
-        scoring: which decision counts as right.
+    A variant without its original is left out.
     """
 
     def right(sentence: JamSentence) -> bool:
@@ -157,23 +154,12 @@ def jam_metrics(
 ) -> JamMetrics:
     """All numbers of one run.
 
-    Args:
-        sentences: of one language; originals, with or without variants.
-        predictions: by sentence id (`match_predictions`).
-        model: name in models.yaml.
-        setting: how it was prompted, or `fine_tuned`.
-        seed: of the run.
-        scoring: which decision counts as right.
-        released: whether the sentences are those of the paper.
-        resamples: draws of the bootstrap (seeded with 0, so that equal runs give equal intervals).
-        conditions: settings and weights of the run.
-        computed_from: digests of the files behind the numbers.
+    `sentences` are of one language, originals with or without variants; the bootstrap is seeded
+    with 0, so that equal runs give equal intervals.
 
     Raises:
-        ValueError: no sentences.
+        ValueError: no originals.
     """
-    if not sentences:
-        raise ValueError("no sentences")
     judged = judge(sentences, predictions, scoring=scoring)
     judgements = [item.judgement() for item in judged]
 

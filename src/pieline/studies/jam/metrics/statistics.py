@@ -60,15 +60,7 @@ def jam_statistics(
     manifest: JamManifest | None,
     computed_from: dict[str, str],
 ) -> JamStatistics:
-    """Bring the counts of all rooms together.
-
-    Args:
-        filtering: the report that was written with the originals.
-        originals: after filtering.
-        train_sentences: sentences of ID10M's training split, if the file is there.
-        manifest: of the dataset, if there are variants.
-        computed_from: digests of the files.
-    """
+    """Bring the counts of all rooms together; `filtering` is the report on the originals."""
     dataset = manifest.model_dump() if manifest else {}
     return JamStatistics(
         language=originals[0].language,

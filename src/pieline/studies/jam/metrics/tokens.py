@@ -37,10 +37,6 @@ def tagging_scores(
 ) -> TaggingScores:
     """Scores of the predicted tags of some sentences.
 
-    Args:
-        gold: tags of each sentence.
-        predicted: as many of each.
-
     Raises:
         ValueError: other numbers of sentences or tags.
     """

@@ -1,5 +1,6 @@
 """Validation of hard variants: automatic checks, human review, and what both say together."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -113,10 +114,10 @@ def check_variants(
     """The variants with the flags of all automatic checks, sorted by original and number."""
     by_id = {item.id: item for item in originals}
     pies = sorted({pie for item in by_id.values() for pie in item.pies})
-    siblings: dict[str, list[str]] = {}
+    siblings: dict[str, list[str]] = defaultdict(list)
     checked = []
     for item in sorted(variants, key=lambda item: (item.original_id, item.number)):
-        earlier = siblings.setdefault(item.original_id, [])
+        earlier = siblings[item.original_id]
         flags = check_text(
             by_id[item.original_id],
             item.sentence,
@@ -156,12 +157,7 @@ def apply_reviews(
 ) -> list[Variant]:
     """The variants as people left them: their verdicts, their corrections, checked anew.
 
-    Args:
-        originals: of the variants.
-        variants: those that were reviewed, and others.
-        reviews: settled reviews by variant id.
-        where: the annotation file, to name in errors.
-        limits: bounds of the checks.
+    `reviews` are settled, by variant id, and come from the files `where`.
 
     Raises:
         UserError: a review of a variant that does not exist, or one that lets a variant pass in
@@ -178,8 +174,7 @@ def apply_reviews(
         if review is None:
             reviewed.append(item)
             continue
-        kept = ("number", "source", "flags", "model_verdict")
-        fields: dict[str, Any] = {name: getattr(item, name) for name in kept}
+        fields = item.model_dump(include={"number", "source", "flags", "model_verdict"})
         fields |= {"verdict": review.verdict, "note": review.note or item.note}
         text = review.text or item.sentence
         reviewed.append(make_variant(by_id[item.original_id], text, **fields))
