@@ -89,15 +89,9 @@ def fine_tune(
     was never interrupted. A checkpoint of another training is ignored and overwritten. The caller
     deletes the file when the weights are safe.
 
-    Args:
-        tagger: a pretrained encoder with a new head.
-        train: to learn from.
-        dev: to choose the epoch on; of equal epochs the first.
-        settings: hyperparameters.
-        seed: of the order of sentences and of dropout.
-        identity: what distinguishes this training besides data, settings and seed: the model.
-        checkpoint: file to go on from.
-        after_epoch: called with the epoch's number when its checkpoint is written.
+    The epoch is chosen on dev, of equal ones the first. `seed` is that of the order of sentences
+    and of dropout; `identity` is what distinguishes this training besides data, settings and seed:
+    the model. `after_epoch` is called with the epoch's number when its checkpoint is written.
     """
     training = _Training(tagger, train, settings, seed)
     name = _fingerprint(train, dev, settings, seed=seed, identity=identity)

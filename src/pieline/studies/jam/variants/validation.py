@@ -52,13 +52,6 @@ def check_text(
     - `other_pie`: another known PIE does. It may well be used literally: a person decides.
     - `wrong_language`: the context is not in the original's language.
     - `duplicate`: its context is (nearly) that of an earlier sibling.
-
-    Args:
-        original: the original.
-        text: the variant.
-        siblings: texts of the earlier variants of this original.
-        known_pies: the PIEs of the dataset.
-        limits: limits.
     """
     place = find_original(original.sentence, text)
     if place is None:
