@@ -5,14 +5,15 @@ from pathlib import Path
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.studies.jam.records import Original
+from pieline.studies.jam.settings import VariantChecks
 from pieline.studies.jam.variants.released import read_variants
-from pieline.studies.jam.variants.validation import CheckLimits, check_variants
+from pieline.studies.jam.variants.validation import check_variants
 
 
 @program(
     originals=Path, variants=(Path, "JSON in the released format"),
     source=(["sample", "released"], "where they are from"),
-    checks=(CheckLimits, "jam.variants.checks, as JSON"), output=Path,
+    checks=(VariantChecks, "jam.variants.checks, as JSON"), output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
     originals = load_jsonl(it.originals, Original)

@@ -142,7 +142,7 @@ def test_a_task_survives_its_command_line(folder: Path, registry: Registry) -> N
     (task,) = jobs(folder, registry, "gpt-4o")
     again = load_task(task.path(), task.canonical())
     assert again == task
-    with pytest.raises(UserError, match="no attribute .Nothing."):
+    with pytest.raises(UserError, match=r"no attribute 'Nothing'"):
         load_task("pieline.studies.idiots.predictions:Nothing", task.canonical())
     with pytest.raises(UserError, match="--given"):
         load_task(task.path(), "{}")

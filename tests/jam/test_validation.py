@@ -21,7 +21,7 @@ from pieline.studies.jam.variants.label_studio import (
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import (
     CRITERIA,
-    CheckLimits,
+    VariantChecks,
     apply_reviews,
     check_text,
     check_variants,
@@ -30,7 +30,7 @@ from pieline.studies.jam.variants.validation import (
 )
 
 ICE = original("Marta broke the ice with a joke.", "broke the ice")
-CHECKS = CheckLimits().model_dump()
+CHECKS = VariantChecks().model_dump()
 CONTEXT = "The lake behind the hostel had been frozen since Christmas."
 
 
@@ -56,8 +56,10 @@ def test_each_check_has_a_name(text, flags):
 
 def test_bounds_are_settings():
     text = f"{CONTEXT} {ICE.sentence}"
-    assert check_text(ICE, text, limits=CheckLimits(max_context_words=9)) == ("context_too_long",)
-    assert check_text(ICE, text, limits=CheckLimits(min_context_words=11)) == ("context_too_short",)
+    assert check_text(ICE, text, limits=VariantChecks(max_context_words=9)) == ("context_too_long",)
+    assert check_text(ICE, text, limits=VariantChecks(min_context_words=11)) == (
+        "context_too_short",
+    )
 
 
 @pytest.mark.parametrize("language", ["english", "german"])

@@ -18,15 +18,16 @@ from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.variants.generation import (
     GenerationSettings,
+    Writing,
     confusing_variants,
     generate_neutral_variants,
     generate_variants,
     questions_ahead,
 )
-from pieline.studies.jam.variants.validation import CheckLimits, check_variants, make_variant
+from pieline.studies.jam.variants.validation import VariantChecks, check_variants, make_variant
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
-GENERATION = GenerationSettings(count=4, max_tokens=500, seed=7)
+GENERATION = GenerationSettings(count=4, temperature=1, max_tokens=500, seed=7)
 ICE = original("Marta broke the ice with a joke.", "broke the ice", id="test-0001")
 BEANS = original(
     "The waiter spilled the beans.", "spilled the beans", figurative=False, id="test-0002"
@@ -101,18 +102,18 @@ def asking(tmp_path, monkeypatch):
 def test_the_whole_path_from_originals_to_the_dataset(asking):
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
-        made = generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+        made, report = generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
         assert len(server.requests) == 7  # four texts to write, three to validate
         sent = server.requests[0].body
     assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (1, 7, 500)
     assert "Write 4 texts" in sent["messages"][-1]["content"]
 
-    assert made.report["written"]["outcomes"] == {"ok": 3, "unparseable": 1}
-    assert list(made.report["written"]["unreadable"]) == [BEANS.id]
-    assert made.report["reviewed"]["outcomes"] == {"ok": 2, "unparseable": 1}
-    assert made.report["model_verdicts"] == {"replaced": 1, "unknown": 4, "valid": 5}
+    assert report["written"]["outcomes"] == {"ok": 3, "unparseable": 1}
+    assert list(report["written"]["unreadable"]) == [BEANS.id]
+    assert report["reviewed"]["outcomes"] == {"ok": 2, "unparseable": 1}
+    assert report["model_verdicts"] == {"replaced": 1, "unknown": 4, "valid": 5}
 
-    variants = {item.id: item for item in check_variants(ORIGINALS, made.variants)}
+    variants = {item.id: item for item in check_variants(ORIGINALS, made)}
     assert variants["test-0001-v1"].sentence == texts_of(ICE)[0]
     replaced = variants["test-0001-v4"]
     assert (replaced.sentence, replaced.note) == (REPLACEMENT, "rule 3")
@@ -131,7 +132,7 @@ def test_the_whole_path_from_originals_to_the_dataset(asking):
         min_valid=3,
         kept=3,
         seed=42,
-        checks=CheckLimits().model_dump(),
+        checks=VariantChecks().model_dump(),
     )
     assert [item.original_id for item in dataset.sentences] == [ICE.id] * 4
     assert dataset.manifest.dropped_originals == [BEANS.id, MUM.id, WATER.id]
@@ -142,13 +143,13 @@ def test_the_whole_path_from_originals_to_the_dataset(asking):
 def test_recorded_answers_give_the_same_variants_without_a_model(asking):
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
-        first = generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+        first = generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
     _, replay = asking(spec.api_base, mode="replay")
-    again = generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, replay)
+    again = generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), replay)
     assert again == first
-    fewer = GenerationSettings(count=3, max_tokens=500, seed=7)
+    fewer = GENERATION.model_copy(update={"count": 3})
     with pytest.raises(UserError, match="4 answers of Writer are not recorded"):
-        generate_variants(ORIGINALS, spec, fewer, PROMPTS, replay)
+        generate_variants(ORIGINALS, Writing(spec, fewer, PROMPTS), replay)
 
 
 def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
@@ -158,24 +159,24 @@ def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
     with FaultServer(failing) as server:
         spec, model = asking(server.api_base)
         with pytest.raises(UserError, match=r"test-0003: 1 questions got no answer.*run again"):
-            generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+            generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
         server.behave = scripted
         asked = len(server.requests)
-        made = generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+        _, report = generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
         # Only what failed is asked again, then the second call.
         assert len(server.requests) - asked == 4
-    assert made.report["variants"] == 10
+    assert report["variants"] == 10
 
 
 def test_the_cost_of_both_calls_is_known_before_the_first(asking):
     spec, _ = asking("http://127.0.0.1:1/v1")
-    ahead = questions_ahead(ORIGINALS, spec, GENERATION, PROMPTS, lambda keys: {})
+    ahead = questions_ahead(ORIGINALS, Writing(spec, GENERATION, PROMPTS), lambda keys: {})
     assert len(ahead) == 2 * len(ORIGINALS)
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
-        generate_variants(ORIGINALS, spec, GENERATION, PROMPTS, model)
+        generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
         known = questions_ahead(
-            ORIGINALS, spec, GENERATION, PROMPTS, lambda keys: read(model, keys)
+            ORIGINALS, Writing(spec, GENERATION, PROMPTS), lambda keys: read(model, keys)
         )
     # The unreadable answer has no second call, and all that is left is recorded.
     assert len(known) == 7
@@ -223,7 +224,7 @@ def test_neutral_variants_of_the_confusing_ones(asking, dataset, tmp_path):
     with FaultServer(neutral) as server:
         spec, model = asking(server.api_base)
         made, report = generate_neutral_variants(
-            dataset, confusing, spec=spec, settings=GENERATION, prompts=PROMPTS, ask=model
+            dataset, confusing, Writing(spec, GENERATION, PROMPTS), model
         )
     assert [item.id for item in made] == confusing
     assert made[0].tags[-len(ICE.tags) :] == ICE.tags
@@ -235,13 +236,13 @@ def test_a_neutral_variant_without_its_original_is_not_used(asking, dataset):
     with FaultServer(lambda request: answer('{"variants": ["Some other text."]}')) as server:
         spec, model = asking(server.api_base)
         made, report = generate_neutral_variants(
-            dataset, ["test-0001-v1"], spec=spec, settings=GENERATION, prompts=PROMPTS, ask=model
+            dataset, ["test-0001-v1"], Writing(spec, GENERATION, PROMPTS), model
         )
     assert made == []
     assert report["flags"] == {"test-0001-v1": ["original_missing"]}
     with pytest.raises(UserError, match="no variant 'test-0009-v1'"):
         generate_neutral_variants(
-            dataset, ["test-0009-v1"], spec=spec, settings=GENERATION, prompts=PROMPTS, ask=model
+            dataset, ["test-0009-v1"], Writing(spec, GENERATION, PROMPTS), model
         )
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from pieline.core.files import canonical_json
+from pieline.core.records import Frozen
 
 
-class Conditions(BaseModel):
+class Conditions(Frozen):
     """What of a run's settings and weights decided its numbers; part of every metric file.
 
     Attributes:
@@ -17,8 +18,6 @@ class Conditions(BaseModel):
         deviations: how both differ from the paper's, each a reason why the numbers cannot be
             compared ("epochs 4, the paper 20"); none where nothing does.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     settings: Mapping[str, Any] = {}
     weights: Mapping[str, Any] = {}
@@ -31,6 +30,18 @@ class Conditions(BaseModel):
 
 NO_CONDITIONS = Conditions()
 """Of numbers that no model's settings decide."""
+
+
+class MetricRecord(Frozen):
+    """What every metric file says besides its numbers.
+
+    Attributes:
+        conditions: settings and weights, and how they differ from the paper's.
+        computed_from: SHA-256 of the files behind the numbers, by path.
+    """
+
+    conditions: Conditions = NO_CONDITIONS
+    computed_from: dict[str, str]
 
 
 def deviations(settings: BaseModel, *, besides: Collection[str] = ()) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """The records of every JSONL file between two rooms, and reading them with an error that helps."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -11,6 +11,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json, read_text, write_text
 
 R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
 
 
 class Record(BaseModel):
@@ -35,10 +36,7 @@ def load_record(path: str | Path, record: type[R]) -> R:
     Raises:
         UserError: the file is missing or holds no such record; names the file.
     """
-    try:
-        return record.model_validate(read_json(path))
-    except ValidationError as error:
-        raise UserError(explain(error), where=path, mend="make it again") from None
+    return validated(record.model_validate, read_json(path), where=path, mend="make it again")
 
 
 def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
@@ -57,11 +55,8 @@ def parse_record(text: str, record: type[R], *, option: str) -> R:
     Raises:
         UserError: the text is no such record; names the option.
     """
-    try:
-        return record.model_validate_json(text)
-    except ValidationError as error:
-        mend = f"pass {', '.join(record.model_fields)} as JSON"
-        raise UserError(explain(error), where=option, mend=mend) from None
+    mend = f"pass {', '.join(record.model_fields)} as JSON"
+    return validated(record.model_validate_json, text, where=option, mend=mend)
 
 
 def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
@@ -70,18 +65,14 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     Raises:
         UserError: names file and line of the first line that is not such a record.
     """
-    rows = []
     text = read_text(path)
     # Not splitlines: a sentence may hold one of Unicode's other line separators.
     lines = text.removesuffix("\n").split("\n") if text else []
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}:{number}"
-        try:
-            rows.append(record.model_validate_json(line))
-        except ValidationError as error:
-            mend = "correct this line or make the file again from its inputs"
-            raise UserError(explain(error), where=where, mend=mend) from None
-    return rows
+    mend = "correct this line or make the file again from its inputs"
+    return [
+        validated(record.model_validate_json, line, where=f"{path}:{number}", mend=mend)
+        for number, line in enumerate(lines, start=1)
+    ]
 
 
 def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:
@@ -98,3 +89,27 @@ def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
             where=where,
             mend="give every record an id of its own",
         )
+
+
+class Frozen(BaseModel):
+    """Immutable, with exactly the fields that it declares."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def validated(validate: Callable[[Any], T], given: Any, *, where: str | Path, mend: str) -> T:
+    """What pydantic makes of what a user gave.
+
+    Args:
+        validate: `model_validate` or `model_validate_json` of a class.
+        given: what it takes.
+        where: the file, line or record, to name in the error.
+        mend: what to do about it.
+
+    Raises:
+        UserError: it is not valid; names the first problem.
+    """
+    try:
+        return validate(given)
+    except ValidationError as error:
+        raise UserError(explain(error), where=where, mend=mend) from None

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict
-
 from pieline.core.files import write_json
-from pieline.core.records import load_jsonl, load_record, save_jsonl
+from pieline.core.records import Frozen, load_jsonl, load_record, save_jsonl
 from pieline.studies.idiots.records import IdiotsSentence
 
 Origin = Literal["sample", "released", "unverified"]
@@ -16,10 +14,8 @@ Origin = Literal["sample", "released", "unverified"]
 digest; or a file that is said to be that one but cannot be checked."""
 
 
-class IdiotsManifest(BaseModel):
+class IdiotsManifest(Frozen):
     """What an IdioTS dataset is; the paper's has 250 sentences, 164 idiomatic, and 93 idioms."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     origin: Origin
     sentences: int

@@ -11,11 +11,11 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.outcomes import OutcomeName
+from pieline.core.records import Frozen
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 from pieline.studies.idiots.verdicts import Run, names_pie, paired
@@ -30,13 +30,11 @@ Indicator = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 
-class Score(BaseModel):
+class Score(Frozen):
     """A fraction with its interval; None where there is nothing to count.
 
     `count` and `of` are the two counts that the fraction is made of; a mean of two has none.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     value: float | None
     count: int | None = None
@@ -45,7 +43,7 @@ class Score(BaseModel):
     high: float | None = None
 
 
-class DetectionMetrics(BaseModel):
+class DetectionMetrics(MetricRecord):
     """Metrics of one run; all scores are fractions, and idiomatic is the positive class.
 
     Attributes:
@@ -61,11 +59,7 @@ class DetectionMetrics(BaseModel):
         verdicts: of the answers that found an idiom, how many a person judged, and how many only
             the matching function.
         resamples: of the bootstrap.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: digests of the files behind the numbers.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
     setting: str
@@ -85,8 +79,6 @@ class DetectionMetrics(BaseModel):
     outcomes: dict[str, int]
     verdicts: dict[str, int]
     resamples: int
-    conditions: Conditions = Conditions()
-    computed_from: dict[str, str]
 
 
 class Fraction(NamedTuple):
@@ -109,16 +101,8 @@ def detection_metrics(
 ) -> DetectionMetrics:
     """Score one run.
 
-    Args:
-        sentences: of the dataset.
-        predictions: one for each sentence.
-        run: model, setting and seed.
-        origin: of the dataset.
-        resamples: of the bootstrap.
-        conditions: settings and weights of the run.
-        verdicts: by sentence, whether a person says that the answer names the gold PIE; replaces
-            the matching function's verdict.
-        computed_from: digests of the files behind the numbers.
+    `verdicts` are by sentence, whether a person says that the answer names the gold PIE, and
+    replace the matching function's.
 
     Raises:
         UserError: sentences and predictions do not belong together.
@@ -127,13 +111,7 @@ def detection_metrics(
     cases = paired(sentences, predictions)
     gold = np.array([int(sentence.is_idiomatic) for sentence, _ in cases])
     said = np.array([_label(prediction) for _, prediction in cases])
-    named = np.array(
-        [
-            verdicts.get(sentence.id, names_pie(sentence, prediction))
-            for sentence, prediction in cases
-        ],
-        dtype=bool,
-    )
+    named = np.array([verdicts.get(case[0].id, names_pie(*case)) for case in cases], dtype=bool)
     fractions = _fractions(gold, said, named)
     weights = bootstrap_weights(gold, resamples)
     scores = {name: _score(fraction, weights) for name, fraction in fractions.items()}
@@ -148,12 +126,7 @@ def detection_metrics(
         idiomatic=int(np.sum(gold == YES)),
         distractors=int(np.sum(gold == NO)),
         **scores,
-        balanced_accuracy=_mean(
-            scores["recall"],
-            scores["specificity"],
-            _resampled(fractions["recall"], weights),
-            _resampled(fractions["specificity"], weights),
-        ),
+        balanced_accuracy=_balanced(scores, fractions, weights),
         by_distractor_kind=_by_kind(cases, fractions, weights),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": human, "automatic": len(found) - human},
@@ -164,11 +137,9 @@ def detection_metrics(
 
 
 def first_level(gold: Counts, said: Counts) -> dict[str, float | None]:
-    """Table 1's metrics but balanced accuracy, by scikit-learn, from labels.
+    """Table 1's metrics but balanced accuracy, by scikit-learn, from labels by sentence.
 
-    Args:
-        gold: `YES` or `NO` by sentence, shape (n,).
-        said: `YES`, `NO` or `UNREADABLE` by sentence, shape (n,).
+    Gold is `YES` or `NO`, what was said also `UNREADABLE`.
     """
     options = {"labels": [NO, YES], "average": None, "zero_division": np.nan}
     specificity, recall = recall_score(gold, said, **options)
@@ -248,13 +219,16 @@ def _score(fraction: Fraction, weights: Counts) -> Score:
     return Score(value=count / base, count=count, of=base, low=low, high=high)
 
 
-def _mean(
-    one: Score, other: Score, resampled: NDArray[np.float64], others: NDArray[np.float64]
+def _balanced(
+    scores: Mapping[str, Score], fractions: Mapping[str, Fraction], weights: Counts
 ) -> Score:
-    if one.value is None or other.value is None:
+    """The mean of recall and specificity."""
+    recall, specificity = scores["recall"].value, scores["specificity"].value
+    if recall is None or specificity is None:
         return Score(value=None)
-    low, high = _interval((resampled + others) / 2)
-    return Score(value=(one.value + other.value) / 2, low=low, high=high)
+    both = [_resampled(fractions[name], weights) for name in ("recall", "specificity")]
+    low, high = _interval((both[0] + both[1]) / 2)
+    return Score(value=(recall + specificity) / 2, low=low, high=high)
 
 
 def _resampled(fraction: Fraction, weights: Counts) -> NDArray[np.float64]:

@@ -82,15 +82,10 @@ def detection_questions(
     setting: str,
     seed: int,
 ) -> list[Question]:
-    """One question a sentence, in order.
+    """One question a sentence, in order; the prompt's user turn takes `sentence`.
 
-    Args:
-        sentences: of the dataset.
-        spec: the model.
-        prompt: system and user turn; the user turn takes `sentence`.
-        parameters: request parameters, without the seed.
-        setting: `SCHEMA_SETTING` has the answer's form enforced; any other leaves it to the prompt.
-        seed: sent where the provider accepts one.
+    `SCHEMA_SETTING` has the answer's form enforced; any other setting leaves it to the prompt. The
+    seed is sent where the provider accepts one.
 
     Raises:
         UserError: the schema setting with a model whose provider enforces no schema.
@@ -155,14 +150,10 @@ class Detection(Task):
 def read_prediction(sentence_id: str, answer: Answer) -> DetectionPrediction:
     """What an answer says of a sentence; one that cannot be read says neither yes nor no."""
     parsed = parse_object(answer, DetectionAnswer)
-    said = parsed.value
     return DetectionPrediction(
         id=sentence_id,
         outcome=parsed.outcome.value,
-        has_idiom=said.has_idiom if said else None,
-        idiom=said.idiom if said else None,
-        meaning=said.meaning if said else None,
-        explanation=said.explanation if said else None,
         reason=parsed.reason,
         answer_key=answer.key,
+        **(parsed.value.model_dump() if parsed.value else {}),
     )

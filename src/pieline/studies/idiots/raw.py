@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, read_text
-from pieline.core.records import check_unique_ids, explain
+from pieline.core.records import check_unique_ids, validated
 from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
@@ -62,21 +62,17 @@ def read_sentences(
     for number, row in enumerate(rows, start=1):
         name = row.get("sentence_id", "?") if isinstance(row, dict) else "?"
         where = f"{path}: record {number} ({name})"
-        try:
-            released = _Released.model_validate(row)
-            sentences.append(
-                IdiotsSentence(
-                    id=released.sentence_id,
-                    pie_id=released.idiom_id,
-                    pie=released.idiom,
-                    sentence=released.en,
-                    translation=released.es,
-                    is_idiomatic=released.sentence_has_idiom == "True",
-                    distractor_kind=kinds.get(released.sentence_id),
-                )
-            )
-        except ValidationError as error:
-            raise UserError(explain(error), where=where, mend=_SEE) from None
+        released = validated(_Released.model_validate, row, where=where, mend=_SEE)
+        fields = {
+            "id": released.sentence_id,
+            "pie_id": released.idiom_id,
+            "pie": released.idiom,
+            "sentence": released.en,
+            "translation": released.es,
+            "is_idiomatic": released.sentence_has_idiom == "True",
+            "distractor_kind": kinds.get(released.sentence_id),
+        }
+        sentences.append(validated(IdiotsSentence.model_validate, fields, where=where, mend=_SEE))
     check_unique_ids([sentence.id for sentence in sentences], where=path)
     if unknown := sorted(kinds.keys() - {sentence.id for sentence in sentences}):
         raise UserError(

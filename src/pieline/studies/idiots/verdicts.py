@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import field_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
-from pieline.core.records import explain, save_jsonl
+from pieline.core.records import Frozen, save_jsonl, validated
 from pieline.languages.matching import matches_pie
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
@@ -32,7 +32,7 @@ class Run(NamedTuple):
     seed: int
 
 
-class ReviewCase(BaseModel):
+class ReviewCase(Frozen):
     """A sentence in which a model found an idiom: does the answer name the gold PIE?
 
     `gold` is the class of the sentence. In an idiomatic sentence "yes" means that the model was
@@ -40,8 +40,6 @@ class ReviewCase(BaseModel):
     meaning. `verdict` is empty until a person fills it in. `answer_key` ties a verdict to the very
     answer that was judged.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
     setting: str
@@ -104,9 +102,7 @@ def review_cases(
     """The cases of a run that a person must judge: all answers that found an idiom."""
     return [
         ReviewCase(
-            model=run.model,
-            setting=run.setting,
-            seed=run.seed,
+            **run._asdict(),
             sentence_id=sentence.id,
             sentence=sentence.sentence,
             gold_idiom=sentence.pie,
@@ -146,14 +142,8 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
     is_table = Path(path).suffix.lower() == ".csv"
     for line, row in _rows(text, path) if is_table else enumerate(text.splitlines(), start=1):
         where = f"{path}:{line}"
-        try:
-            case = (
-                ReviewCase.model_validate_json(row)
-                if isinstance(row, str)
-                else ReviewCase.model_validate(row)
-            )
-        except ValidationError as error:
-            raise UserError(explain(error), where=where, mend=_MEND) from None
+        read = ReviewCase.model_validate if is_table else ReviewCase.model_validate_json
+        case = validated(read, row, where=where, mend=_MEND)
         if (case.run, case.sentence_id) in seen:
             raise UserError(
                 f"{case.sentence_id} of this run stands twice", where=where, mend="remove one line"
@@ -185,11 +175,7 @@ def human_verdicts(
 ) -> dict[str, bool]:
     """What people judged of one run: whether the answer names the gold PIE, by sentence.
 
-    Args:
-        cases: of any runs; those of others and those without a verdict are left out.
-        predictions: of the run.
-        run: which one.
-        where: the file of the cases, for messages.
+    Cases (of the file `where`) of other runs and those without a verdict are left out.
 
     Raises:
         UserError: a verdict on an answer that the run did not give.

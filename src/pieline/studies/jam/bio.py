@@ -4,20 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 Tag = Literal["O", "B-IDIOM", "I-IDIOM"]
-
-
 OUTSIDE: Tag = "O"
-
-
 BEGIN: Tag = "B-IDIOM"
-
-
 INSIDE: Tag = "I-IDIOM"
-
-
 TAGS: tuple[Tag, ...] = (OUTSIDE, BEGIN, INSIDE)
-
-
 TAG_IDS: dict[str, int] = {tag: number for number, tag in enumerate(TAGS)}
 """Numbers of the tags as in the release of ID10M-JAM (`tag_ids`)."""
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import Json, Limits, MetricFile, Pool, input_of, spread
-from pieline.studies.jam.bio import spans_of
+from pieline.studies.jam.bio import span_text, spans_of
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence, by_original
@@ -64,22 +64,16 @@ def _answer(answer: IdiomPrediction) -> str:
 
 def _text_of(sentence: JamSentence) -> Json:
     """The sentence with its PIE marked, figurative or not."""
-    parts = [sentence.sentence, "", ""]
-    spans = spans_of(sentence.tags)
-    if spans:
-        start, end = spans[0]
-        before = "".join(sentence.tokens[:start])
-        span = "".join(sentence.tokens[start:end])
-        after = "".join(sentence.tokens[end:])
-        marked = span.rstrip()
-        parts = [before, marked, span[len(marked) :] + after]
+    text = sentence.sentence
+    if spans := spans_of(sentence.tags):
+        place = len("".join(sentence.tokens[: spans[0].start]))
+        marked = span_text(sentence.tokens, spans[0])
     else:
         # The PIE of a literal sentence has no tags; in a variant it stands last.
-        place = sentence.sentence.lower().rfind(sentence.pies[0].lower())
-        if place >= 0:
-            end = place + len(sentence.pies[0])
-            text = sentence.sentence
-            parts = [text[:place], text[place:end], text[end:]]
+        marked = sentence.pies[0]
+        place = text.lower().rfind(marked.lower())
+    end = place + len(marked)
+    parts = [text[:place], text[place:end], text[end:]] if place >= 0 else [text, "", ""]
     return {
         "parts": parts,
         "usage": "figurative" if sentence.is_figurative else "literal",

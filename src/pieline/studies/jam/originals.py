@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, write_text
-from pieline.core.records import Record, check_unique_ids, explain
+from pieline.core.records import Record, check_unique_ids, explain, validated
 from pieline.languages.matching import contains_pie
 from pieline.studies.jam.bio import Tag, spans_of
 from pieline.studies.jam.raw.id10m import TaggedSentence
@@ -141,14 +141,11 @@ def apply_decisions(
         if decision.decision == "drop":
             continue
         try:
-            original = _original(sentence, decision, language)
-        except ValidationError as error:
-            mend = "correct the decision"
-            raise UserError(explain(error), where=f"{where}: {sentence.id}", mend=mend) from None
+            originals.append(_original(sentence, decision, language))
         except ValueError as error:
-            mend = "correct the decision"
-            raise UserError(str(error), where=f"{where}: {sentence.id}", mend=mend) from None
-        originals.append(original)
+            problem = explain(error) if isinstance(error, ValidationError) else str(error)
+            place, mend = f"{where}: {sentence.id}", "correct the decision"
+            raise UserError(problem, where=place, mend=mend) from None
     return originals
 
 
@@ -160,12 +157,7 @@ def derive_decisions(
     The release keeps the raw order. A row whose text is a raw sentence belongs to it; any other is
     a corrected one and belongs to the most similar raw sentence between its neighbours. The reasons
     of dropped sentences were not published (`not_recorded`); those of corrections are read off
-    from what changed.
-
-    Args:
-        sentences: the raw test split.
-        released: the released originals.
-        where: file of the released originals, to name in errors.
+    from what changed. `where` is the file of the released originals, to name in errors.
 
     Raises:
         UserError: a released row that no raw sentence can have become.
@@ -186,7 +178,6 @@ def filtering_report(
     originals: Sequence[Original],
 ) -> dict[str, Any]:
     """Counts of the filtering, and the oddities of the originals that it leaves as they are."""
-    reasons = Counter((item.decision, item.reason) for item in decisions if item.reason)
     return {
         "raw_sentences": len(sentences),
         "raw_with_idiom": sum(bool(item.spans) for item in sentences),
@@ -194,11 +185,7 @@ def filtering_report(
         "fixed": sum(item.decision == "fix" for item in decisions),
         "dropped": sum(item.decision == "drop" for item in decisions),
         "reasons": {
-            kind: {
-                str(reason): count
-                for (decision, reason), count in sorted(reasons.items(), key=str)
-                if decision == kind
-            }
+            kind: dict(Counter(item.reason for item in decisions if item.decision == kind))
             for kind in ("drop", "fix")
         },
         "originals": len(originals),
@@ -250,10 +237,8 @@ def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
             except json.JSONDecodeError:
                 mend = "write true or false" if name == "is_figurative" else "write a JSON array"
                 raise UserError(f"{name} is not JSON", where=where, mend=mend) from None
-    try:
-        return Decision.model_validate_json(canonical_json(values))
-    except ValidationError as error:
-        raise UserError(explain(error), where=where, mend="correct this row") from None
+    text, mend = canonical_json(values), "correct this row"
+    return validated(Decision.model_validate_json, text, where=where, mend=mend)
 
 
 def _cell(name: str, value: Any) -> str:
@@ -273,8 +258,7 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
     tokens = decision.tokens if decision.tokens is not None else sentence.tokens
     tags = decision.tags if decision.tags is not None else sentence.tags
     text = decision.text if decision.text is not None else sentence.text
-    corrected = TaggedSentence(sentence.id, tokens, tags)
-    idioms = corrected.idioms
+    idioms = TaggedSentence(sentence.id, tokens, tags).idioms
     figurative = bool(idioms) if decision.is_figurative is None else decision.is_figurative
     default = (idioms or [pie]) if figurative else []
     if not contains_pie(text, pie, language=language):
@@ -328,12 +312,11 @@ def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> l
     for number, (text, found) in enumerate(zip(released, exact, strict=True)):
         first = places[-1] + 1 if places else 0
         end = next((later for later in exact[number:] if later is not None), len(raw))
-        place = -1 if found is None else found
-        if found is None:
+        place = found
+        if place is None:
             candidates = [(_similarity(text, raw[i]), -i) for i in range(first, end)]
             score, minus_place = max(candidates, default=(0.0, 0))
-            if score >= _SAME_SENTENCE:
-                place = -minus_place
+            place = -minus_place if score >= _SAME_SENTENCE else -1
         if place < first:
             raise UserError(
                 "a row that no raw sentence can have become, or out of the raw order",

@@ -1,6 +1,6 @@
 """The records of ID10M-JAM: originals, their variants, and the sentences to be predicted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -131,11 +131,11 @@ class JamSentence(TaggedRecord):
 
 def as_sentence(item: Original | Variant) -> JamSentence:
     """What a model is asked about, of an original or a variant."""
-    fields: Mapping[str, Any] = {name: getattr(item, name) for name in TaggedRecord.model_fields}
-    original_id, number = (
-        (item.id, 0) if isinstance(item, Original) else (item.original_id, item.number)
-    )
-    return JamSentence(id=item.id, original_id=original_id, variant_number=number, **fields)
+    fields: dict[str, Any] = {name: getattr(item, name) for name in TaggedRecord.model_fields}
+    fields |= {"id": item.id, "original_id": item.id, "variant_number": 0}
+    if isinstance(item, Variant):
+        fields |= {"original_id": item.original_id, "variant_number": item.number}
+    return JamSentence(**fields)
 
 
 def by_original(sentences: Iterable[JamSentence]) -> dict[str, list[JamSentence]]:

@@ -9,16 +9,7 @@ from pieline.languages.matching import Scoring
 from pieline.languages.settings import LanguageName
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.training.settings import TaggingSettings
-
-
-class VariantChecks(Settings):
-    """Bounds of the automatic checks of hard variants."""
-
-    min_context_words: PositiveInt = 3
-    max_context_words: PositiveInt = 120
-    duplicate_similarity: float = Field(
-        default=0.9, gt=0, le=1, description="From here on a context is its sibling's duplicate."
-    )
+from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 
 class JamVariants(Settings):
@@ -47,7 +38,7 @@ class JamVariants(Settings):
     adjudications: dict[LanguageName, str] = Field(
         default={}, description="Decisions on disputed variants (TSV), by language."
     )
-    checks: VariantChecks = VariantChecks()
+    checks: VariantChecks = USUAL_CHECKS
     min_valid: PositiveInt = Field(
         default=3, description="Valid variants that an original needs to stay."
     )

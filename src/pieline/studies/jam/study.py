@@ -19,7 +19,7 @@ from pieline.studies.jam.predictions.prompting import (
     is_asked,
     prompt_file,
 )
-from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.settings import AttentionAnalysis, JamSettings, JamVariants
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.variants.generation import (
     GENERATE,
@@ -29,7 +29,6 @@ from pieline.studies.jam.variants.generation import (
     HardVariants,
     NeutralVariants,
 )
-from pieline.studies.jam.variants.validation import CheckLimits
 from pieline.study import NOT_CONFIGURED, Asking, Figure, Study, Table, alternatives
 
 FINE_TUNED = "fine_tuned"
@@ -50,6 +49,41 @@ NEUTRAL_VARIANTS = f"results/variants/jam_neutral/{RUN}.jsonl"
 NEUTRAL_PREDICTIONS = f"results/predictions/jam_neutral/{RUN}.jsonl"
 NEUTRAL_METRICS = f"results/metrics/jam_neutral/{RUN}.json"
 ATTENTION = "results/metrics/jam_attention/{language}/{model}.json"
+
+_DISPLAYS = {
+    "dataset:statistics": ("Table 2", "Sentences and variants of ID10M and ID10M-JAM."),
+    "results:drift": ("Table 3", "Successes and negative drift of every model."),
+    "text:text": ("Section 5", "Numbers of the running text that follow from the figures."),
+    "appendix:humans": ("Section 5.1", "Two people on the hard variants, in per cent."),
+    "results:usage": ("Table 5", "Successes and negative drift by usage."),
+    "results:confusion": (
+        "Table 6",
+        "Originals of which all, none or some variants confuse a model.",
+    ),
+    "appendix:neutral": ("Appendix G", "Confusing variants with neutral context."),
+    "appendix:attention": ("Appendix H", "Where the tokens of a PIE attend to."),
+    "runs:pairs": (
+        "not in the paper",
+        "Which of two models drifts more, by McNemar's exact test.",
+    ),
+    "runs:runs": ("not in the paper", "Every run with its seeds and intervals."),
+    "dataset:flow": ("Section 3", "From ID10M's test split to originals and hard variants."),
+    "results:accuracy_vs_drift": (
+        "Figure 2",
+        "Accuracy on the originals against negative drift.",
+    ),
+    "results:confused_models": ("Figure 3", "How many models each hard variant confuses."),
+    "results:all_vs_mixed": ("Figure 6", "All-confused against partly confused originals."),
+    "attention:attention": ("Figure 7", "Attention from the tokens of a PIE to its context."),
+}
+"""Place in the paper and caption of each table and figure, by `module:function` that makes it."""
+
+
+def _described(folder: str, maker: str) -> tuple[str, str, str, str]:
+    """Name, place, caption and maker of a table or figure."""
+    place, caption = _DISPLAYS[maker]
+    name = f"jam_{maker.partition(':')[2]}"
+    return name, place, caption, f"pieline.studies.jam.{folder}.{maker}"
 
 
 def _with_report(variants: str) -> dict[str, str]:
@@ -218,23 +252,19 @@ class JamStudy(Study[JamSettings]):
             return []
         return [f"results/raw/id10m/{self.settings.train_split}_{language}.tsv"]
 
-    def identification(self, language: str, model: str, setting: str, seed: str) -> Identification:
+    def identification(self, **run: str) -> Identification:
         """The task of one run."""
-        run = {"language": language, "model": model, "setting": setting, "seed": seed}
-        return self._identification("jam", self.sentences(language), PREDICTIONS, run)
+        return self._identification("jam", self.sentences(run["language"]), PREDICTIONS, run)
 
-    def neutral_identification(
-        self, language: str, model: str, setting: str, seed: str
-    ) -> Identification:
+    def neutral_identification(self, **run: str) -> Identification:
         """The task of one run on the neutral variants."""
-        run = {"language": language, "model": model, "setting": setting, "seed": seed}
         sentences = NEUTRAL_VARIANTS.format(**run)
         return self._identification("jam_neutral", sentences, NEUTRAL_PREDICTIONS, run)
 
     def _identification(
         self, folder: str, sentences: str, predictions: str, run: dict[str, str]
     ) -> Identification:
-        language, model, setting, seed = run.values()
+        language, model, setting = run["language"], run["model"], run["setting"]
         inputs = {
             "sentences": sentences,
             "prompt": self.run.here("prompts/jam", prompt_file(setting)),
@@ -242,18 +272,22 @@ class JamStudy(Study[JamSettings]):
         for train in self.examples(language, setting):
             example = self.run.here("prompts/jam/few_shot_example.jinja")
             inputs |= {"train": train, "example": example}
+        # A file a run: where a provider accepts no seed, runs with different seeds ask the same
+        # questions and must not share their answers.
+        name = f"{setting}-seed-{run['seed']}.jsonl"
         return Identification(
-            model=model,
-            spec=self.run.language_model(model).execution_spec(),
+            **self._of_model(model),
             inputs=inputs,
             outputs={"predictions": predictions.format(**run)},
-            # A file a run: where a provider accepts no seed, runs with different seeds ask the same
-            # questions and must not share their answers.
-            recordings=self.run.recordings(folder, language, model, f"{setting}-seed-{seed}.jsonl"),
+            recordings=self.run.recordings(folder, language, model, name),
             setting=setting,
-            seed=int(seed),
+            seed=int(run["seed"]),
             parameters=self.parameters(setting),
         )
+
+    def _of_model(self, model: str) -> dict[str, str]:
+        """What every task says of its model."""
+        return {"model": model, "spec": self.run.language_model(model).execution_spec()}
 
     def generation(self) -> GenerationSettings:
         """How a model is asked for variants."""
@@ -273,8 +307,7 @@ class JamStudy(Study[JamSettings]):
         """The task that writes the variants of a language."""
         model = self._writer()
         return HardVariants(
-            model=model,
-            spec=self.run.language_model(model).execution_spec(),
+            **self._of_model(model),
             inputs={
                 "originals": ORIGINALS.format(language=language),
                 "generate": self.run.here("prompts/jam", GENERATE),
@@ -283,27 +316,22 @@ class JamStudy(Study[JamSettings]):
             outputs=_with_report(VARIANTS.format(language=language)),
             recordings=self.run.recordings("jam_variants", language, f"{model}.jsonl"),
             generation=self.generation(),
-            checks=CheckLimits(**self.settings.variants.checks.model_dump()),
+            checks=self.settings.variants.checks,
         )
 
-    def neutral_variants(
-        self, language: str, model: str, setting: str, seed: str
-    ) -> NeutralVariants:
+    def neutral_variants(self, **run: str) -> NeutralVariants:
         """The task that writes the neutral variants of those that confused a run."""
-        writer = self._writer()
-        run = {"language": language, "model": model, "setting": setting, "seed": seed}
+        language, model = run["language"], self._writer()
+        name = f"{run['model']}-{run['setting']}-{run['seed']}.jsonl"
         return NeutralVariants(
-            model=writer,
-            spec=self.run.language_model(writer).execution_spec(),
+            **self._of_model(model),
             inputs={
                 "dataset": DATASET.format(language=language),
                 "metrics": METRICS.format(**run),
                 "prompt": self.run.here("prompts/jam", NEUTRAL),
             },
             outputs=_with_report(NEUTRAL_VARIANTS.format(**run)),
-            recordings=self.run.recordings(
-                "jam_neutral", language, writer, f"{model}-{setting}-{seed}.jsonl"
-            ),
+            recordings=self.run.recordings("jam_neutral", language, model, name),
             generation=self.generation(),
         )
 
@@ -370,13 +398,13 @@ class JamStudy(Study[JamSettings]):
         run, writer = self._conditions(model, setting), self.settings.variants.model
         written, reasons = {}, []
         if writer:
-            generation = self.generation()
-            written = {"writer": writer, "generation": generation.model_dump()}
+            written = {"writer": writer, "generation": self.generation().model_dump()}
             entry = self.run.language_model(writer)
             reasons += [f"neutral contexts by {entry.label}, the paper's by {WRITER}"] * (
                 entry.published_as != WRITER
             )
-            reasons += deviations(generation, besides={"count", "seed", "max_tokens"})
+            others = JamVariants.model_fields.keys() - {"temperature"}
+            reasons += deviations(self.settings.variants, besides=others)
         return Conditions(
             settings={**run.settings, **written},
             weights=run.weights,
@@ -422,7 +450,7 @@ class JamStudy(Study[JamSettings]):
     @property
     def pairs(self) -> int:
         """Pairs of variants whose attention is looked into, at most."""
-        return self.settings.attention.pairs if self.settings.attention else 10
+        return (self.settings.attention or AttentionAnalysis(model="")).pairs
 
     def weights_spec(self, model: str) -> str:
         """Which weights a model has, as canonical JSON."""
@@ -454,141 +482,50 @@ class JamStudy(Study[JamSettings]):
         """Table 2; with runs on variants also those of the results and appendices."""
         numbers = self.run.here("published/text_numbers.csv")
         runs, settings = self._runs(), self.settings
-        found = [
-            self._table(
-                "dataset:statistics",
-                "Table 2",
-                "Sentences and variants of ID10M and ID10M-JAM.",
-                self._statistics().of(published=self._published(2), text_numbers=numbers),
-            )
-        ]
+        statistics = self._statistics().of(published=self._published(2), text_numbers=numbers)
+        found = [self._table("dataset:statistics", statistics)]
         if not self._compares:
             return found
         found += [
-            self._table(
-                "results:drift",
-                "Table 3",
-                "Successes and negative drift of every model.",
-                runs.of(published=self._published(3)),
-            ),
-            self._table(
-                "text:text",
-                "Section 5",
-                "Numbers of the running text that follow from the figures.",
-                runs.of(text_numbers=numbers),
-            ),
+            self._table("results:drift", runs.of(published=self._published(3))),
+            self._table("text:text", runs.of(text_numbers=numbers)),
         ]
         if "english" in settings.languages and (
             settings.humans or settings.variants.source == "sample"
         ):
-            found.append(
-                self._table(
-                    "appendix:humans",
-                    "Section 5.1",
-                    "Two people on the hard variants, in per cent.",
-                    Given(metrics=(HUMANS,), files={"text_numbers": numbers}),
-                )
-            )
+            humans = Given(metrics=(HUMANS,), files={"text_numbers": numbers})
+            found.append(self._table("appendix:humans", humans))
         found += [
-            self._table(
-                "results:usage",
-                "Table 5",
-                "Successes and negative drift by usage.",
-                runs.of(published=self._published(5)),
-            ),
-            self._table(
-                "results:confusion",
-                "Table 6",
-                "Originals of which all, none or some variants confuse a model.",
-                runs.of(published=self._published(6)),
-            ),
+            self._table("results:usage", runs.of(published=self._published(5))),
+            self._table("results:confusion", runs.of(published=self._published(6))),
         ]
         for run in self.neutral_run("llm", "encoder"):
-            found.append(
-                self._table(
-                    "appendix:neutral",
-                    "Appendix G",
-                    "Confusing variants with neutral context.",
-                    Given(
-                        metrics=(NEUTRAL_METRICS.format(**run),),
-                        files={"text_numbers": numbers},
-                        models=self.run.described([run["model"]]),
-                    ),
-                )
+            neutral = Given(
+                metrics=(NEUTRAL_METRICS.format(**run),),
+                files={"text_numbers": numbers},
+                models=self.run.described([run["model"]]),
             )
+            found.append(self._table("appendix:neutral", neutral))
         if settings.attention:
-            found.append(
-                self._table(
-                    "appendix:attention",
-                    "Appendix H",
-                    "Where the tokens of a PIE attend to.",
-                    self._attention(),
-                )
-            )
-        return [
-            *found,
-            self._table(
-                "runs:pairs",
-                "not in the paper",
-                "Which of two models drifts more, by McNemar's exact test.",
-                runs,
-            ),
-            self._table(
-                "runs:runs", "not in the paper", "Every run with its seeds and intervals.", runs
-            ),
-        ]
+            found.append(self._table("appendix:attention", self._attention()))
+        return [*found, self._table("runs:pairs", runs), self._table("runs:runs", runs)]
 
     def figures(self) -> list[Figure]:
         """What filtering leaves; with runs on variants also Figures 2, 3, 6 and 7."""
-        found = [
-            self._figure(
-                "dataset:flow",
-                "Section 3",
-                "From ID10M's test split to originals and hard variants.",
-                self._statistics(),
-            )
-        ]
+        found = [self._figure("dataset:flow", self._statistics())]
         if not self._compares:
             return found
-        runs = self._runs()
-        found += [
-            self._figure(
-                "results:accuracy_vs_drift",
-                "Figure 2",
-                "Accuracy on the originals against negative drift.",
-                runs,
-            ),
-            self._figure(
-                "results:confused_models",
-                "Figure 3",
-                "How many models each hard variant confuses.",
-                runs,
-            ),
-            self._figure(
-                "results:all_vs_mixed",
-                "Figure 6",
-                "All-confused against partly confused originals.",
-                runs,
-            ),
-        ]
+        names = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
+        found += [self._figure(f"results:{name}", self._runs()) for name in names]
         if self.settings.attention:
-            found.append(
-                self._figure(
-                    "attention:attention",
-                    "Figure 7",
-                    "Attention from the tokens of a PIE to its context.",
-                    self._attention(),
-                )
-            )
+            found.append(self._figure("attention:attention", self._attention()))
         return found
 
-    def _table(self, maker: str, place: str, caption: str, given: Given) -> Table:
-        name = f"jam_{maker.partition(':')[2]}"
-        return Table(name, place, caption, f"pieline.studies.jam.tables.{maker}", given)
+    def _table(self, maker: str, given: Given) -> Table:
+        return Table(*_described("tables", maker), given)
 
-    def _figure(self, maker: str, place: str, caption: str, given: Given) -> Figure:
-        name = f"jam_{maker.partition(':')[2]}"
-        return Figure(name, place, caption, f"pieline.studies.jam.figures.{maker}", given)
+    def _figure(self, maker: str, given: Given) -> Figure:
+        return Figure(*_described("figures", maker), given)
 
     def _published(self, number: int) -> str:
         return self.run.here(f"published/jam_table{number}.csv")

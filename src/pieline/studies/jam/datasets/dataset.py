@@ -11,21 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from pieline.core.errors import UserError
-from pieline.core.files import read_json
-from pieline.core.records import explain
+from pieline.core.records import Frozen, load_record
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
-from pieline.studies.jam.variants.validation import CheckLimits, apply_reviews
+from pieline.studies.jam.variants.settings import VariantChecks
+from pieline.studies.jam.variants.validation import apply_reviews
 
 Reviewer = Literal["human", "automatic"]
 """Who decides on a variant that nobody judged: people (it is invalid), or the checks."""
 
 
-class JamManifest(BaseModel):
+class JamManifest(Frozen):
     """What a dataset of ID10M-JAM is.
 
     Attributes:
@@ -44,8 +42,6 @@ class JamManifest(BaseModel):
         verdicts: candidate variants by what people said.
         flags: candidate variants by automatic flag.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     originals_are_released: bool
@@ -91,16 +87,9 @@ def select_variants(
 ) -> list[JamSentence]:
     """Originals with at least `min_valid` valid variants, each followed by those selected.
 
-    Section 3.4: of three or more valid variants three are kept. The choice is seeded and depends on
-    the original alone, so that adding an original changes no other's variants.
-
-    Args:
-        originals: in the dataset's order.
-        variants: of these originals.
-        review: whose judgement counts.
-        min_valid: fewest valid variants of an original that stays.
-        per_original: variants kept of each.
-        seed: of the choice.
+    Section 3.4: of three or more valid variants three (`per_original`) are kept. The choice is
+    seeded and depends on the original alone, so that adding an original changes no other's
+    variants.
 
     Raises:
         ValueError: more variants are to be kept than are required.
@@ -132,15 +121,7 @@ def describe(
     disputed: Sequence[str] = (),
     originals_are_released: bool,
 ) -> JamManifest:
-    """The manifest of a dataset.
-
-    Args:
-        sentences: the dataset.
-        originals: before selection.
-        variants: before selection.
-        review: whose judgement counted.
-        disputed: variants without an agreed verdict.
-        originals_are_released: whether `originals` are the released ones.
+    """The manifest of a dataset; originals and variants are those before selection.
 
     Raises:
         UserError: the dataset is empty.
@@ -194,32 +175,19 @@ def build_dataset(
     seed: int,
     checks: Mapping[str, Any],
 ) -> JamDataset:
-    """Apply what people said of the variants and select (section 3.4).
+    """Apply what people said of the variants (files `where`) and select (section 3.4).
 
-    Args:
-        originals: after filtering.
-        variants: candidates, checked.
-        reviews: of the annotators.
-        adjudications: decisions on disputed variants.
-        where: the files of both, to name in errors.
-        originals_are_released: whether the originals are the released ones.
-        review: who decides on a variant that nobody judged.
-        min_valid: fewest valid variants of an original that stays.
-        kept: variants kept of each.
-        seed: of the choice.
-        checks: bounds of the automatic checks (`CheckLimits`).
+    What to select by (`review`, `min_valid`, `kept`, `seed`, `checks`) are fields of `JamVariants`.
 
     Raises:
         UserError: reviews that do not fit the variants, or an empty dataset.
     """
     settled, disputed = settle(reviews, adjudications)
-    limits = CheckLimits.model_validate(dict(checks))
-    judged = apply_reviews(originals, variants, settled, where=where, limits=limits)
-    # Nobody has decided on these, whatever was said of them before.
-    open_cases = set(disputed)
+    limits = VariantChecks.model_validate(checks)
     judged = [
-        item.model_copy(update={"verdict": "invalid"}) if item.id in open_cases else item
-        for item in judged
+        # Nobody has decided on these, whatever was said of them before.
+        item.model_copy(update={"verdict": "invalid"}) if item.id in disputed else item
+        for item in apply_reviews(originals, variants, settled, where=where, limits=limits)
     ]
     sentences = select_variants(
         originals, judged, review=review, min_valid=min_valid, per_original=kept, seed=seed
@@ -246,7 +214,4 @@ def load_manifest(path: str | Path) -> JamManifest:
     Raises:
         UserError: the file is missing or is no manifest.
     """
-    try:
-        return JamManifest.model_validate(read_json(path))
-    except ValidationError as error:
-        raise UserError(explain(error), where=path, mend="make it again") from None
+    return load_record(path, JamManifest)

@@ -22,10 +22,6 @@ def hold_out(sentences: Sequence[TaggedSentence], *, seed: int) -> TrainingSplit
     """Cut one split in two, so that train has nine of ten sentences with an idiom and without.
 
     For a mirror that lacks ID10M's train split: dev must then serve for both.
-
-    Args:
-        sentences: of one split.
-        seed: of the choice.
     """
     chooser = random.Random(f"hold out {seed}")  # noqa: S311 - not for secrets
     kinds = [
@@ -45,11 +41,7 @@ def thin_out(
     """Keep only so many sentences without an idiom for each one with an idiom, in their order.
 
     In ID10M four of five sentences have none, and a short training then learns to tag nothing.
-
-    Args:
-        sentences: to learn from.
-        per_idiom: how many; None keeps all, as the paper does.
-        seed: of the choice.
+    None keeps all, as the paper does.
     """
     empty = [number for number, item in enumerate(sentences) if not item.spans]
     if per_idiom is None:
@@ -66,16 +58,8 @@ def choose_examples(
     idiomatic: int,
     literal: int,
     seed: int,
-    where: str = "train split",
 ) -> list[TaggedSentence]:
     """Examples for a prompt: so many with an idiom and without, in random order (section 4.2).
-
-    Args:
-        sentences: to choose from.
-        idiomatic: number of examples with an idiom.
-        literal: number of examples without.
-        seed: of choice and order.
-        where: named in an error.
 
     Raises:
         UserError: there are too few.
@@ -88,7 +72,7 @@ def choose_examples(
             kind = "with" if has_idiom else "without"
             raise UserError(
                 f"{len(group)} sentences {kind} an idiom, {wanted} wanted",
-                where=where,
+                where="train split",
                 mend="ask for fewer examples",
             )
         chosen += chooser.sample(group, wanted)

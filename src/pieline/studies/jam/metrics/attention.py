@@ -5,8 +5,10 @@ passed through a model, and the attention from the PIE's tokens to every word be
 each layer and head.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +48,7 @@ class CausalModel:
 
 
 def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = None) -> CausalModel:
-    """Load a model for `attention_to_words`.
-
-    Args:
-        entry: of models.yaml.
-        weights: folder to load instead of the entry's own.
+    """Load a model for `attention_to_words`, from the folder `weights` if there is one.
 
     Raises:
         UserError: the weights cannot be had.
@@ -132,13 +130,7 @@ def cue_shares(
     The context is every word before the PIE's end but the PIE itself and the first word: causal
     models park attention on the first token whatever it is.
 
-    Args:
-        attention: shape (layers, heads, words).
-        cues: places of the cue words.
-        pie: places of the PIE.
-
-    Returns:
-        Shape (layers, heads); 0 where no attention falls on the context.
+    From shape (layers, heads, words) to (layers, heads); 0 where no attention falls on the context.
     """
     context = [place for place in range(1, max(pie)) if place not in pie]
     total = attention[:, :, context].sum(axis=2)
@@ -184,8 +176,8 @@ def attended_variant(
         words=[token.strip() for token in variant.tokens[:seen]],
         pie_words=pie,
         cue_words=[place for place in cues if place < seen],
-        by_layer=_rounded(attention[:, :, :seen].mean(axis=1)),
-        cue_share=_rounded(shares),
+        by_layer=np.round(attention[:, :, :seen].mean(axis=1), DECIMALS).tolist(),
+        cue_share=np.round(shares, DECIMALS).tolist(),
         share=round(float(shares.mean()), DECIMALS),
     )
 
@@ -197,27 +189,20 @@ def select_pairs(runs: Sequence[Sequence[Judgement]], *, number: int) -> list[tu
     must be judged right, as its original, by some run at least. Originals whose variants mislead
     most runs come first.
 
-    Args:
-        runs: decisions of each run on the same dataset.
-        number: how many at most.
-
     Returns:
-        Original, and the places among its variants (from 0) of the misleading and the other one.
+        Of at most `number` originals: the original, and the places among its variants (from 0) of
+        the misleading and the other one.
     """
-    misled: dict[str, list[int]] = {}
-    resolved: dict[str, list[int]] = {}
-    for case in (case for judgements in runs for case in judgements):
-        good_ones = tuple(case.correct and right for right in case.variants)
-        for totals, found in ((misled, case.flipped), (resolved, good_ones)):
-            before = totals.get(case.original_id, [0] * len(case.variants))
-            totals[case.original_id] = [
-                count + value for count, value in zip(before, found, strict=True)
-            ]
+    cases: dict[str, list[Judgement]] = defaultdict(list)
+    for case in chain.from_iterable(runs):
+        cases[case.original_id].append(case)
     candidates = []
-    for name, counts in misled.items():
-        good = [place for place, count in enumerate(counts) if not count and resolved[name][place]]
-        if good and any(counts):
-            candidates.append((-max(counts), name, counts.index(max(counts)), good[0]))
+    for name, judged in cases.items():
+        misled = [sum(flips) for flips in zip(*(case.flipped for case in judged), strict=True)]
+        rights = zip(*(case.variants for case in judged if case.correct), strict=True)
+        good = [place for place, right in enumerate(rights) if any(right) and not misled[place]]
+        if good and any(misled):
+            candidates.append((-max(misled), name, misled.index(max(misled)), good[0]))
     return [(name, worst, best) for _, name, worst, best in sorted(candidates)[:number]]
 
 
@@ -226,12 +211,9 @@ def analyse(
     sentences: Mapping[str, Sequence[JamSentence]],
     chosen: Sequence[tuple[str, int, int]],
 ) -> list[AttentionPair]:
-    """Attention of the chosen pairs; pairs in which a variant has no PIE or no cues are left out.
+    """Attention of the pairs that `select_pairs` chose, from the sentences of `by_original`.
 
-    Args:
-        causal: the model.
-        sentences: of each original, itself first (`pieline.studies.jam.records.by_original`).
-        chosen: as `select_pairs` returns them.
+    Pairs in which a variant has no PIE or no cues are left out.
     """
     pairs = []
     for name, worst, best in chosen:
@@ -259,10 +241,6 @@ def mean_share(values: Sequence[float], *, resamples: int) -> MeanShare:
     return MeanShare(mean=float(np.mean(values)), interval=interval)
 
 
-def _rounded(values: npt.NDArray[np.float64]) -> list[list[float]]:
-    return [[round(float(value), DECIMALS) for value in row] for row in values]
-
-
 def attention_metrics(
     runs: Sequence[JamMetrics],
     sentences: Sequence[JamSentence],
@@ -276,15 +254,7 @@ def attention_metrics(
 ) -> AttentionMetrics:
     """The whole analysis of one language.
 
-    Args:
-        runs: whose decisions say which variants mislead.
-        sentences: the dataset.
-        causal: the model that is looked into.
-        model: its name in models.yaml.
-        pairs: at most so many.
-        resamples: draws of the bootstrap.
-        conditions: settings and weights of the run.
-        computed_from: digests of the files behind the numbers.
+    The decisions of `runs` say which variants mislead; at most `pairs` are looked into.
     """
     chosen = select_pairs([run.judgements() for run in runs], number=pairs)
     found = analyse(causal, by_original(sentences), chosen)

@@ -1,12 +1,11 @@
 """The metric file of the attention analysis (ID10M-JAM, appendix H)."""
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import MetricRecord
+from pieline.core.records import Frozen
 from pieline.studies.jam.metrics.drift import Interval
 
 
-class AttendedVariant(BaseModel):
+class AttendedVariant(Frozen):
     """One variant as the model sees it.
 
     Attributes:
@@ -20,8 +19,6 @@ class AttendedVariant(BaseModel):
         share: mean of `cue_share`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     id: str
     words: list[str]
     pie_words: list[int]
@@ -31,10 +28,8 @@ class AttendedVariant(BaseModel):
     share: float
 
 
-class AttentionPair(BaseModel):
+class AttentionPair(Frozen):
     """Two variants of one original: one that misled some model (MIS) and one that did not (COR)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     original_id: str
     pie: str
@@ -43,16 +38,14 @@ class AttentionPair(BaseModel):
     resolved: AttendedVariant
 
 
-class MeanShare(BaseModel):
+class MeanShare(Frozen):
     """A mean over pairs with its bootstrap interval; null without pairs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mean: float | None
     interval: Interval | None
 
 
-class AttentionMetrics(BaseModel):
+class AttentionMetrics(MetricRecord):
     """The attention analysis of one language.
 
     Attributes:
@@ -63,11 +56,7 @@ class AttentionMetrics(BaseModel):
         pairs: all pairs.
         misleading, resolved: share of the PIE's attention on cue words, of MIS and COR variants.
         difference: MIS minus COR within pairs.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: digests of the files.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     model: str
@@ -77,5 +66,3 @@ class AttentionMetrics(BaseModel):
     misleading: MeanShare
     resolved: MeanShare
     difference: MeanShare
-    conditions: Conditions = NO_CONDITIONS
-    computed_from: dict[str, str]

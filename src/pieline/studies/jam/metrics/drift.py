@@ -10,8 +10,9 @@ from statistics import fmean, stdev
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
 from scipy.stats import binomtest
+
+from pieline.core.records import Frozen
 
 CONFIDENCE = 0.95
 
@@ -38,16 +39,14 @@ class Judgement:
         return tuple(self.correct and not right for right in self.variants)
 
 
-class Interval(BaseModel):
+class Interval(Frozen):
     """A 95 % bootstrap interval over originals."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     low: float
     high: float
 
 
-class Drift(BaseModel):
+class Drift(Frozen):
     """S_M, F_M and ND_M of some originals.
 
     Attributes:
@@ -59,8 +58,6 @@ class Drift(BaseModel):
         interval: of ND_M.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     originals: int
     variants: int
     success: int
@@ -69,10 +66,8 @@ class Drift(BaseModel):
     interval: Interval | None = None
 
 
-class Confusion(BaseModel):
+class Confusion(Frozen):
     """How many originals have all, none or some of their variants confusing (appendix F)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     all_confused: int
     none_confused: int
@@ -84,7 +79,7 @@ class Confusion(BaseModel):
         return self.all_confused + self.none_confused + self.mixed
 
 
-class PairedTest(BaseModel):
+class PairedTest(Frozen):
     """McNemar's exact test of two models on the same variants.
 
     Attributes:
@@ -93,18 +88,14 @@ class PairedTest(BaseModel):
         p_value: two-sided; 1 where they differ on none.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     variants: int
     only_first: int
     only_second: int
     p_value: float
 
 
-class Spread(BaseModel):
+class Spread(Frozen):
     """Mean over seeds, and the standard deviation (ddof 1), null for a single seed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mean: float
     deviation: float | None
@@ -205,14 +196,8 @@ def ratio_interval(
 ) -> Interval | None:
     """Percentile bootstrap interval of sum(above) / sum(below) over units drawn with replacement.
 
-    Args:
-        above: parts of the numerator, one a unit.
-        below: parts of the denominator, one a unit.
-        resamples: number of draws.
-        seed: of the draws.
-
-    Returns:
-        None where the denominator is 0. Draws in which it is 0 are left out.
+    `above` and `below` have one part a unit. None where the denominator is 0; draws in which it is
+    0 are left out.
     """
     if not sum(below):
         return None
@@ -230,11 +215,7 @@ def ratio_interval(
 
 
 def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> PairedTest:
-    """McNemar's exact test: were two models right about the same variants equally often?
-
-    Args:
-        first: whether one model was right, variant by variant.
-        second: the same of the other model.
+    """McNemar's exact test: were two models, variant by variant, right equally often?
 
     Raises:
         ValueError: other numbers of variants.

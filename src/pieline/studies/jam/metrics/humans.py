@@ -5,22 +5,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
 from sklearn.metrics import cohen_kappa_score
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
+from pieline.core.records import Frozen, validated
 from pieline.studies.jam.records import JamSentence
 
 Label = Literal["figurative", "literal", "ambiguous"]
 Origin = Literal["people", "simulated"]
-COLUMNS = ("variant_id", "first", "second", "origin")
 
 
-class LabelledVariant(NamedTuple):
+class LabelledVariant(Frozen):
     """Two people's labels of one variant; `origin` says whether they are people at all."""
 
     variant_id: str
@@ -29,10 +28,11 @@ class LabelledVariant(NamedTuple):
     origin: Origin
 
 
-class AnnotatorScores(BaseModel):
-    """One person's accuracy (fractions): overall and by gold usage, and how often they gave up."""
+COLUMNS = tuple(LabelledVariant.model_fields)
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+class AnnotatorScores(Frozen):
+    """One person's accuracy (fractions): overall and by gold usage, and how often they gave up."""
 
     accuracy: float
     accuracy_figurative: float | None
@@ -40,7 +40,7 @@ class AnnotatorScores(BaseModel):
     ambiguous: float
 
 
-class HumanMetrics(BaseModel):
+class HumanMetrics(MetricRecord):
     """The human baseline.
 
     Attributes:
@@ -51,11 +51,7 @@ class HumanMetrics(BaseModel):
         first, second: the two annotators.
         agreement: share of variants that both labelled alike.
         kappa: Cohen's kappa; null where both gave one and the same label throughout.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: digests of the files.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     dataset_is_released: bool
@@ -67,8 +63,6 @@ class HumanMetrics(BaseModel):
     second: AnnotatorScores
     agreement: float
     kappa: float | None
-    conditions: Conditions = NO_CONDITIONS
-    computed_from: dict[str, str]
 
 
 def read_labels(path: str | Path) -> list[LabelledVariant]:
@@ -83,19 +77,11 @@ def read_labels(path: str | Path) -> list[LabelledVariant]:
         raise UserError(
             f"no column {missing[0]!r}", where=path, mend=f"write {','.join(COLUMNS)} first"
         )
+    mend = f"write one of {', '.join(get_args(Label))}, of {', '.join(get_args(Origin))}"
     rows: list[LabelledVariant] = []
     for row in reader:
-        where = f"{path}:{reader.line_num}"
-        for name, known in (("first", Label), ("second", Label), ("origin", Origin)):
-            if row[name] not in get_args(known):
-                mend = f"write one of {', '.join(get_args(known))}"
-                raise UserError(f"{name} is {row[name]!r}", where=where, mend=mend)
-        made = LabelledVariant(
-            row["variant_id"],
-            cast(Label, row["first"]),
-            cast(Label, row["second"]),
-            cast(Origin, row["origin"]),
-        )
+        where, fields = f"{path}:{reader.line_num}", {name: row[name] for name in COLUMNS}
+        made = validated(LabelledVariant.model_validate, fields, where=where, mend=mend)
         if any(made.variant_id == other.variant_id for other in rows):
             raise UserError(f"{made.variant_id!r} stands twice", where=where, mend="keep one line")
         if rows and made.origin != rows[0].origin:
@@ -114,32 +100,22 @@ def human_metrics(
     released: bool,
     computed_from: dict[str, str],
 ) -> HumanMetrics:
-    """Score two people's labels against gold. "ambiguous" is never right.
-
-    Args:
-        labels: of variants, at most one of each original.
-        sentences: the dataset of one language.
-        where: the labels' file, for errors.
-        released: whether the dataset is the paper's.
-        computed_from: digests of the files behind the numbers.
+    """Score two people's labels (file `where`) against gold. "ambiguous" is never right.
 
     Raises:
         UserError: a variant that the dataset lacks, or two of one original.
     """
     variants = {item.id: item for item in sentences if not item.is_original}
-    for label in labels:
-        if label.variant_id not in variants:
-            mend = "label variants of this dataset"
-            raise UserError(f"no variant {label.variant_id!r}", where=where, mend=mend)
+    if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
+        mend = "label variants of this dataset"
+        raise UserError(f"no variant {unknown[0]!r}", where=where, mend=mend)
     originals = Counter(variants[label.variant_id].original_id for label in labels)
     name, number = originals.most_common(1)[0]
     if number > 1:
         mend = "label one variant of each original"
         raise UserError(f"{number} variants of {name!r}", where=where, mend=mend)
     first, second = [item.first for item in labels], [item.second for item in labels]
-    kappa = None
-    if len({*first, *second}) > 1:
-        kappa = float(cohen_kappa_score(first, second))
+    kappa = float(cohen_kappa_score(first, second)) if len({*first, *second}) > 1 else None
     figurative = sum(variants[item.variant_id].is_figurative for item in labels)
     return HumanMetrics(
         language=sentences[0].language,

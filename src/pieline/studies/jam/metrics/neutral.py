@@ -1,10 +1,9 @@
 """The neutral-context ablation (ID10M-JAM, appendix G): what confuses without adversarial cues."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.languages.matching import Scoring
 from pieline.studies.jam.metrics.drift import Interval, ratio_interval
 from pieline.studies.jam.metrics.identification import is_correct
@@ -12,7 +11,7 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
 
-class NeutralMetrics(BaseModel):
+class NeutralMetrics(MetricRecord):
     """How many confusing variants stay confusing when their context is neutral.
 
     Attributes:
@@ -24,11 +23,7 @@ class NeutralMetrics(BaseModel):
         share: of the neutral ones (fraction); null without any.
         interval: of the share; variants are drawn by original.
         outcomes: number of neutral variants by what became of their prediction.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: digests of the files.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     model: str
@@ -41,8 +36,6 @@ class NeutralMetrics(BaseModel):
     share: float | None
     interval: Interval | None
     outcomes: dict[str, int]
-    conditions: Conditions = NO_CONDITIONS
-    computed_from: dict[str, str]
 
 
 def neutral_metrics(
@@ -60,38 +53,20 @@ def neutral_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> NeutralMetrics:
-    """Score predictions of neutral variants.
-
-    Args:
-        neutral: one for each confusing variant that one could be written for.
-        predictions: of these, by id.
-        language: of the run.
-        model: name in models.yaml.
-        setting: of the run.
-        seed: of the run.
-        confusing: number of hard variants that confused the run.
-        scoring: which decision counts as right.
-        released: whether the hard variants are those of the paper.
-        resamples: draws of the bootstrap.
-        conditions: settings and weights of the run.
-        computed_from: digests of the files behind the numbers.
-    """
-    wrong: dict[str, int] = {}
-    total: dict[str, int] = {}
-    outcomes: dict[str, int] = {}
+    """Score predictions (by id) of neutral variants, for the run that they confused."""
+    wrong: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     for item in sorted(neutral, key=lambda item: item.id):
-        found = predictions[item.id]
         right = is_correct(
-            found.idioms,
+            predictions[item.id].idioms,
             item.pies,
             is_figurative=item.is_figurative,
             language=item.language,
             scoring=scoring,
         )
-        total[item.original_id] = total.get(item.original_id, 0) + 1
-        wrong[item.original_id] = wrong.get(item.original_id, 0) + int(not right)
-        outcomes[found.outcome] = outcomes.get(found.outcome, 0) + 1
-    still = sum(wrong.values())
+        total[item.original_id] += 1
+        wrong[item.original_id] += not right
+    still = wrong.total()
     return NeutralMetrics(
         language=language,
         model=model,
@@ -105,7 +80,7 @@ def neutral_metrics(
         interval=ratio_interval(
             [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
         ),
-        outcomes=dict(sorted(outcomes.items())),
+        outcomes=dict(Counter(predictions[item.id].outcome for item in neutral)),
         conditions=conditions,
         computed_from=computed_from,
     )

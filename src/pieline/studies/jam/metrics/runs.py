@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError
+from pieline.core.records import Frozen
 from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
@@ -29,10 +28,8 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence, by_original
 
 
-class JudgedOriginal(BaseModel):
+class JudgedOriginal(Frozen):
     """A `Judgement` as it is written."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     is_figurative: bool
@@ -45,7 +42,7 @@ class JudgedOriginal(BaseModel):
         return Judgement(self.id, self.is_figurative, self.correct, right)
 
 
-class JamMetrics(BaseModel):
+class JamMetrics(MetricRecord):
     """Numbers of one run on one language; all shares are fractions.
 
     Attributes:
@@ -60,11 +57,7 @@ class JamMetrics(BaseModel):
             names are looked up in the sentence; a prediction that could not be read tags nothing.
         outcomes: number of sentences by what became of their prediction.
         judged: the decisions behind all this.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: digests of the files.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     model: str
@@ -84,8 +77,6 @@ class JamMetrics(BaseModel):
     tagging_of_variants: TaggingScores | None
     outcomes: dict[str, int]
     judged: list[JudgedOriginal]
-    conditions: Conditions = NO_CONDITIONS
-    computed_from: dict[str, str]
 
     def judgements(self) -> list[Judgement]:
         """The decisions, for further counting."""
@@ -122,10 +113,7 @@ def judge(
 ) -> list[JudgedOriginal]:
     """Whether each original and each of its variants was judged rightly, originals by id.
 
-    Args:
-        sentences: originals with their variants; a variant without its original is left out.
-        predictions: by sentence id.
-        scoring: which decision counts as right.
+    A variant without its original is left out.
     """
 
     def right(sentence: JamSentence) -> bool:
@@ -166,23 +154,12 @@ def jam_metrics(
 ) -> JamMetrics:
     """All numbers of one run.
 
-    Args:
-        sentences: of one language; originals, with or without variants.
-        predictions: by sentence id (`match_predictions`).
-        model: name in models.yaml.
-        setting: how it was prompted, or `fine_tuned`.
-        seed: of the run.
-        scoring: which decision counts as right.
-        released: whether the sentences are those of the paper.
-        resamples: draws of the bootstrap (seeded with 0, so that equal runs give equal intervals).
-        conditions: settings and weights of the run.
-        computed_from: digests of the files behind the numbers.
+    `sentences` are of one language, originals with or without variants; the bootstrap is seeded
+    with 0, so that equal runs give equal intervals.
 
     Raises:
-        ValueError: no sentences.
+        ValueError: no originals.
     """
-    if not sentences:
-        raise ValueError("no sentences")
     judged = judge(sentences, predictions, scoring=scoring)
     judgements = [item.judgement() for item in judged]
 

@@ -4,14 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import MetricRecord
 from pieline.studies.jam.datasets.dataset import JamManifest, count_pies
 from pieline.studies.jam.records import Original
 
 
-class JamStatistics(BaseModel):
+class JamStatistics(MetricRecord):
     """Counts in one language; None is unknown, never zero.
 
     Attributes:
@@ -29,11 +27,7 @@ class JamStatistics(BaseModel):
         valid_variants: after.
         dataset_originals, dataset_figurative, dataset_literal, dataset_variants, unique_pies: of
             the dataset.
-        conditions: settings and weights, and how they differ from the paper's.
-        computed_from: SHA-256 by file.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: str
     originals_are_released: bool
@@ -56,8 +50,6 @@ class JamStatistics(BaseModel):
     dataset_literal: int | None
     dataset_variants: int | None
     unique_pies: int | None
-    conditions: Conditions = NO_CONDITIONS
-    computed_from: dict[str, str]
 
 
 def jam_statistics(
@@ -68,15 +60,7 @@ def jam_statistics(
     manifest: JamManifest | None,
     computed_from: dict[str, str],
 ) -> JamStatistics:
-    """Bring the counts of all rooms together.
-
-    Args:
-        filtering: the report that was written with the originals.
-        originals: after filtering.
-        train_sentences: sentences of ID10M's training split, if the file is there.
-        manifest: of the dataset, if there are variants.
-        computed_from: digests of the files.
-    """
+    """Bring the counts of all rooms together; `filtering` is the report on the originals."""
     dataset = manifest.model_dump() if manifest else {}
     return JamStatistics(
         language=originals[0].language,

@@ -4,19 +4,17 @@ from collections.abc import Sequence
 
 import seqeval.metrics
 import sklearn.metrics
-from pydantic import BaseModel, ConfigDict
 
+from pieline.core.records import Frozen
 from pieline.studies.jam.bio import OUTSIDE, TAGS, Tag
 
 
-class TaggingScores(BaseModel):
+class TaggingScores(Frozen):
     """Scores of tagged sentences, as fractions of 1; 0 where a score has no cases.
 
     `span_*` count idioms found exactly (seqeval); `token_*` count tokens of an idiom, B and I
     alike; `macro_f1` is the mean of the three tags' F1 over tokens.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sentences: int
     span_precision: float
@@ -38,10 +36,6 @@ def tagging_scores(
     gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]
 ) -> TaggingScores:
     """Scores of the predicted tags of some sentences.
-
-    Args:
-        gold: tags of each sentence.
-        predicted: as many of each.
 
     Raises:
         ValueError: other numbers of sentences or tags.

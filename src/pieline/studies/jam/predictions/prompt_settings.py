@@ -2,25 +2,23 @@
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
+
+from pieline.core.records import Frozen
 
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
 Voting = Literal["paper", "released"]
 
 
-class ZeroShot(BaseModel):
+class ZeroShot(Frozen):
     """The plain prompt: no examples, no explanations."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     temperature: float = Field(default=0.3, ge=0)
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
 
 
-class FewShot(BaseModel):
+class FewShot(Frozen):
     """Few-shot + SC + CoTBest: examples, several answers, candidates before at most one idiom."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     temperature: float = Field(default=0.8, ge=0)
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")

@@ -90,24 +90,23 @@ def questions_about(
     A reasoning model is asked without a temperature, and only zero-shot (section 4.3). Samples
     of one sentence differ in their number and, where the provider accepts one, in their seed.
 
-    Args:
-        sentences: of one language.
-        spec: the model.
-        prompting: how to ask.
-
     Raises:
         UserError: a setting that is not for this model, or too few sentences for the examples.
     """
-    few_shot = prompting.is_few_shot
-    _check_setting(spec, prompting)
-    asked = prompting.few_shot if few_shot else prompting.zero_shot
+    if not is_asked(spec, prompting.setting):
+        raise UserError(
+            f"this model is not asked in the setting {prompting.setting!r}",
+            where=spec.label,
+            mend="ask it zero_shot",
+        )
+    asked = prompting.few_shot if prompting.is_few_shot else prompting.zero_shot
     wanted: dict[str, Any] = {"max_tokens": asked.max_tokens}
     if not spec.reasoning:
         wanted["temperature"] = asked.temperature
     if prompting.setting == "zero_shot_schema":
         wanted["response_format"] = ANSWER_SCHEMA
     prompt = prompting.prompts.load(prompt_file(prompting.setting))
-    examples = _examples(prompting) if few_shot else []
+    examples = _examples(prompting) if prompting.is_few_shot else []
     questions = {}
     for sentence in sentences:
         messages = prompt.messages(
@@ -176,15 +175,6 @@ def is_asked(spec: LLMSpec, setting: PromptSetting) -> bool:
     return setting == "zero_shot" or not spec.reasoning
 
 
-def _check_setting(spec: LLMSpec, prompting: Prompting) -> None:
-    if not is_asked(spec, prompting.setting):
-        raise UserError(
-            f"this model is not asked in the setting {prompting.setting!r}",
-            where=spec.label,
-            mend="ask it zero_shot",
-        )
-
-
 def _sample_seed(prompting: Prompting, number: int) -> int:
     # One seed for all samples would make them one and the same answer.
     return prompting.seed if prompting.samples == 1 else 100 * prompting.seed + number
@@ -211,12 +201,6 @@ def identify(
     sentences: Sequence[JamSentence], spec: LLMSpec, prompting: Prompting, ask: Ask
 ) -> list[IdiomPrediction]:
     """Ask a model about sentences of one language; one prediction a sentence, in order.
-
-    Args:
-        sentences: of one language.
-        spec: the model.
-        prompting: how to ask.
-        ask: asks, or reads recordings.
 
     Raises:
         UserError: see `questions_about` and `pieline.llm.client.ask`.
@@ -259,9 +243,8 @@ def combine(
         few_shot: how votes are counted where there are several.
     """
     readable = [item.idioms for item in samples if item.idioms is not None]
-    released = few_shot.voting == "released"
     needed = few_shot.min_votes
-    if released or len(samples) == 1:
+    if few_shot.voting == "released" or len(samples) == 1:
         needed = max(1, -(-len(readable) // 2))
     if len(readable) < needed:
         failed = Counter(item.outcome for item in samples if item.idioms is None)

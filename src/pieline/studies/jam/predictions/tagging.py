@@ -11,13 +11,7 @@ from pieline.studies.jam.training.tagger import Tagger
 def predict(
     tagger: Tagger, sentences: Sequence[JamSentence], *, bfloat16: bool = False
 ) -> list[IdiomPrediction]:
-    """Tags of each sentence, and the idioms that they mark, in order.
-
-    Args:
-        tagger: fine-tuned.
-        sentences: to be predicted.
-        bfloat16: compute in bfloat16 where the tagger is on a GPU.
-    """
+    """Tags of each sentence, and the idioms that they mark, in order."""
     tags = tagger.tag([item.tokens for item in sentences], bfloat16=bfloat16)
     return [
         IdiomPrediction(

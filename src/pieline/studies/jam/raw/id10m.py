@@ -114,14 +114,12 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
 
 def _checked(tag: str, before: Sequence[Tag], *, where: str) -> Tag:
     """The tag, if it may follow these."""
-    for known in TAGS:
-        if tag == known:
-            break
-    else:
+    found = next((known for known in TAGS if known == tag), None)
+    if found is None:
         mend = f"write one of {', '.join(TAGS)}"
         if tag.endswith("\r"):
             mend = "end lines with a line feed only, as upstream does"
         raise UserError(f"unknown tag {tag!r}", where=where, mend=mend)
-    if known == "I-IDIOM" and (not before or before[-1] == "O"):
+    if found == "I-IDIOM" and (not before or before[-1] == "O"):
         raise UserError("I-IDIOM without B-IDIOM", where=where, mend="begin the idiom with B-IDIOM")
-    return known
+    return found

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json
-from pieline.core.records import explain
+from pieline.core.records import validated
 from pieline.studies.jam.bio import Tag
 
 
@@ -32,15 +32,16 @@ def read_released_originals(path: str | Path) -> list[ReleasedRow]:
     Raises:
         UserError: not a JSON array of such rows; names file and row.
     """
-    rows = read_rows(path)
-    found = []
-    for number, row in enumerate(rows, start=1):
-        try:
-            found.append(ReleasedRow.model_validate_json(canonical_json(row)))
-        except ValidationError as error:
-            where = f"{path}: record {number}"
-            raise UserError(explain(error), where=where, mend="fetch the file again") from None
-    return found
+    return [
+        validated(
+            # Strict, so that lists pass for tuples only as JSON.
+            ReleasedRow.model_validate_json,
+            canonical_json(row),
+            where=f"{path}: record {number}",
+            mend="fetch the file again",
+        )
+        for number, row in enumerate(read_rows(path), start=1)
+    ]
 
 
 def read_rows(path: str | Path) -> list[Any]:

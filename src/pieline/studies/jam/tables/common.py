@@ -1,8 +1,13 @@
 """What all tables and figures of ID10M-JAM say alike."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
+from pieline.languages.registry import find
 from pieline.reporting.models import SAMPLE_NOTE
+from pieline.reporting.printed import compare, read_published, rounded
+from pieline.reporting.tables import Cell, Head, Number
+from pieline.studies.jam.metrics.drift import Interval
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey
 
@@ -16,6 +21,58 @@ GROUPS = {
 """Parts of every table, in the paper's order; the second is not the paper's."""
 
 NOT_RELEASED = "sample data, not the released ID10M-JAM"
+
+
+def heads(*texts: str) -> tuple[Head, ...]:
+    """Headings of one column each, written alike everywhere."""
+    return tuple(map(Head, texts))
+
+
+class TextNumbers:
+    """Cells of numbers that the paper's text prints (published/text_numbers.csv).
+
+    Args:
+        path: the file.
+        obstacles: what makes ours incomparable with them.
+        metrics: the metric files that ours come from.
+        key: what identifies each besides its id.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        obstacles: Sequence[str],
+        metrics: tuple[str, ...],
+        key: Mapping[str, str] | None = None,
+    ) -> None:
+        self._printed = read_published(path, ["id"])
+        self._obstacles, self._metrics, self._key = obstacles, metrics, key or {}
+
+    def cell(
+        self, name: str, ours: float | None, *, decimals: int, tolerance: float = 0.0, why: str = ""
+    ) -> Cell:
+        """The cell of `jam.<name>`; `why` says why ours is unknown."""
+        identifier = f"jam.{name}"
+        comparison = compare(
+            ours,
+            self._printed.get((identifier,), {}).get("value"),
+            obstacles=[why, *self._obstacles] if why else self._obstacles,
+            tolerance=tolerance,
+        )
+        key = {**self._key, "id": identifier, "metric": "value"}
+        return Cell(Number(key, comparison, self._metrics), text=rounded(ours, decimals))
+
+
+def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:
+    """The bounds of an interval in per cent."""
+    if interval is None:
+        return None
+    return rounded(100 * interval.low, decimals), rounded(100 * interval.high, decimals)
+
+
+def code_of(language: str) -> str:
+    """What narrow columns call a language."""
+    return find(language).code.upper()
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:

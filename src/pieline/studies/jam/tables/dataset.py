@@ -1,12 +1,11 @@
 """ID10M-JAM's Table 2: sizes of ID10M and ID10M-JAM."""
 
 from pieline.core.records import load_records
-from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.jam.metrics.statistics import JamStatistics
-from pieline.studies.jam.tables.common import notes_of
+from pieline.studies.jam.tables.common import code_of, heads, notes_of
 
 ID10M, JAM = "ID10M", "ID10M-JAM"
 PUBLISHED_IDS = {
@@ -16,10 +15,10 @@ PUBLISHED_IDS = {
 }
 """Numbers that the paper's text prints, by their name in published/text_numbers.csv."""
 _COLUMNS = {
-    "train_sentences": Head("# Sentences"),
-    "test_sentences": Head("# Sentences"),
-    "test_variants": Head("# Variants"),
-    "unique_pies": Head("# PIEs"),
+    "train_sentences": "# Sentences",
+    "test_sentences": "# Sentences",
+    "test_variants": "# Variants",
+    "unique_pies": "# PIEs",
 }
 
 
@@ -49,7 +48,7 @@ def statistics(given: Given) -> TableContent:
                 )
             rows.append(
                 Row(
-                    (find(item.language).code.upper(),),
+                    (code_of(item.language),),
                     tuple(_cell(numbers.get(name)) for name in _COLUMNS),
                     unseen=tuple(item for name, item in numbers.items() if name not in _COLUMNS),
                 )
@@ -57,8 +56,8 @@ def statistics(given: Given) -> TableContent:
         groups.append(Group(tuple(rows), dataset))
     return TableContent(
         heads=(
-            (Head(""), Head(""), Head("Train"), Head("Test", 2), Head("")),
-            (Head("Dataset"), Head("Language"), *_COLUMNS.values()),
+            (*heads("", "", "Train"), Head("Test", 2), Head("")),
+            heads("Dataset", "Language", *_COLUMNS.values()),
         ),
         groups=tuple(groups),
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"

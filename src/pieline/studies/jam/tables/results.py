@@ -1,5 +1,6 @@
 """ID10M-JAM's result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6)."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from pieline.studies.jam.metrics.seeds import (
 )
 from pieline.studies.jam.tables.common import (
     GROUPS,
+    heads,
     languages_of,
     notes_of,
     obstacles_of,
@@ -132,12 +134,9 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
     """
     metrics = load_records(given.metrics, JamMetrics)
     runs, described = by_run(metrics), (*given.models, *given.absent)
-    files = {
-        key: tuple(
-            path for item, path in zip(metrics, given.metrics, strict=True) if key_of(item) == key
-        )
-        for key in runs
-    }
+    files: dict[RunKey, tuple[str, ...]] = defaultdict(tuple)
+    for item, path in zip(metrics, given.metrics, strict=True):
+        files[key_of(item)] += (path,)
     named = {model.published_as: model.name for model in described if model.published_as}
     printed = {
         RunKey(setting, named[label], language): row
@@ -154,7 +153,7 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
                 columns,
                 printed.get(key, {}),
                 reason=given.not_run.get(key.model, NOT_SO),
-                files=files.get(key, ()),
+                files=files[key],
             )
         )
         for key in (*runs, *(key for key in printed if key not in runs))
@@ -182,8 +181,8 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
     scored = "Scored as the released analysis does."
     return TableContent(
         heads=(
-            (Head(""), Head(""), *(Head(find(name).label, len(columns)) for name in shown)),
-            (Head("Setting"), Head("Model"), *(column.head for _ in shown for column in columns)),
+            (*heads("", ""), *(Head(find(name).label, len(columns)) for name in shown)),
+            (*heads("Setting", "Model"), *(column.head for _ in shown for column in columns)),
         ),
         groups=tuple(Group(tuple(rows[group]), title) for group, title in GROUPS.items()),
         caption=caption,
@@ -208,9 +207,9 @@ def _order(
 ) -> list[tuple[str, ModelDescription]]:
     """Setting and model of each row: those that were run, in the paper's order, then the others."""
     models = {model.name: model for model in described}
-    of_paper = list(dict.fromkeys((key.setting, key.model) for key in printed))
+    of_paper = list(dict.fromkeys(key[:2] for key in printed))
     names = list(models)
-    made = {(key.setting, key.model) for key in runs}
+    made = {key[:2] for key in runs}
 
     def place(row: tuple[str, str]) -> tuple[bool, bool, int]:
         known = row in of_paper
@@ -234,33 +233,22 @@ def _numbers(
     seeds = " ".join(str(item.seed) for item in metrics)
 
     for column in columns:
-        found = over_seeds(metrics, column.value)
+        found, spread = over_seeds(metrics, column.value), f"{column.name}_std"
         problems = [column.unknown, *obstacles] if metrics and found is None else [*obstacles]
-        # Answers and trainings vary from run to run: two printed deviations count as reproduced.
-        tolerance = 2 * printed.get(f"{column.name}_std", 0.0)
         identity = {**key._asdict(), "seeds": seeds}
-        mean = Number(
-            {**identity, "metric": column.name.removesuffix("_pct")},
-            compare(
-                found.mean if found else None,
-                printed.get(column.name),
-                obstacles=problems,
-                tolerance=tolerance,
-            ),
-            files,
+        # Answers and trainings vary from run to run: two printed deviations count as reproduced.
+        comparison = compare(
+            found.mean if found else None,
+            printed.get(column.name),
+            obstacles=problems,
+            tolerance=2 * printed.get(spread, 0.0),
         )
-        of_paper = printed.get(f"{column.name}_std")
+        mean = Number({**identity, "metric": column.name.removesuffix("_pct")}, comparison, files)
         deviation = found.deviation if found else None
-        if deviation is None and of_paper is None:
+        if deviation is None and spread not in printed:
             yield mean, None
             continue
         if found and deviation is None:
             problems = ["one seed has no deviation", *problems]
-        yield (
-            mean,
-            Number(
-                {**identity, "metric": f"{column.name}_std"},
-                compare(deviation, of_paper, obstacles=problems),
-                files,
-            ),
-        )
+        comparison = compare(deviation, printed.get(spread), obstacles=problems)
+        yield mean, Number({**identity, "metric": spread}, comparison, files)

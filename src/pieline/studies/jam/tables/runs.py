@@ -5,19 +5,24 @@ from itertools import combinations
 
 from scipy.stats import false_discovery_control
 
+from pieline.core.outcomes import READABLE
 from pieline.core.records import load_records
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
-from pieline.studies.jam.metrics.drift import mcnemar
+from pieline.studies.jam.metrics.drift import Drift, Interval, mcnemar
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import by_run, key_of, per_cent
+from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.tables.common import (
     GROUPS,
+    code_of,
+    heads,
     languages_of,
     notes_of,
     obstacles_of,
+    percent_bounds,
 )
 
 _SHOWN = {
@@ -37,74 +42,48 @@ def runs(given: Given) -> TableContent:
     labels = given.labels()
     rows = []
     for item, source in zip(metrics, given.metrics, strict=True):
-        key = {
-            "setting": item.setting,
-            "model": item.model,
-            "language": item.language,
-            "seed": str(item.seed),
-        }
+        key = key_of(item)._asdict() | {"seed": str(item.seed)}
         cells, unseen = [], []
         for name, value, interval in _numbers(item):
-            bounds, text = {"metric": name, "low": "", "high": ""}, ""
-            if interval:
-                low, high = rounded(interval[0], 2), rounded(interval[1], 2)
-                bounds |= {"low": low, "high": high}
-                text = f"{rounded(value, 1)} [{interval[0]:.1f}, {interval[1]:.1f}]"
-            comparison = compare(value, None, obstacles=obstacles_of([item]))
-            number = Number(key | bounds, comparison, (source,))
-            if name in _SHOWN:
-                counted = name.startswith(("success", "flipped"))
-                cells.append(Cell(number, text=rounded(value, 0) if counted else text))
-            else:
+            low, high = percent_bounds(interval, 2) or ("", "")
+            number = Number(
+                {**key, "metric": name, "low": low, "high": high},
+                compare(value, None, obstacles=obstacles_of([item])),
+                (source,),
+            )
+            if name not in _SHOWN:
                 unseen.append(number)
-        names = (
-            labels[item.model],
-            GROUPS[item.setting],
-            find(item.language).code.upper(),
-            str(item.seed),
-        )
+            elif name.startswith(("success", "flipped")):
+                cells.append(Cell(number, text=rounded(value, 0)))
+            else:
+                bounds = percent_bounds(interval, 1)
+                text = f"{rounded(value, 1)} [{', '.join(bounds)}]" if bounds else ""
+                cells.append(Cell(number, text=text))
+        names = (labels[item.model], GROUPS[item.setting], code_of(item.language), str(item.seed))
         rows.append(Row(names, tuple(cells), unseen=tuple(unseen)))
-    heads = (Head("Model"), Head("Setting"), Head("Language"), Head("Seed"))
     return TableContent(
-        heads=((*heads, *_SHOWN.values()),),
+        heads=((*heads("Model", "Setting", "Language", "Seed"), *_SHOWN.values()),),
         groups=(Group(tuple(rows)),),
         caption="Every run by itself, with 95 % bootstrap intervals over originals.",
         notes=notes_of(*(item.dataset_is_released for item in metrics)),
     )
 
 
-def _numbers(
-    item: JamMetrics,
-) -> Iterator[tuple[str, float | None, tuple[float, float] | None]]:
-    """Name, value and interval of each number of one run."""
-    bounds = item.accuracy_interval
-    yield (
-        "accuracy",
-        per_cent(item.accuracy),
-        (100 * bounds.low, 100 * bounds.high) if bounds else None,
-    )
-    for name, part in (
-        ("overall", item.overall),
-        ("literal", item.literal),
-        ("idiomatic", item.idiomatic),
-    ):
+def _numbers(item: JamMetrics) -> Iterator[tuple[str, float | None, Interval | None]]:
+    """Name, value (per cent) and interval (fractions) of each number of one run."""
+    yield "accuracy", per_cent(item.accuracy), item.accuracy_interval
+    for name in ("overall", "literal", "idiomatic"):
+        part: Drift = getattr(item, name)
         yield f"success_{name}", part.success, None
         yield f"flipped_{name}", part.flipped, None
-        bounds = part.interval
-        yield (
-            f"negative_drift_{name}",
-            per_cent(part.negative_drift),
-            (100 * bounds.low, 100 * bounds.high) if bounds else None,
-        )
-    for name, scores in (
-        ("originals", item.tagging_of_originals),
-        ("variants", item.tagging_of_variants),
-    ):
+        yield f"negative_drift_{name}", per_cent(part.negative_drift), part.interval
+    for name in ("originals", "variants"):
+        scores: TaggingScores | None = getattr(item, f"tagging_of_{name}")
         if scores is not None:
             yield f"span_f1_{name}", per_cent(scores.span_f1), None
             yield f"token_f1_{name}", per_cent(scores.token_f1), None
     total = sum(item.outcomes.values())
-    unread = total - item.outcomes.get("ok", 0) - item.outcomes.get("repaired", 0)
+    unread = sum(count for name, count in item.outcomes.items() if name not in READABLE)
     yield "unreadable", 100 * unread / total, None
 
 
@@ -142,35 +121,24 @@ def pairs(given: Given) -> TableContent:
             }
             sources = tuple(files[key, first[key].seed] for key in couple)
             obstacles = obstacles_of([first[key] for key in couple])
-            rows.append(
-                Row(
-                    (
-                        find(language).label,
-                        *(f"{labels[key.model]}, {GROUPS[key.setting]}" for key in couple),
+            labelled = (f"{labels[key.model]}, {GROUPS[key.setting]}" for key in couple)
+            cells = [
+                Cell(
+                    Number(
+                        {**names, "metric": name},
+                        compare(value, None, obstacles=obstacles),
+                        sources,
                     ),
-                    tuple(
-                        Cell(
-                            Number(
-                                names | {"metric": name},
-                                compare(value, None, obstacles=obstacles),
-                                sources,
-                            ),
-                            text=rounded(value, decimals),
-                        )
-                        for name, (value, decimals) in numbers.items()
-                    ),
+                    text=rounded(value, decimals),
                 )
-            )
+                for name, (value, decimals) in numbers.items()
+            ]
+            rows.append(Row((find(language).label, *labelled), tuple(cells)))
     return TableContent(
         heads=(
             (
-                Head("Language"),
-                Head("First"),
-                Head("Second"),
-                Head("only first right"),
-                Head("only second right"),
-                Head("p", latex="$p$"),
-                Head("p corrected", latex="$p$ corrected"),
+                *heads("Language", "First", "Second", "only first right", "only second right"),
+                *(Head("p", latex="$p$"), Head("p corrected", latex="$p$ corrected")),
             ),
         ),
         groups=(Group(tuple(rows)),),

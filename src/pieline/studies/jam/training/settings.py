@@ -1,12 +1,12 @@
 """Hyperparameters of fine-tuning; apart, so that reading a configuration loads no torch."""
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from pieline.core.records import Frozen
 
 
-class TaggingSettings(BaseModel):
+class TaggingSettings(Frozen):
     """Hyperparameters of encoders (ID10M-JAM, Table 4)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     epochs: PositiveInt = 20
     batch_size: PositiveInt = 32

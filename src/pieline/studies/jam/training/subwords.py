@@ -34,12 +34,9 @@ class EncodedSentence:
 def encode(
     tokenizer: Any, sentences: Sequence[Sequence[str]], *, max_length: int
 ) -> list[EncodedSentence]:
-    """Sub-tokens of sentences given as words.
+    """Sub-tokens of sentences given as words, whose trailing spaces do not matter.
 
-    Args:
-        tokenizer: a fast tokenizer of transformers.
-        sentences: words of each; their trailing spaces do not matter.
-        max_length: longest input in sub-tokens; what follows is cut off.
+    What follows `max_length` sub-tokens is cut off.
     """
     if not sentences:
         return []
@@ -66,13 +63,7 @@ def collate(
     pad_id: int,
     device: torch.device | str,
 ) -> dict[str, torch.Tensor]:
-    """One batch, padded to its longest sentence.
-
-    Args:
-        sentences: encoded.
-        tags: one a word of each sentence; None to predict.
-        pad_id: of the tokenizer's padding.
-        device: where the tensors go.
+    """One batch, padded to its longest sentence; without tags to predict.
 
     Returns:
         `input_ids`, `attention_mask` and, with tags, `labels`; each of shape (batch, longest).
@@ -115,11 +106,6 @@ def batches_by_length(
 
     Sentences are shuffled, sorted by length within stretches of 50 batches, cut, and the batches
     shuffled: little padding, and still another order each epoch.
-
-    Args:
-        lengths: of the sentences.
-        batch_size: of every batch but the last of a stretch.
-        generator: of the shuffling.
     """
     order = torch.randperm(len(lengths), generator=generator).tolist()
     stretch = 50 * batch_size

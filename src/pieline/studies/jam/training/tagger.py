@@ -39,12 +39,7 @@ class Tagger:
         return torch.device(self.model.device)
 
     def tag(self, sentences: Sequence[Sequence[str]], *, bfloat16: bool = False) -> list[list[Tag]]:
-        """Valid BIO tags, one a word, of sentences given as words.
-
-        Args:
-            sentences: words of each.
-            bfloat16: compute in bfloat16 where the model is on a GPU.
-        """
+        """Valid BIO tags, one a word, of sentences given as words; see `autocast`."""
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
         longest_first = sorted(range(len(encoded)), key=lambda number: -len(encoded[number]))
         tags: list[list[Tag]] = [[] for _ in encoded]
@@ -88,13 +83,10 @@ def load_tagger(
     seed: int = 0,
     device: str | None = None,
 ) -> Tagger:
-    """Load an encoder with a tagging head.
+    """Load an encoder with a tagging head, by default on the GPU if there is one.
 
-    Args:
-        entry: of models.yaml.
-        weights: folder of a fine-tuned tagger; without it the published encoder gets a new head.
-        seed: of the new head.
-        device: torch device; by default the GPU if there is one.
+    `weights` is the folder of a fine-tuned tagger; without it the published encoder gets a new
+    head, with this seed.
 
     Raises:
         UserError: the weights cannot be had; names the checkpoint and what to do.

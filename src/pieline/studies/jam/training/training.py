@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 
 from pieline.core.files import atomic_path, canonical_json
+from pieline.core.records import Frozen
 from pieline.studies.jam.metrics.tokens import span_f1
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.training.settings import TaggingSettings
@@ -23,19 +23,15 @@ from pieline.studies.jam.training.subwords import batches_by_length, collate, en
 from pieline.studies.jam.training.tagger import Tagger, autocast
 
 
-class TaggingEpoch(BaseModel):
+class TaggingEpoch(Frozen):
     """Mean training loss of an epoch and the F1 of whole idioms (fraction) on dev after it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     loss: float
     dev_span_f1: float
 
 
-class TaggingLog(BaseModel):
+class TaggingLog(Frozen):
     """What happened: every epoch, and which of them (from 1) the weights are of."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     settings: TaggingSettings
     seed: int
@@ -93,15 +89,9 @@ def fine_tune(
     was never interrupted. A checkpoint of another training is ignored and overwritten. The caller
     deletes the file when the weights are safe.
 
-    Args:
-        tagger: a pretrained encoder with a new head.
-        train: to learn from.
-        dev: to choose the epoch on; of equal epochs the first.
-        settings: hyperparameters.
-        seed: of the order of sentences and of dropout.
-        identity: what distinguishes this training besides data, settings and seed: the model.
-        checkpoint: file to go on from.
-        after_epoch: called with the epoch's number when its checkpoint is written.
+    The epoch is chosen on dev, of equal ones the first. `seed` is that of the order of sentences
+    and of dropout; `identity` is what distinguishes this training besides data, settings and seed:
+    the model. `after_epoch` is called with the epoch's number when its checkpoint is written.
     """
     training = _Training(tagger, train, settings, seed)
     name = _fingerprint(train, dev, settings, seed=seed, identity=identity)

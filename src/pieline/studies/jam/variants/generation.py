@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json
-from pieline.core.records import load_jsonl, save_jsonl
+from pieline.core.records import Frozen, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
-from pieline.llm.parsing import Outcome, Parsed, parse_object
+from pieline.llm.parsing import Parsed, parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
@@ -25,8 +25,8 @@ from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry, LLMSpec
 from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
 from pieline.studies.jam.variants.projection import context_of, tokenise
+from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import (
-    CheckLimits,
     check_text,
     check_variants,
     make_variant,
@@ -43,15 +43,11 @@ READINGS = {True: "figurative", False: "literal"}
 class WrittenTexts(BaseModel):
     """What the writing model answers."""
 
-    model_config = ConfigDict(extra="ignore")
-
     variants: list[str] = Field(min_length=1)
 
 
 class TextReview(BaseModel):
     """What the validating model says of one text."""
-
-    model_config = ConfigDict(extra="ignore")
 
     number: int
     verdict: Literal["valid", "corrected", "replaced"]
@@ -62,12 +58,10 @@ class TextReview(BaseModel):
 class TextReviews(BaseModel):
     """What the validating model answers."""
 
-    model_config = ConfigDict(extra="ignore")
-
     reviews: list[TextReview] = Field(min_length=1)
 
 
-class GenerationSettings(BaseModel):
+class GenerationSettings(Frozen):
     """How variants are asked for.
 
     Attributes:
@@ -77,102 +71,89 @@ class GenerationSettings(BaseModel):
         seed: sent where the provider accepts one.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    count: int = 5
-    temperature: float = 1.0
-    max_tokens: int = 16384
-    seed: int | None = None
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is sent with each question."""
-        return {
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "seed": self.seed,
-        }
+    count: int
+    temperature: float
+    max_tokens: int
+    seed: int | None
 
 
 @dataclass(frozen=True)
-class Generation:
-    """Variants that a model wrote, and a report of both calls."""
+class Writing:
+    """What the questions about originals are made with: the model, how to ask, the prompts."""
 
-    variants: list[Variant]
-    report: dict[str, Any]
+    spec: LLMSpec
+    settings: GenerationSettings
+    prompts: PromptFolder
+
+    def question(
+        self,
+        prompt: Prompt,
+        original: Original | JamSentence,
+        *,
+        name: str,
+        sample: int = 0,
+        **values: Any,
+    ) -> Question:
+        """The prompt about an original, filled in with what all have in common and `values`."""
+        messages = prompt.messages(
+            sentence=original.sentence,
+            pie=", ".join(" ".join(pie.split()) for pie in original.pies),
+            language=original.language.capitalize(),
+            reading=READINGS[original.is_figurative],
+            opposite=READINGS[not original.is_figurative],
+            is_figurative=original.is_figurative,
+            **values,
+        )
+        parameters = self.settings.model_dump(exclude={"count"})
+        return make_question(self.spec, messages, parameters, sample=sample, name=name)
 
 
 def generate_variants(
-    originals: Sequence[Original],
-    spec: LLMSpec,
-    settings: GenerationSettings,
-    prompts: PromptFolder,
-    ask: Ask,
-) -> Generation:
+    originals: Sequence[Original], writing: Writing, ask: Ask
+) -> tuple[list[Variant], dict[str, Any]]:
     """Have a model write variants of each original and then validate them (section 3.3).
 
     An unreadable answer of the first call gives no variants of that original. An unreadable answer
     of the second, or one that leaves a text out, leaves the text as written, with the flag
-    `not_reviewed_by_model`. All this is in the report; nothing is asked again.
-
-    Args:
-        originals: the originals.
-        spec: the model.
-        settings: how to ask.
-        prompts: the folder with the prompts.
-        ask: asks, or reads recordings.
+    `not_reviewed_by_model`. All this is in the report, the second value; nothing is asked again.
 
     Raises:
         UserError: a question got no answer in all its attempts; those had are recorded.
     """
-    questions = writing_questions(originals, spec, settings, prompts)
-    written = _parsed(questions, ask, WrittenTexts)
-    texts = _texts(written, settings.count)
-    review_questions = reviewing_questions(originals, texts, spec, settings, prompts)
-    reviewed = _parsed(review_questions, ask, TextReviews)
+    written = _parsed(_writing_questions(originals, writing), ask, WrittenTexts)
+    texts = _texts(written, writing.settings.count)
+    reviewed = _parsed(_reviewing_questions(originals, texts, writing), ask, TextReviews)
     variants = [
         variant
         for item in originals
-        if item.id in review_questions
+        if item.id in reviewed
         for variant in _reviewed_variants(item, texts[item.id], reviewed[item.id].value)
     ]
-    return Generation(variants, _report(originals, written, reviewed, variants))
-
-
-def writing_questions(
-    originals: Sequence[Original],
-    spec: LLMSpec,
-    settings: GenerationSettings,
-    prompts: PromptFolder,
-) -> dict[str, Question]:
-    """The first call for each original, by its id."""
-    prompt = prompts.load(GENERATE)
-    return {
-        item.id: make_question(
-            spec,
-            prompt.messages(**_values(item), count=settings.count),
-            settings.parameters,
-            name=item.id,
-        )
-        for item in originals
+    return variants, {
+        "originals": len(originals),
+        "written": _read(written),
+        "reviewed": _read(reviewed),
+        "variants": len(variants),
+        "model_verdicts": dict(Counter(str(item.model_verdict) for item in variants)),
     }
 
 
-def reviewing_questions(
-    originals: Sequence[Original],
-    texts: Mapping[str, Sequence[str]],
-    spec: LLMSpec,
-    settings: GenerationSettings,
-    prompts: PromptFolder,
+def _writing_questions(originals: Sequence[Original], writing: Writing) -> dict[str, Question]:
+    """The first call for each original, by its id."""
+    prompt, count = writing.prompts.load(GENERATE), writing.settings.count
+    return {
+        item.id: writing.question(prompt, item, name=item.id, count=count) for item in originals
+    }
+
+
+def _reviewing_questions(
+    originals: Sequence[Original], texts: Mapping[str, Sequence[str]], writing: Writing
 ) -> dict[str, Question]:
     """The second call for each original with texts, by its id."""
-    prompt = prompts.load(REVIEW)
+    prompt = writing.prompts.load(REVIEW)
     return {
-        item.id: make_question(
-            spec,
-            prompt.messages(**_values(item), variants=texts[item.id]),
-            settings.parameters,
-            name=f"{item.id} (validation)",
+        item.id: writing.question(
+            prompt, item, name=f"{item.id} (validation)", variants=texts[item.id]
         )
         for item in originals
         if texts.get(item.id)
@@ -181,47 +162,32 @@ def reviewing_questions(
 
 def questions_ahead(
     originals: Sequence[Original],
-    spec: LLMSpec,
-    settings: GenerationSettings,
-    prompts: PromptFolder,
+    writing: Writing,
     recorded: Callable[[Collection[str]], Mapping[str, Answer]],
 ) -> list[Question]:
     """Both calls of every original, to estimate what generation costs before anything is asked.
 
-    Where the first answer is not recorded the second call is not known yet: one of about its length
-    stands for it, with the original in place of each text.
-
-    Args:
-        originals: the originals.
-        spec: the model.
-        settings: how to ask.
-        prompts: the folder with the prompts.
-        recorded: gives the recorded answers for keys.
+    Where the first answer is not `recorded` (which gives the answers of keys) the second call is
+    not known yet: one of about its length stands for it, with the original in place of each text.
     """
-    questions = writing_questions(originals, spec, settings, prompts)
+    questions = _writing_questions(originals, writing)
     answers = recorded([question.key for question in questions.values()])
     parsed = {
         name: parse_object(answers[question.key], WrittenTexts)
         for name, question in questions.items()
         if question.key in answers
     }
-    texts = {item.id: [item.sentence] * settings.count for item in originals}
+    texts = {item.id: [item.sentence] * writing.settings.count for item in originals}
     texts |= {name: [] for name in parsed}
-    texts |= _texts(parsed, settings.count)
-    return [
-        *questions.values(),
-        *reviewing_questions(originals, texts, spec, settings, prompts).values(),
-    ]
+    texts |= _texts(parsed, writing.settings.count)
+    return [*questions.values(), *_reviewing_questions(originals, texts, writing).values()]
 
 
 def confusing_variants(path: str | Path) -> list[str]:
     """Ids of the variants that confused a model: its original was judged rightly, it was not.
 
-    Args:
-        path: metric file of the model, whose `judged` holds the decisions.
-
     Raises:
-        UserError: the file has no such decisions.
+        UserError: the model's metric file has no such decisions.
     """
     try:
         return [
@@ -243,10 +209,7 @@ def sample_neutral_variants(
 
     The sample has one neutral text for each original, so siblings that confuse share it.
 
-    Args:
-        sentences: the dataset.
-        confusing: ids of hard variants that confused a model.
-        path: JSON object of neutral texts by original id; each ends with its original.
+    `path` is a JSON object of neutral texts by original id; each ends with its original.
 
     Raises:
         UserError: the file is no such object, or a text does not hold its original.
@@ -270,25 +233,11 @@ def sample_neutral_variants(
 
 
 def generate_neutral_variants(
-    sentences: Sequence[JamSentence],
-    confusing: Collection[str],
-    *,
-    spec: LLMSpec,
-    settings: GenerationSettings,
-    prompts: PromptFolder,
-    ask: Ask,
+    sentences: Sequence[JamSentence], confusing: Collection[str], writing: Writing, ask: Ask
 ) -> tuple[list[JamSentence], dict[str, Any]]:
     """Have a model write one neutral variant for each confusing one (appendix G).
 
     A neutral variant has the id and number of the hard one; its context should be about as long.
-
-    Args:
-        sentences: the dataset.
-        confusing: ids of hard variants that confused a model.
-        spec: the model that writes.
-        settings: how to ask; `count` plays no part.
-        prompts: the folder with the prompts.
-        ask: asks, or reads recordings.
 
     Returns:
         The neutral variants in the dataset's order, without those whose answer could not be read
@@ -297,39 +246,27 @@ def generate_neutral_variants(
     Raises:
         UserError: a confusing variant that the dataset does not have.
     """
-    originals = {item.id: item for item in sentences if item.is_original}
-    questions = neutral_questions(sentences, confusing, spec, settings, prompts)
+    questions = neutral_questions(sentences, confusing, writing)
     written = _parsed(questions, ask, WrittenTexts)
-    variants = [
-        make_variant(
-            originals[item.original_id],
-            value.variants[0].strip(),
-            number=item.variant_number,
-            source="generated",
-        )
-        for item in sentences
-        if item.id in written
-        and (value := written[item.id].value) is not None
-        and value.variants[0].strip()
-    ]
-    flags = {item.id: check_text(originals[item.original_id], item.sentence) for item in variants}
-    usable = [item for item in variants if "original_missing" not in flags[item.id]]
-    report = {
-        "asked": len(questions),
-        "outcomes": _outcomes(written.values()),
-        "unreadable": _unreadable(written),
-        "variants": len(usable),
-        "flags": {name: list(found) for name, found in flags.items() if found},
-    }
-    return [as_sentence(item) for item in usable], report
+    texts = _texts(written, 1)
+    originals = {item.id: item for item in sentences if item.is_original}
+    usable, flags = [], {}
+    for item in sentences:
+        for text in texts.get(item.id, []):
+            original = originals[item.original_id]
+            found = check_text(original, text)
+            if found:
+                flags[item.id] = list(found)
+            if "original_missing" not in found:
+                number = item.variant_number
+                made = make_variant(original, text, number=number, source="generated")
+                usable.append(as_sentence(made))
+    counts = {"asked": len(questions), "variants": len(usable)}
+    return usable, {**counts, **_read(written), "flags": flags}
 
 
 def neutral_questions(
-    sentences: Sequence[JamSentence],
-    confusing: Collection[str],
-    spec: LLMSpec,
-    settings: GenerationSettings,
-    prompts: PromptFolder,
+    sentences: Sequence[JamSentence], confusing: Collection[str], writing: Writing
 ) -> dict[str, Question]:
     """What is asked for the neutral variant of each confusing one, by its id.
 
@@ -341,117 +278,82 @@ def neutral_questions(
     if unknown := sorted(set(confusing) - {item.id for item in chosen}):
         mend = "take predictions and dataset of one run"
         raise UserError(f"no variant {unknown[0]!r} in the dataset", mend=mend)
-    prompt = prompts.load(NEUTRAL)
-    return {
-        item.id: _neutral_question(item, originals[item.original_id], spec, settings, prompt)
-        for item in chosen
-    }
+    prompt, questions = writing.prompts.load(NEUTRAL), {}
+    for item in chosen:
+        original = originals[item.original_id]
+        context = context_of(original.sentence, item.sentence) or ""
+        # Siblings ask nearly the same: the sample number keeps their answers apart.
+        questions[item.id] = writing.question(
+            prompt,
+            original,
+            name=f"{item.id} (neutral)",
+            sample=item.variant_number,
+            count=1,
+            context_words=sum(token[0].isalnum() for token in tokenise(context)),
+        )
+    return questions
 
 
-class HardVariants(Task):
+class _Written(Task):
+    """A task that writes `variants` and a `report`."""
+
+    generation: GenerationSettings
+
+    def _writing(self, entry: LLMEntry, prompt: str) -> Writing:
+        return Writing(entry, self.generation, PromptFolder(Path(self.inputs[prompt]).parent))
+
+    def _save(self, variants: Iterable[BaseModel], report: Mapping[str, Any]) -> None:
+        save_jsonl(self.outputs["variants"], variants)
+        write_json(self.outputs["report"], {**report, "model": self.model})
+
+
+class HardVariants(_Written):
     """Variants that a model writes of each original and then validates (section 3.3).
 
     `inputs` are `originals` and the prompts `generate` and `review`, outputs `variants` and
     `report`.
     """
 
-    generation: GenerationSettings
-    checks: CheckLimits
+    checks: VariantChecks
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Both calls of each original (see `questions_ahead`)."""
         return questions_ahead(
             self._originals(),
-            entry,
-            self.generation,
-            self._prompts(),
+            self._writing(entry, "generate"),
             lambda keys: read_answers(self.recordings, keys),
         )
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Have variants written and validated, check them, and write them with a report."""
         originals = self._originals()
-        made = generate_variants(originals, entry, self.generation, self._prompts(), ask)
-        variants = check_variants(originals, made.variants, limits=self.checks)
-        save_jsonl(self.outputs["variants"], variants)
-        write_json(self.outputs["report"], made.report | {"model": self.model})
+        made, report = generate_variants(originals, self._writing(entry, "generate"), ask)
+        self._save(check_variants(originals, made, limits=self.checks), report)
 
     def _originals(self) -> list[Original]:
         return load_jsonl(self.inputs["originals"], Original)
 
-    def _prompts(self) -> PromptFolder:
-        return PromptFolder(Path(self.inputs["generate"]).parent)
 
-
-class NeutralVariants(Task):
+class NeutralVariants(_Written):
     """A neutral variant of each hard one that confused a model (appendix G).
 
     `inputs` are the `dataset`, the confused model's `metrics` and the `prompt`, outputs `variants`
     and `report`.
     """
 
-    generation: GenerationSettings
-
     def questions(self, entry: LLMEntry) -> list[Question]:
         """One question for each variant that confused the model."""
-        questions = neutral_questions(
-            self._sentences(),
-            confusing_variants(self.inputs["metrics"]),
-            entry,
-            self.generation,
-            self._prompts(),
-        )
-        return list(questions.values())
+        return list(neutral_questions(*self._confusing(), self._writing(entry, "prompt")).values())
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Have the variants written and write them with a report."""
-        variants, report = generate_neutral_variants(
-            self._sentences(),
-            confusing_variants(self.inputs["metrics"]),
-            spec=entry,
-            settings=self.generation,
-            prompts=self._prompts(),
-            ask=ask,
-        )
-        save_jsonl(self.outputs["variants"], variants)
-        write_json(self.outputs["report"], report | {"model": self.model})
+        writing = self._writing(entry, "prompt")
+        self._save(*generate_neutral_variants(*self._confusing(), writing, ask))
 
-    def _sentences(self) -> list[JamSentence]:
-        return load_jsonl(self.inputs["dataset"], JamSentence)
-
-    def _prompts(self) -> PromptFolder:
-        return PromptFolder(Path(self.inputs["prompt"]).parent)
-
-
-def _values(original: Original | JamSentence) -> dict[str, Any]:
-    """What every prompt is filled in with."""
-    return {
-        "sentence": original.sentence,
-        "pie": ", ".join(" ".join(pie.split()) for pie in original.pies),
-        "language": original.language.capitalize(),
-        "reading": READINGS[original.is_figurative],
-        "opposite": READINGS[not original.is_figurative],
-        "is_figurative": original.is_figurative,
-    }
-
-
-def _neutral_question(
-    variant: JamSentence,
-    original: JamSentence,
-    spec: LLMSpec,
-    settings: GenerationSettings,
-    prompt: Prompt,
-) -> Question:
-    context = context_of(original.sentence, variant.sentence) or ""
-    words = sum(token[0].isalnum() for token in tokenise(context))
-    # Siblings ask nearly the same: the sample number keeps their answers apart.
-    return make_question(
-        spec,
-        prompt.messages(**_values(original), count=1, context_words=words),
-        settings.parameters,
-        sample=variant.variant_number,
-        name=f"{variant.id} (neutral)",
-    )
+    def _confusing(self) -> tuple[list[JamSentence], list[str]]:
+        """The dataset, and which of its variants confused the model."""
+        sentences = load_jsonl(self.inputs["dataset"], JamSentence)
+        return sentences, confusing_variants(self.inputs["metrics"])
 
 
 def _parsed(
@@ -507,31 +409,13 @@ def _reviewed_variants(
     return variants
 
 
-def _report(
-    originals: Sequence[Original],
-    written: Mapping[str, Parsed[Any]],
-    reviewed: Mapping[str, Parsed[Any]],
-    variants: Iterable[Variant],
-) -> dict[str, Any]:
-    rows = list(variants)
+def _read(parsed: Mapping[str, Parsed[Any]]) -> dict[str, Any]:
+    """How many answers had each outcome, and why each of the others could not be read."""
     return {
-        "originals": len(originals),
-        "written": {"outcomes": _outcomes(written.values()), "unreadable": _unreadable(written)},
-        "reviewed": {"outcomes": _outcomes(reviewed.values()), "unreadable": _unreadable(reviewed)},
-        "variants": len(rows),
-        "model_verdicts": dict(sorted(Counter(str(item.model_verdict) for item in rows).items())),
-    }
-
-
-def _outcomes(parsed: Iterable[Parsed[Any]]) -> dict[str, int]:
-    counts = Counter(item.outcome for item in parsed)
-    return {str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]}
-
-
-def _unreadable(parsed: Mapping[str, Parsed[Any]]) -> dict[str, str]:
-    """Outcome and reason of each answer that could not be read, by name."""
-    return {
-        name: f"{item.outcome}: {item.reason}"
-        for name, item in parsed.items()
-        if not item.outcome.is_readable
+        "outcomes": dict(Counter(str(item.outcome) for item in parsed.values())),
+        "unreadable": {
+            name: f"{item.outcome}: {item.reason}"
+            for name, item in parsed.items()
+            if not item.outcome.is_readable
+        },
     }

@@ -4,16 +4,17 @@ One task shows an original text with its gold label and one text made from it; t
 it valid, corrects it, or calls it invalid (ID10M-JAM, section 3.4 and appendix E).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from xml.sax.saxutils import quoteattr
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, read_text, write_json, write_text
-from pieline.core.records import Record, check_unique_ids, explain
+from pieline.core.records import Record, check_unique_ids, validated
 
 HumanVerdict = Literal["valid", "corrected", "invalid"]
 VERDICTS: dict[HumanVerdict, str] = {
@@ -71,9 +72,8 @@ class Review(Record):
 def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
     """The labelling configuration, in Label Studio's XML.
 
-    Args:
-        text_name: what the judged text is called in the heading ("Hard variant").
-        criteria: what makes it valid, shown to the annotator.
+    `text_name` is what the heading calls the judged text ("Hard variant"); the `criteria` of its
+    validity are shown to the annotator.
     """
     choices = "\n".join(
         f"    <Choice value={quoteattr(value)} html={quoteattr(label)}/>"
@@ -147,9 +147,7 @@ def read_adjudications(path: str | Path) -> list[Review]:
         cells = line.split("\t")
         if len(cells) != len(_ADJUDICATION_COLUMNS):
             raise UserError(f"{len(cells)} columns, not 4", where=where, mend="correct this row")
-        fields = {
-            name: cell for name, cell in zip(_ADJUDICATION_COLUMNS, cells, strict=True) if cell
-        }
+        fields = dict(zip(_ADJUDICATION_COLUMNS, cells, strict=True))
         reviews.append(_review({**fields, "annotator": "adjudication"}, where))
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews
@@ -170,13 +168,12 @@ def settle(
     correction; where they do not, the item is in the second value and in no other.
     """
     decided = {review.item_id: review for review in adjudications}
-    given: dict[str, list[Review]] = {}
+    given: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
-        given.setdefault(review.item_id, []).append(review)
+        if review.item_id not in decided:
+            given[review.item_id].append(review)
     disputed = []
     for item_id, several in given.items():
-        if item_id in decided:
-            continue
         if len({(review.verdict, review.text) for review in several}) > 1:
             disputed.append(item_id)
         else:
@@ -229,7 +226,5 @@ def _answered(result: Mapping[str, Any], where: str) -> tuple[str, str]:
 
 
 def _review(fields: Mapping[str, str], where: str) -> Review:
-    try:
-        return Review.model_validate({key: value for key, value in fields.items() if value})
-    except ValidationError as error:
-        raise UserError(explain(error), where=where, mend="correct this answer") from None
+    given = {key: value for key, value in fields.items() if value}
+    return validated(Review.model_validate, given, where=where, mend="correct this answer")

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import Frozen, validated
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import context_of
@@ -28,16 +28,12 @@ def read_variants(
         UserError: not such a file, a variant of no original (in the sample), a variant without its
             original's sentence, or two variants of one number; names file and record.
     """
-    rows = read_rows(path)
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
     variants = []
-    for number, row in enumerate(rows, start=1):
-        where = f"{path}: record {number}"
-        try:
-            record = _ReleasedVariant.model_validate(row)
-        except ValidationError as error:
-            raise UserError(explain(error), where=where, mend="correct this record") from None
+    for number, row in enumerate(read_rows(path), start=1):
+        where, mend = f"{path}: record {number}", "correct this record"
+        record = validated(_ReleasedVariant.model_validate, row, where=where, mend=mend)
         original = by_id.get(record.sentence_id or "") or by_text.get(record.sentence)
         if original is None:
             mend = "take variants and originals of one version"
@@ -57,10 +53,8 @@ def read_variants(
     return variants
 
 
-class _ReleasedVariant(BaseModel):
+class _ReleasedVariant(Frozen):
     """A record of the released variants (and of the sample, which names its original by id)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sentence_id: str | None = None
     sentence: str

@@ -1,10 +1,10 @@
 """Validation of hard variants: automatic checks, human review, and what both say together."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
@@ -14,6 +14,7 @@ from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review, ReviewItem
 from pieline.studies.jam.variants.projection import find_original, project_tags, tokenise
+from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 CRITERIA = (
     "The original sentence stands in the variant word for word; only small differences of "
@@ -28,30 +29,13 @@ CRITERIA = (
 _FEWEST_LETTERS_FOR_LANGUAGE = 25
 
 
-class CheckLimits(BaseModel):
-    """Bounds of the automatic checks.
-
-    Attributes:
-        min_context_words: fewest words that are a context.
-        max_context_words: most.
-        duplicate_similarity: from which similarity (0-1) to an earlier sibling a context counts as
-            its duplicate.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    min_context_words: int = 3
-    max_context_words: int = 120
-    duplicate_similarity: float = 0.9
-
-
 def check_text(
     original: Original | JamSentence,
     text: str,
     *,
     siblings: Collection[str] = (),
     known_pies: Collection[str] = (),
-    limits: CheckLimits | None = None,
+    limits: VariantChecks = USUAL_CHECKS,
 ) -> tuple[Flag, ...]:
     """What the automatic checks find wrong with a variant's text, by name.
 
@@ -62,15 +46,7 @@ def check_text(
     - `other_pie`: another known PIE does. It may well be used literally: a person decides.
     - `wrong_language`: the context is not in the original's language.
     - `duplicate`: its context is (nearly) that of an earlier sibling.
-
-    Args:
-        original: the original.
-        text: the variant.
-        siblings: texts of the earlier variants of this original.
-        known_pies: the PIEs of the dataset.
-        limits: bounds; the default ones where None.
     """
-    bounds = limits or CheckLimits()
     place = find_original(original.sentence, text)
     if place is None:
         return ("original_missing",)
@@ -81,13 +57,13 @@ def check_text(
     findings: Mapping[Flag, bool] = {
         "original_not_last": any(letter.isalnum() for letter in text[place.end :]),
         "context_empty": words == 0,
-        "context_too_short": 0 < words < bounds.min_context_words,
-        "context_too_long": words > bounds.max_context_words,
+        "context_too_short": 0 < words < limits.min_context_words,
+        "context_too_long": words > limits.max_context_words,
         "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
         "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
         "wrong_language": not _is_in(language, context),
         "duplicate": any(
-            _similarity(context, original, sibling) >= bounds.duplicate_similarity
+            _similarity(context, original, sibling) >= limits.duplicate_similarity
             for sibling in siblings
         ),
     }
@@ -120,15 +96,15 @@ def check_variants(
     originals: Iterable[Original],
     variants: Iterable[Variant],
     *,
-    limits: CheckLimits | None = None,
+    limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
     """The variants with the flags of all automatic checks, sorted by original and number."""
     by_id = {item.id: item for item in originals}
     pies = sorted({pie for item in by_id.values() for pie in item.pies})
-    siblings: dict[str, list[str]] = {}
+    siblings: dict[str, list[str]] = defaultdict(list)
     checked = []
     for item in sorted(variants, key=lambda item: (item.original_id, item.number)):
-        earlier = siblings.setdefault(item.original_id, [])
+        earlier = siblings[item.original_id]
         flags = check_text(
             by_id[item.original_id],
             item.sentence,
@@ -164,16 +140,11 @@ def apply_reviews(
     reviews: Mapping[str, Review],
     *,
     where: str,
-    limits: CheckLimits | None = None,
+    limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
     """The variants as people left them: their verdicts, their corrections, checked anew.
 
-    Args:
-        originals: of the variants.
-        variants: those that were reviewed, and others.
-        reviews: settled reviews by variant id.
-        where: the annotation file, to name in errors.
-        limits: bounds of the checks.
+    `reviews` are settled, by variant id, and come from the files `where`.
 
     Raises:
         UserError: a review of a variant that does not exist, or one that lets a variant pass in
@@ -190,8 +161,7 @@ def apply_reviews(
         if review is None:
             reviewed.append(item)
             continue
-        kept = ("number", "source", "flags", "model_verdict")
-        fields: dict[str, Any] = {name: getattr(item, name) for name in kept}
+        fields = item.model_dump(include={"number", "source", "flags", "model_verdict"})
         fields |= {"verdict": review.verdict, "note": review.note or item.note}
         text = review.text or item.sentence
         reviewed.append(make_variant(by_id[item.original_id], text, **fields))

@@ -1,0 +1,18 @@
+"""Bounds of the checks; apart, so that reading a configuration loads little."""
+
+from pydantic import Field, PositiveInt
+
+from pieline.core.settings import Settings
+
+
+class VariantChecks(Settings):
+    """Bounds of the automatic checks of hard variants."""
+
+    min_context_words: PositiveInt = 3
+    max_context_words: PositiveInt = 120
+    duplicate_similarity: float = Field(
+        default=0.9, gt=0, le=1, description="From here on a context is its sibling's duplicate."
+    )
+
+
+USUAL_CHECKS = VariantChecks()
