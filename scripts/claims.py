@@ -2,35 +2,29 @@
 
 from pathlib import Path
 
-from pieline.core.errors import run_command
-from pieline.reporting.arguments import TABLE, report_parser
+from pieline.core.program import Options, program
+from pieline.reporting.models import load_descriptions
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 
 
-def main() -> None:
-    """Parse the command line and write."""
-    parser = report_parser(__doc__, "models", *TABLE)
-    parser.add_argument("--published", type=Path, required=True, help="folder of printed numbers")
-    parser.add_argument("--tables", type=Path, nargs="*", default=[], help="our CSVs")
-    parser.add_argument("--papers", nargs="+", required=True, help="study=title of each paper")
-    parser.add_argument("--json", type=Path, required=True)
-    arguments = parser.parse_args()
-    catalogue = load_catalogue(arguments.published / "tables.yaml")
-    printed = load_printed(arguments.published, catalogue)
-    names = {each.name: each.published_as for each in arguments.models if each.published_as}
-    ours = load_ours(arguments.tables, catalogue, printed, names)
-    claims = load_claims(arguments.published / "claims.yaml")
+@program(
+    models=(load_descriptions, "descriptions of the models, as JSON"), template=Path, tex=Path,
+    csv=Path, json=Path, published=(Path, "folder of printed numbers"), tables=list[Path] | None,
+    papers=(list[str], "study=title of each paper"),
+)  # fmt: skip
+def main(it: Options) -> None:
+    catalogue = load_catalogue(it.published / "tables.yaml")
+    printed = load_printed(it.published, catalogue)
+    names = {each.name: each.published_as for each in it.models if each.published_as}
+    ours = load_ours(it.tables, catalogue, printed, names)
+    claims = load_claims(it.published / "claims.yaml")
     write_claims(
         judge_claims(claims, catalogue, printed, ours),
-        papers=dict(paper.split("=", maxsplit=1) for paper in arguments.papers),
-        json=arguments.json,
-        csv=arguments.csv,
-        tex=arguments.tex,
-        template=arguments.template,
+        papers=dict(paper.split("=", maxsplit=1) for paper in it.papers),
+        json=it.json,
+        csv=it.csv,
+        tex=it.tex,
+        template=it.template,
     )
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -1,12 +1,11 @@
 """Count what validation and review did to the generated texts, and how far both agree."""
 
-import argparse
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.errors import run_command
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.records import load_jsonl, parse_record
+from pieline.core.program import Options, program
+from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.datasets.assembly import construction_metrics
 from pieline.studies.idiolink.originals.splits import load_splits
 from pieline.studies.idiolink.variants.corrections import read_corrections
@@ -14,20 +13,12 @@ from pieline.studies.idiolink.variants.generation import GeneratedText, Generati
 from pieline.studies.idiolink.variants.votes import TextVerdict
 
 
-def main() -> None:
-    """Parse the command line and count."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--texts", type=Path, nargs="+", required=True, help="JSONL files")
-    parser.add_argument("--reports", type=Path, nargs="+", required=True, help="of the writing")
-    parser.add_argument("--verdicts", type=Path, nargs="+", required=True, help="JSONL files")
-    parser.add_argument("--splits", type=Path, required=True)
-    parser.add_argument("--corrections", type=Path, nargs="?", help="what people decided")
-    parser.add_argument("--validator", required=True, help="the validating model's name")
-    parser.add_argument("--sample", action="store_true", help="the data are the sample's")
-    parser.add_argument("--conditions", required=True, help="settings and models, as JSON")
-    parser.add_argument("--output", type=Path, required=True, help="JSON file")
-    it = parser.parse_args()
-
+@program(
+    texts=list[Path], reports=(list[Path], "of the writing"), verdicts=list[Path], splits=Path,
+    corrections=Path | None, validator=(str, "the validating model's name"), sample=bool,
+    conditions=Conditions, output=Path,
+)  # fmt: skip
+def main(it: Options) -> None:
     decided = [it.corrections] if it.corrections else []
     metrics = construction_metrics(
         [text for path in it.texts for text in load_jsonl(path, GeneratedText)],
@@ -38,10 +29,6 @@ def main() -> None:
         validator=it.validator,
         sample=it.sample,
         computed_from=digests([*it.texts, *it.reports, *it.verdicts, it.splits, *decided]),
-        conditions=parse_record(it.conditions, Conditions, option="--conditions"),
+        conditions=it.conditions,
     )
     write_json(it.output, metrics.model_dump())
-
-
-if __name__ == "__main__":
-    run_command(main)

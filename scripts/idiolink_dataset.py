@@ -1,38 +1,28 @@
 """Validate one split of IdioLink; write its documents, queries, qrels and manifest."""
 
-import argparse
 from pathlib import Path
 
-from pieline.core.errors import run_command
+from pieline.core.program import Options, program
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query
 
 
-def main() -> None:
-    """Parse the command line and write the dataset."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--split", required=True)
-    parser.add_argument("--documents", type=Path, required=True, help="indexes.json")
-    parser.add_argument("--queries", type=Path, required=True, help="queries.json")
-    parser.add_argument("--upstream", type=Path, required=True, help="data/upstream.yaml")
-    parser.add_argument("--output", type=Path, required=True, help="folder to write")
-    arguments = parser.parse_args()
-
+@program(
+    split=(str, "its name"), documents=(Path, "indexes.json"), queries=(Path, "queries.json"),
+    upstream=Path, output=(Path, "folder to write"),
+)  # fmt: skip
+def main(it: Options) -> None:
     raw = {
-        f"idiolink/{arguments.split}/indexes.json": arguments.documents,
-        f"idiolink/{arguments.split}/queries.json": arguments.queries,
+        f"idiolink/{it.split}/indexes.json": it.documents,
+        f"idiolink/{it.split}/queries.json": it.queries,
     }
     dataset = IdiolinkDataset(
-        split=arguments.split,
+        split=it.split,
         composition="full",
-        released=is_released(raw, load_upstream(arguments.upstream)),
-        documents=read_texts(arguments.documents, Document),
-        queries=read_texts(arguments.queries, Query),
+        released=is_released(raw, load_upstream(it.upstream)),
+        documents=read_texts(it.documents, Document),
+        queries=read_texts(it.queries, Query),
     )
-    dataset.save(arguments.output)
-
-
-if __name__ == "__main__":
-    run_command(main)
+    dataset.save(it.output)

@@ -1,10 +1,9 @@
 """PIEs that were removed by hand as the released files imply, with what they tell as reason."""
 
-import argparse
 from pathlib import Path
 
-from pieline.core.errors import run_command
 from pieline.core.files import write_text
+from pieline.core.program import Options, program
 from pieline.studies.idiolink.originals.released_list import (
     read_candidates,
     released_exclusions,
@@ -12,21 +11,12 @@ from pieline.studies.idiolink.originals.released_list import (
 )
 
 
-def main() -> None:
-    """Parse the command line and derive."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--candidates", type=Path, required=True, help="MAGPIE_SOURCE_IDIOMS.csv")
-    parser.add_argument(
-        "--documents", type=Path, nargs="+", required=True, help="indexes.json of every split"
-    )
-    parser.add_argument("--output", type=Path, required=True, help="TSV file")
-    arguments = parser.parse_args()
-
-    candidates = read_candidates(arguments.candidates)
-    exclusions = released_exclusions(candidates, used_pies(arguments.documents))
+@program(
+    candidates=(Path, "MAGPIE_SOURCE_IDIOMS.csv"),
+    documents=(list[Path], "indexes.json of every split"), output=Path,
+)  # fmt: skip
+def main(it: Options) -> None:
+    candidates = read_candidates(it.candidates)
+    exclusions = released_exclusions(candidates, used_pies(it.documents))
     lines = [f"{pie}\t{reason}\n" for pie, reason in sorted(exclusions.items())]
-    write_text(arguments.output, "".join(["pie\treason\n", *lines]))
-
-
-if __name__ == "__main__":
-    run_command(main)
+    write_text(it.output, "".join(["pie\treason\n", *lines]))

@@ -1,46 +1,31 @@
 """Score one IdioLink run."""
 
-import argparse
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.errors import run_command
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.records import parse_record
+from pieline.core.program import Options, program
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.runs import read_run
 
 
-def main() -> None:
-    """Parse the command line and score."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--dataset", type=Path, required=True, help="folder of the dataset")
-    parser.add_argument("--tuning", type=Path, nargs="?", help="what bm25_tune chose")
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--query-mode", required=True)
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--depth", type=int, required=True, help="documents ranked a query")
-    parser.add_argument("--conditions", required=True, help="settings and weights, as JSON")
-    parser.add_argument("--output", type=Path, required=True)
-    arguments = parser.parse_args()
-
-    dataset = IdiolinkDataset.load(arguments.dataset)
+@program(
+    run=(Path, "ranked documents"), dataset=Path, tuning=Path | None, model=str, query_mode=str,
+    seed=int, depth=(int, "documents ranked a query"), conditions=Conditions, output=Path,
+)  # fmt: skip
+def main(it: Options) -> None:
+    dataset = IdiolinkDataset.load(it.dataset)
     metrics = idiolink_metrics(
-        read_run(arguments.run),
+        read_run(it.run),
         dataset,
-        model=arguments.model,
-        query_mode=arguments.query_mode,
-        seed=arguments.seed,
-        depth=arguments.depth,
-        tuning=Tuning.model_validate(read_json(arguments.tuning)) if arguments.tuning else None,
-        computed_from=digests([arguments.run, *dataset.files(arguments.dataset)]),
-        conditions=parse_record(arguments.conditions, Conditions, option="--conditions"),
+        model=it.model,
+        query_mode=it.query_mode,
+        seed=it.seed,
+        depth=it.depth,
+        tuning=Tuning.model_validate(read_json(it.tuning)) if it.tuning else None,
+        computed_from=digests([it.run, *dataset.files(it.dataset)]),
+        conditions=it.conditions,
     )
-    write_json(arguments.output, metrics.model_dump())
-
-
-if __name__ == "__main__":
-    run_command(main)
+    write_json(it.output, metrics.model_dump())

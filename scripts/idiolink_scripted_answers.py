@@ -3,11 +3,10 @@
 No rule calls it: recordings are made once, and the workflow reads them.
 """
 
-import argparse
 from pathlib import Path
 
 from pieline.config import layered
-from pieline.core.errors import run_command
+from pieline.core.program import Options, program
 from pieline.core.settings import checked
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
@@ -18,21 +17,15 @@ from pieline.studies.idiolink.variants.scripted import record_script
 from pieline.study import Run
 
 
-def main() -> None:
-    """Parse the command line and record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, default=Path(), help="folder of the project")
-    parser.add_argument("--output", type=Path, help="folder to write, instead of the recordings")
-    it = parser.parse_args()
-
-    raw = layered(read_yaml(it.root / "config.yaml"), it.root / "config" / "sample.yaml")
+@program(
+    root=Path | None, output=(Path | None, "folder to write, instead of the recordings"),
+)  # fmt: skip
+def main(it: Options) -> None:
+    root = it.root or Path()
+    raw = layered(read_yaml(root / "config.yaml"), root / "config" / "sample.yaml")
     settings = checked(IdiolinkSettings, raw["idiolink"], "config.yaml: idiolink")
     llm = checked(LLMSettings, raw["llm"], "config.yaml: llm")
-    run = Run(load_registry(it.root / "models.yaml"), llm, root=it.root)
+    run = Run(load_registry(root / "models.yaml"), llm, root=root)
     study = IdiolinkStudy(settings, run)
     for path in record_script(study, it.output or Path(run.recordings())):
         print(path)
-
-
-if __name__ == "__main__":
-    run_command(main)

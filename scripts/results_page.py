@@ -2,32 +2,24 @@
 
 from pathlib import Path
 
-from pieline.core.errors import run_command
-from pieline.core.records import parse_record
-from pieline.reporting.arguments import report_parser
+from pieline.core.program import Options, program
 from pieline.reporting.evidence import Limits
+from pieline.reporting.models import load_descriptions
 from pieline.results.displays import Displays
 from pieline.results.page.build import write_page
 
 
-def main() -> None:
-    """Parse the command line and write."""
-    parser = report_parser(__doc__, "template", "models")
-    parser.add_argument("--displays", required=True, help="JSON: tables and figures of the run")
-    parser.add_argument("--claims", type=Path, required=True, help="claims.json")
-    parser.add_argument("--items", type=int, required=True, help="sentences shown a metric file")
-    parser.add_argument("--depth", type=int, required=True, help="documents shown a query")
-    parser.add_argument("--output", type=Path, required=True)
-    arguments = parser.parse_args()
+@program(
+    template=Path, models=(load_descriptions, "descriptions of the models, as JSON"),
+    displays=Displays, claims=(Path, "claims.json"), items=(int, "sentences shown a metric file"),
+    depth=(int, "documents shown a query"), output=Path,
+)  # fmt: skip
+def main(it: Options) -> None:
     write_page(
-        arguments.output,
-        template=arguments.template,
-        displays=parse_record(arguments.displays, Displays, option="--displays"),
-        ledger=arguments.claims,
-        models=arguments.models,
-        limits=Limits(items=arguments.items, depth=arguments.depth),
+        it.output,
+        template=it.template,
+        displays=it.displays,
+        ledger=it.claims,
+        models=it.models,
+        limits=Limits(items=it.items, depth=it.depth),
     )
-
-
-if __name__ == "__main__":
-    run_command(main)

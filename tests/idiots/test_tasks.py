@@ -10,10 +10,11 @@ import pytest
 from idiots_cases import ROOT, sentences
 
 from pieline.core.errors import UserError
+from pieline.core.settings import checked
 from pieline.llm.answers import Answer
 from pieline.llm.estimates import check, estimates
 from pieline.llm.recordings import record
-from pieline.llm.settings import load_settings
+from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 from pieline.models.llm import LLMEntry, parse_llm_spec
 from pieline.models.registry import Registry, load_registry
@@ -58,7 +59,7 @@ def jobs(folder: Path, registry: Registry, *models: str, seeds: int = 1) -> list
 
 
 def settings(folder: Path, **fields: Any) -> Any:
-    return load_settings({"recordings_folder": folder / "recordings"} | fields, where="test")
+    return checked(LLMSettings, {"recordings_folder": folder / "recordings"} | fields, "test")
 
 
 def answered(task: Detection, count: int) -> None:

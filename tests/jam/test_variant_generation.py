@@ -9,9 +9,10 @@ from llm.fault_server import FaultServer, Reply, Request, answer
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.core.settings import checked
 from pieline.llm.client import ask
 from pieline.llm.prompts import PromptFolder
-from pieline.llm.settings import load_settings
+from pieline.llm.settings import LLMSettings
 from pieline.models.llm import load_spec
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.records import as_sentence
@@ -89,7 +90,7 @@ def asking(tmp_path, monkeypatch):
         fields = {"recordings_folder": tmp_path / "recordings", "mode": mode}
         fields |= {"max_attempts": 2, "backoff_s": 0.01, "timeout_s": 10}
         path = tmp_path / "recordings" / "jam_variants" / "writer.jsonl"
-        settings = load_settings(fields, where="test")
+        settings = checked(LLMSettings, fields, "test")
         return spec, partial(
             ask, spec=spec, settings=settings, recordings_path=path, progress=False
         )

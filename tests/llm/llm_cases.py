@@ -7,8 +7,9 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from pieline.core.settings import checked
 from pieline.llm.questions import Question, make_question
-from pieline.llm.settings import LLMSettings, load_settings
+from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMSpec, load_spec
 
 KEY = "sk-Zq7/very+secret==key"
@@ -38,7 +39,7 @@ def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSet
         "backoff_s": 0.01,
         "providers": {"default": {"concurrency": concurrency, **limits}},
     }
-    return load_settings({**entry, **fields}, where="test")
+    return checked(LLMSettings, {**entry, **fields}, "test")
 
 
 def questions_for(spec: LLMSpec, count: int, prefix: str = "q") -> list[Question]:

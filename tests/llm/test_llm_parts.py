@@ -12,6 +12,7 @@ from llm_cases import SOURCE, questions_for, spec_for
 
 from pieline.cli import command
 from pieline.core.errors import UserError
+from pieline.core.settings import checked
 from pieline.llm.answers import Answer
 from pieline.llm.costs import (
     estimate,
@@ -24,7 +25,7 @@ from pieline.llm.costs import (
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, make_question
 from pieline.llm.recordings import record
-from pieline.llm.settings import load_settings
+from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
 from pieline.models.llm import load_spec
 
@@ -60,14 +61,16 @@ def test_wrong_entries(changes: dict[str, object], message: str) -> None:
 
 
 def test_settings() -> None:
-    settings = load_settings(
-        {"providers": {"default": {"concurrency": 2}, "p": {"tokens_per_minute": 5}}}, where="c"
+    settings = checked(
+        LLMSettings,
+        {"providers": {"default": {"concurrency": 2}, "p": {"tokens_per_minute": 5}}},
+        "c",
     )
     assert settings.limits("p").tokens_per_minute == 5
     assert settings.limits("q").concurrency == 2
-    assert load_settings({}, where="c").limits("q").concurrency == 8
+    assert checked(LLMSettings, {}, "c").limits("q").concurrency == 8
     with pytest.raises(UserError, match=r"c: mode: .*'replay'"):
-        load_settings({"mode": "reply"}, where="c")
+        checked(LLMSettings, {"mode": "reply"}, "c")
 
 
 def test_pinned_weights_enter_the_key() -> None:

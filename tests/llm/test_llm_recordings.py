@@ -24,7 +24,6 @@ from pieline.llm.archive import (
     verify,
 )
 from pieline.llm.client import ask
-from pieline.llm.keys import missing_keys, require_keys
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import canonicalise, read_answers, read_lines, record, recording
 from pieline.llm.spending import EARLIER_NAME
@@ -385,30 +384,6 @@ def test_fresh_replaces_when_complete_and_pays_once(folder: Path) -> None:
     ]
     assert not path.with_name("a.jsonl.fresh").exists()
     assert verify(path) == []
-
-
-def test_missing_keys_are_listed_before_anything_runs(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = folder / "a.jsonl"
-    first = spec_for()
-    second = spec_for(label="Second", api_key_env="SECOND_KEY", litellm_id="openai/second")
-    local = spec_for(label="Keyless", api_key_env=None)
-    record(path, [(q, Answer(key=q.key, text="x")) for q in questions_for(first, 4)])
-    jobs = [
-        (first, questions_for(first, 10), path),
-        (second, questions_for(second, 7), path),
-        (second, questions_for(second, 3), folder / "b.jsonl"),
-        (local, questions_for(local, 3), path),
-    ]
-    assert missing_keys(jobs) == [("Second", "SECOND_KEY", 10)]
-    monkeypatch.setenv("TEST_LLM_KEY", " ")
-    with pytest.raises(UserError) as error:
-        require_keys(jobs)
-    assert "Second needs SECOND_KEY for 10 unrecorded answers" in str(error.value)
-    assert "Test model needs TEST_LLM_KEY for 6 unrecorded answers" in str(error.value)
-    record(path, [(q, Answer(key=q.key, text="x")) for q in questions_for(first, 10)])
-    assert [key.label for key in missing_keys(jobs)] == ["Second"]
 
 
 def test_recordings_lie_in_the_recordings_folder(folder: Path, tmp_path: Path) -> None:

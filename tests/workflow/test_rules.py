@@ -1,5 +1,6 @@
 """Every rule says what a cluster must know of it, and the SLURM profile places every rule."""
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -68,6 +69,18 @@ def script_of(rule: Rule) -> Path:
     return Path(dict(rule.input._allitems())["script"])
 
 
+def options_of(rule: Rule) -> set[str]:
+    """The options that the program declares, without importing what it needs."""
+    tree = ast.parse(script_of(rule).read_text(encoding="utf-8"))
+    declared = [
+        keyword.arg or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"program", "add_options"}
+        for keyword in node.keywords
+    ]
+    return {f"--{name.replace('_', '-')}" for name in declared}
+
+
 def growth(rule: Rule, resource: str) -> Callable[..., int] | None:
     """The function that `growing` made of a resource, if that is how the rule asks for it."""
     function = rule.resources[resource]._evaluator
@@ -117,10 +130,22 @@ def test_logs_what_its_program_says(rule_set: RuleSet) -> None:
 
 def test_names_its_threads_to_a_program_that_takes_them(rule_set: RuleSet) -> None:
     def forgets(rule: Rule) -> bool:
-        takes = '"--threads"' in script_of(rule).read_text(encoding="utf-8")
-        return takes and not re.search(r"--threads (1|\{(params\.)?threads\})", rule.shellcmd)
+        return "--threads" in options_of(rule) and not re.search(
+            r"--threads (1|\{(params\.)?threads\})", rule.shellcmd
+        )
 
     assert names(rule_set.rules, forgets) == []
+
+
+def test_passes_only_options_that_its_program_declares(rule_set: RuleSet) -> None:
+    def passed(rule: Rule) -> set[str]:
+        given = " ".join([rule.shellcmd, *map(str, rule.params)])
+        return set(re.findall(r"(?<!\S)--[a-z][\w-]*", given))
+
+    assert any(map(passed, rule_set.rules))
+    assert {rule.name: passed(rule) - options_of(rule) for rule in rule_set.rules} == {
+        rule.name: set() for rule in rule_set.rules
+    }
 
 
 def test_keeps_a_benchmark_where_it_runs_long(rule_set: RuleSet) -> None:

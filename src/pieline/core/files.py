@@ -101,11 +101,6 @@ def read_text(path: str | Path) -> str:
         ) from None
 
 
-def write_jsonl(path: str | Path, rows: Iterable[Any]) -> None:
-    """Write one canonical JSON object a line, atomically."""
-    write_text(path, "".join(f"{canonical_json(row)}\n" for row in rows))
-
-
 @contextmanager
 def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
     """Write a gzip file atomically, without time stamp and name: same text, same bytes."""

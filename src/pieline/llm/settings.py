@@ -1,12 +1,11 @@
-"""What a language model is and how it may be asked: entries of models.yaml and `llm:` settings."""
+"""How language models may be asked: the section `llm` of config.yaml."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from pieline.core.settings import Settings, checked
+from pieline.core.settings import Settings
 
 
 class ProviderLimits(Settings):
@@ -45,12 +44,3 @@ class LLMSettings(Settings):
     def limits(self, provider: str) -> ProviderLimits:
         """The limits of `provider`, else those of `default`."""
         return self.providers.get(provider) or self.providers.get("default") or ProviderLimits()
-
-
-def load_settings(entry: Mapping[str, Any], *, where: str) -> LLMSettings:
-    """Check the `llm:` section of a configuration.
-
-    Raises:
-        UserError: a field is unknown or wrong; names every such field.
-    """
-    return checked(LLMSettings, entry, where)

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
-from pieline.core.records import explain
 from pieline.languages.matching import contains_pie
 from pieline.languages.registry import find, known
 from pieline.studies.jam.bio import OUTSIDE, Tag
@@ -44,19 +43,6 @@ class CheckLimits(BaseModel):
     min_context_words: int = 3
     max_context_words: int = 120
     duplicate_similarity: float = 0.9
-
-
-def parse_limits(text: str) -> CheckLimits:
-    """The limits that a rule hands to its script, as JSON.
-
-    Raises:
-        UserError: the text is no such limits.
-    """
-    try:
-        return CheckLimits.model_validate_json(text)
-    except ValidationError as error:
-        mend = "pass jam.variants.checks as JSON"
-        raise UserError(explain(error), where="--checks", mend=mend) from None
 
 
 def check_text(
