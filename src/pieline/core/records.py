@@ -3,14 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json, read_text, write_text
 
 R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
 
 
 class Record(BaseModel):
@@ -29,16 +30,27 @@ def explain(error: ValidationError) -> str:
     return f"{field}: {message}{given}{more}" if field else f"{message}{more}"
 
 
+def validated(kind: type[T] | TypeAdapter[T], value: Any, *, where: str | Path, mend: str) -> T:
+    """A value, or JSON text, as something that pydantic knows.
+
+    Raises:
+        UserError: it is no such thing; names the first field that is wrong.
+    """
+    adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+    read = adapter.validate_json if isinstance(value, str) else adapter.validate_python
+    try:
+        return read(value)
+    except ValidationError as error:
+        raise UserError(explain(error), where=where, mend=mend) from None
+
+
 def load_record(path: str | Path, record: type[R]) -> R:
     """Read a JSON file that a rule wrote.
 
     Raises:
         UserError: the file is missing or holds no such record; names the file.
     """
-    try:
-        return record.model_validate(read_json(path))
-    except ValidationError as error:
-        raise UserError(explain(error), where=path, mend="make it again") from None
+    return validated(record, read_json(path), where=path, mend="make it again")
 
 
 def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
@@ -47,21 +59,13 @@ def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
 
 
 def parse_record(text: str, record: type[R], *, option: str) -> R:
-    """Read settings that a rule hands to its script as JSON.
-
-    Args:
-        text: the option's value.
-        record: what it must be.
-        option: its name on the command line.
+    """Read the JSON that a rule hands to its script.
 
     Raises:
-        UserError: the text is no such record; names the option.
+        UserError: the text is no such record; names the option of the command line.
     """
-    try:
-        return record.model_validate_json(text)
-    except ValidationError as error:
-        mend = f"pass {', '.join(record.model_fields)} as JSON"
-        raise UserError(explain(error), where=option, mend=mend) from None
+    mend = f"pass {', '.join(record.model_fields)} as JSON"
+    return validated(record, text, where=option, mend=mend)
 
 
 def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
@@ -70,18 +74,15 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     Raises:
         UserError: names file and line of the first line that is not such a record.
     """
-    rows = []
     text = read_text(path)
     # Not splitlines: a sentence may hold one of Unicode's other line separators.
     lines = text.removesuffix("\n").split("\n") if text else []
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}:{number}"
-        try:
-            rows.append(record.model_validate_json(line))
-        except ValidationError as error:
-            mend = "correct this line or make the file again from its inputs"
-            raise UserError(explain(error), where=where, mend=mend) from None
-    return rows
+    mend = "correct this line or make the file again from its inputs"
+    adapter = TypeAdapter(record)
+    return [
+        validated(adapter, line, where=f"{path}:{number}", mend=mend)
+        for number, line in enumerate(lines, start=1)
+    ]
 
 
 def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:

@@ -12,11 +12,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, sha256
-from pieline.core.records import explain
+from pieline.core.records import validated
 from pieline.core.upstream import UpstreamFile
 from pieline.core.yamls import read_yaml
 
@@ -99,10 +99,7 @@ def parse_models(text: str) -> list[Model]:
     Raises:
         UserError: the text is no such list.
     """
-    try:
-        return TypeAdapter(list[Model]).validate_json(text)
-    except ValidationError as error:
-        raise UserError(explain(error), where="--models", mend="pass a JSON list") from None
+    return validated(list[Model], text, where="--models", mend="pass a JSON list")
 
 
 class Provenance(_Part):
@@ -132,10 +129,7 @@ def load_licences(path: str | Path) -> dict[str, Licences]:
     Raises:
         UserError: the file is wrong.
     """
-    try:
-        return TypeAdapter(dict[str, Licences]).validate_python(read_yaml(path))
-    except ValidationError as error:
-        raise UserError(explain(error), where=path, mend="correct it") from None
+    return validated(dict[str, Licences], read_yaml(path), where=path, mend="correct it")
 
 
 def installed_packages(lock: str | Path) -> dict[str, str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import validated
 from pieline.core.yamls import read_yaml
 from pieline.results.claims.formulas import ClaimError, Values, evaluate, names_in
 from pieline.results.claims.tables import Selection
@@ -127,11 +127,9 @@ def load_claims(path: str | Path) -> list[Claim]:
     for number, fields in enumerate(read_yaml(path) or [], start=1):
         name = fields.get("id", number) if isinstance(fields, Mapping) else number
         where = f"{path}: claim {name}"
+        claim = validated(Claim, fields, where=where, mend="see the other claims")
         try:
-            claim = Claim.model_validate(fields)
             used = claim.names()
-        except ValidationError as error:
-            raise UserError(explain(error), where=where, mend="see the other claims") from None
         except ClaimError as error:
             raise UserError(str(error), where=where, mend="correct the formula") from None
         if different := used ^ set(claim.numbers):

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import validated
 from pieline.core.yamls import read_yaml
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.results.claims.formulas import ClaimError, Values
@@ -103,16 +102,10 @@ def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
     Raises:
         UserError: names file, table and field.
     """
-    raw = read_yaml(path)
-    tables = {}
-    for name, fields in dict(raw or {}).items():
-        try:
-            tables[name] = PrintedTable.model_validate(fields)
-        except ValidationError as error:
-            raise UserError(
-                explain(error), where=f"{path}: {name}", mend="see the other tables"
-            ) from None
-    return tables
+    return {
+        name: validated(PrintedTable, fields, where=f"{path}: {name}", mend="see the other tables")
+        for name, fields in read_yaml(path).items()
+    }
 
 
 def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> PrintedNumbers:
