@@ -11,7 +11,7 @@ from pieline.core.named import named
 from pieline.core.records import parse_record
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
-from pieline.models.llm import LLMEntry, parse_llm_spec
+from pieline.models.llm import LLMEntry
 
 
 class Ask(Protocol):
@@ -57,7 +57,7 @@ class Task(BaseModel, ABC):
 
     def entry(self) -> LLMEntry:
         """The model."""
-        return parse_llm_spec(self.spec, name=self.model)
+        return LLMEntry.from_spec(self.spec, label=self.model)
 
     def canonical(self) -> str:
         """Canonical JSON, for the command line of the script."""
