@@ -83,7 +83,10 @@ def test_displays_are_those_of_the_chosen_studies() -> None:
 
 
 def test_studies_come_in_the_configurations_order() -> None:
-    assert whole("b", "a").csvs() == ["paper_tables/b_scores.csv", "paper_tables/a_scores.csv"]
+    assert whole("b", "a").files("csv") == [
+        "paper_tables/b_scores.csv",
+        "paper_tables/a_scores.csv",
+    ]
     assert whole("b", "a").papers() == ["b=Paper B", "a=Paper A"]
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from pieline.core.files import canonical_json
+from pieline.core.records import Exact
 
 
-class Conditions(BaseModel):
+class Conditions(Exact):
     """What of a run's settings and weights decided its numbers; part of every metric file.
 
     Attributes:
@@ -18,15 +18,9 @@ class Conditions(BaseModel):
             compared ("epochs 4, the paper 20"); none where nothing does.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     settings: Mapping[str, Any] = {}
     weights: Mapping[str, Any] = {}
     deviations: tuple[str, ...] = ()
-
-    def canonical(self) -> str:
-        """Canonical JSON, for the command line of a script."""
-        return canonical_json(self.model_dump(mode="json"))
 
 
 NO_CONDITIONS = Conditions()

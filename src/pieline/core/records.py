@@ -14,10 +14,20 @@ R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
 
 
-class Record(BaseModel):
-    """A line of a JSONL file: immutable, with exactly the fields it declares."""
+class Exact(BaseModel):
+    """Immutable, with exactly the fields it declares."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def canonical(self) -> str:
+        """Canonical JSON of what is no default, for the command line of a script."""
+        return canonical_json(self.model_dump(mode="json", exclude_defaults=True))
+
+
+class Record(Exact):
+    """A line of a JSONL file: no value of it is converted."""
+
+    model_config = ConfigDict(strict=True)
 
 
 def explain(error: ValidationError) -> str:

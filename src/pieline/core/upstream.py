@@ -6,22 +6,20 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from tqdm import tqdm
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path, sha256
-from pieline.core.records import validated
+from pieline.core.records import Exact, validated
 from pieline.core.yamls import read_yaml
 
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
 
 
-class UpstreamFile(BaseModel):
+class UpstreamFile(Exact):
     """A public file: where it is and the SHA-256 of the content that the papers used."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str | None = Field(
         pattern=r"^https?://", description="null where only a mirror folder can have it"

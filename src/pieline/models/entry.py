@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pieline.core.files import canonical_json
-from pieline.core.records import validated
+from pieline.core.records import Exact, validated
 
 DESCRIPTIVE_FIELDS = frozenset(
     {
@@ -23,10 +23,8 @@ DESCRIPTIVE_FIELDS = frozenset(
 """Fields that say something about a model but change nothing that it computes."""
 
 
-class ModelEntry(BaseModel):
+class ModelEntry(Exact):
     """What every entry of models.yaml has."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     label: str = Field(description="Name in tables and figures.")
     licence: str = Field(description="Licence of the weights, SPDX where there is an identifier.")

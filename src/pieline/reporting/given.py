@@ -3,14 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.files import canonical_json
 from pieline.core.named import named
+from pieline.core.records import Exact
 from pieline.reporting.models import ModelDescription
 
 
-class Given(BaseModel):
+class Given(Exact):
     """What a table or figure is made from; its canonical JSON decides what makes it stale.
 
     Attributes:
@@ -21,8 +19,6 @@ class Given(BaseModel):
         absent: what to say of those.
         options: anything else, as JSON.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     metrics: tuple[str, ...] = ()
     files: Mapping[str, str] = {}
@@ -38,10 +34,6 @@ class Given(BaseModel):
     def inputs(self) -> list[str]:
         """All files."""
         return [*self.metrics, *self.files.values()]
-
-    def canonical(self) -> str:
-        """Canonical JSON, for the command line of the script."""
-        return canonical_json(self.model_dump(mode="json", exclude_defaults=True))
 
     def labels(self) -> dict[str, str]:
         """Labels of all models by name."""

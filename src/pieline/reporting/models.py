@@ -1,8 +1,6 @@
 """What every study's tables say of models and of the sample data."""
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.records import validated
+from pieline.core.records import Exact, validated
 
 SAMPLE_NOTE = (
     "Computed on the sample data written for this repository: "
@@ -10,10 +8,8 @@ SAMPLE_NOTE = (
 )
 
 
-class ModelDescription(BaseModel):
+class ModelDescription(Exact):
     """What a table says of a model."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     kind: str

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from pieline.core.files import write_text
+from pieline.core.records import Exact
 from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import read_comparisons
 
@@ -24,7 +24,7 @@ _NUMBER_COLUMNS = {
 }
 
 
-class ComparedCell(BaseModel):
+class ComparedCell(Exact):
     """A cell of one of our tables; numbers as the CSV writes them, empty where unknown.
 
     Attributes:
@@ -34,8 +34,6 @@ class ComparedCell(BaseModel):
         reason: why it is not comparable, or why there is no number of ours.
         metrics: the metric files that ours comes from.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     table: str
     keys: dict[str, str]

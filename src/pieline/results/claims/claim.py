@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.records import validated
+from pieline.core.records import Exact, validated
 from pieline.core.yamls import read_yaml
 from pieline.results.claims.formulas import ClaimError, Values, evaluate, names_in
 from pieline.results.claims.tables import Selection
@@ -24,10 +24,8 @@ _CLOSE = 1e-9
 """Differences below this are floating-point noise: printed numbers have few decimals."""
 
 
-class Statement(BaseModel):
+class Statement(Exact):
     """What a claim says of its numbers: a comparison in every row, or which rows come first."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     formula: str = Field(description="A comparison `left > right`; the column that is ordered.")
     within: float | None = Field(default=None, ge=0, description="How far `==` may lie apart.")

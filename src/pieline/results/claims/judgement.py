@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.files import write_json, write_text
+from pieline.core.records import Exact
 from pieline.reporting.latex import render_latex
 from pieline.results.claims.claim import Claim
 from pieline.results.claims.formulas import ClaimError
@@ -26,24 +26,20 @@ from pieline.results.claims.tables import (
 Verdict = Literal["holds", "fails", "not run", "not comparable"]
 
 
-class Finding(BaseModel):
+class Finding(Exact):
     """A verdict, what the numbers came to, and why it could not be judged."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     verdict: Verdict
     found: str = ""
     reason: str = ""
 
 
-class JudgedClaim(BaseModel):
+class JudgedClaim(Exact):
     """A claim with its two verdicts.
 
     `tables` are printed ones, `our_files` the CSVs of paper_tables/ with our numbers of them, and
     `models` those whose numbers it uses, as printed.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     paper: str
