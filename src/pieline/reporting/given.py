@@ -1,9 +1,8 @@
-"""What tables and figures are made from, and the functions that make them."""
+"""What tables and figures are made from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from pieline.core.named import named
 from pieline.core.records import Exact
 from pieline.reporting.models import ModelDescription
 
@@ -38,13 +37,3 @@ class Given(Exact):
     def labels(self) -> dict[str, str]:
         """Labels of all models by name."""
         return {model.name: model.label for model in (*self.models, *self.absent)}
-
-
-def made_by(maker: str) -> Callable[[Given], Any]:
-    """The function that a `maker` (`module:function`) names.
-
-    Raises:
-        UserError: there is none.
-    """
-    found: Callable[[Given], Any] = named(maker)
-    return found

@@ -80,21 +80,8 @@ def write_comparison(
     cells: Sequence[ComparedCell], *, csv: str | Path, tex: str | Path, template: str | Path
 ) -> None:
     """Write all cells as CSV, and those that have both numbers as a LaTeX table."""
-    table = pd.DataFrame(
-        [
-            {
-                "table": cell.table,
-                "cell": cell.cell,
-                "ours": cell.ours,
-                "printed": cell.printed,
-                "difference": cell.difference,
-                "tolerance": cell.tolerance,
-                "verdict": cell.verdict,
-                "reason": cell.reason,
-            }
-            for cell in cells
-        ]
-    )
+    columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
+    table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
     render_latex(template, tex, cells=cells, summary=summary(cells) + ".")
 
