@@ -5,7 +5,7 @@ from pathlib import Path
 from pieline.core.files import sha256
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl
-from pieline.models.embedder import parse_spec
+from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.predictions.embedding import embed_index, use_threads
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
@@ -16,7 +16,9 @@ from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, 
 from pieline.studies.idiolink.records import Document
 
 
-@program(spec=parse_spec, weights=Path | None, documents=Path, threads=int, output=Path)
+@program(
+    spec=EmbedderEntry.from_spec, weights=Path | None, documents=Path, threads=int, output=Path
+)
 def main(it: Options) -> None:
     use_threads(it.threads)
     weights, texts = weights_digests(it.spec, it.weights), sha256(it.documents)

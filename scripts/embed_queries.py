@@ -5,7 +5,7 @@ from pathlib import Path
 from pieline.core.files import sha256
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl
-from pieline.models.embedder import parse_spec
+from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.predictions.embedding import embed_query_modes, use_threads
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
@@ -17,7 +17,7 @@ from pieline.studies.idiolink.records import Query
 
 
 @program(
-    spec=parse_spec, weights=Path | None, queries=Path, threads=int,
+    spec=EmbedderEntry.from_spec, weights=Path | None, queries=Path, threads=int,
     outputs=(list[Path], "an npy file in the folder of each mode"),
 )  # fmt: skip
 def main(it: Options) -> None:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from pieline.core.named import named
 from pieline.core.program import Options, program
 from pieline.reporting.figures import save_figure, use_style
-from pieline.reporting.given import Given, made_by
+from pieline.reporting.given import Given
 
 
 @program(
@@ -13,5 +14,5 @@ from pieline.reporting.given import Given, made_by
 )  # fmt: skip
 def main(it: Options) -> None:
     use_style(it.style)
-    figure = made_by(it.maker)(it.given)
+    figure = named(it.maker)(it.given)
     save_figure(figure, pdf=it.pdf, png=it.png)

@@ -5,7 +5,7 @@ from pathlib import Path
 from pieline.core.files import write_json
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl
-from pieline.models.embedder import parse_spec
+from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
 from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
@@ -17,7 +17,7 @@ from pieline.studies.idiolink.training.settings import TrainingSettings
 
 
 @program(
-    spec=parse_spec, weights=Path | None, settings=TrainingSettings,
+    spec=EmbedderEntry.from_spec, weights=Path | None, settings=TrainingSettings,
     tuples=(Path, "training tuples, JSONL"), train=(Path, "folder of the dataset"),
     validation=(Path, "folder of the dataset"), threads=int, checkpoint=Path,
     output=(Path, "folder to write"), log=(Path, "JSON of the epochs to write"),

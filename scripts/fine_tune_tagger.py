@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline.core.files import write_json
 from pieline.core.program import Options, program
-from pieline.models.encoder import parse_encoder_spec
+from pieline.models.encoder import EncoderEntry
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.training.tagger import load_tagger
@@ -17,7 +17,7 @@ from pieline.studies.jam.training.training import fine_tune, make_deterministic
 )  # fmt: skip
 def main(it: Options) -> None:
     make_deterministic(it.threads)
-    tagger = load_tagger(parse_encoder_spec(it.spec), seed=it.seed)
+    tagger = load_tagger(EncoderEntry.from_spec(it.spec), seed=it.seed)
     train, dev = read_id10m(it.train, split="train"), read_id10m(it.dev, split="dev")
     log = fine_tune(
         tagger, train, dev, it.settings, seed=it.seed, identity=it.spec, checkpoint=it.checkpoint

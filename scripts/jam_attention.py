@@ -8,14 +8,14 @@ from pieline.core.conditions import Conditions
 from pieline.core.files import digests, write_json
 from pieline.core.program import Options, program
 from pieline.core.records import load_records
-from pieline.models.checkpoint import parse_weights_spec
+from pieline.models.checkpoint import CheckpointEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.attention import attention_metrics, load_causal_model
 from pieline.studies.jam.metrics.runs import JamMetrics
 
 
 @program(
-    spec=parse_weights_spec, weights=Path | None, model=str, sentences=Path,
+    spec=CheckpointEntry.from_spec, weights=Path | None, model=str, sentences=Path,
     metrics=(list[Path], "who was misled"), pairs=(int, "of variants, at most"), threads=int,
     resamples=int, conditions=Conditions, output=Path,
 )  # fmt: skip

@@ -5,8 +5,8 @@ from pathlib import Path
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.studies.jam.records import Original
-from pieline.studies.jam.settings import VariantChecks
 from pieline.studies.jam.variants.released import read_variants
+from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import check_variants
 
 

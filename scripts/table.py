@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from pieline.core.named import named
 from pieline.core.program import Options, program
-from pieline.reporting.given import Given, made_by
+from pieline.reporting.given import Given
 from pieline.reporting.tables import write_table
 
 
@@ -12,5 +13,5 @@ from pieline.reporting.tables import write_table
     templates=(Path, "folder of the templates"), tex=Path, csv=Path, html=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
-    content = made_by(it.maker)(it.given)
+    content = named(it.maker)(it.given)
     write_table(it.name, content, templates=it.templates, tex=it.tex, csv=it.csv, html=it.html)

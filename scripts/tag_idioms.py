@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline.core.program import Options, program
 from pieline.core.records import save_jsonl
-from pieline.models.encoder import parse_encoder_spec
+from pieline.models.encoder import EncoderEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.tagging import predict
 from pieline.studies.jam.training.tagger import load_tagger
@@ -12,7 +12,7 @@ from pieline.studies.jam.training.training import make_deterministic
 
 
 @program(
-    spec=parse_encoder_spec, weights=(Path, "folder of the weights"), sentences=Path,
+    spec=EncoderEntry.from_spec, weights=(Path, "folder of the weights"), sentences=Path,
     threads=int, output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from pieline.core.files import write_json
+from pieline.core.settings import checked
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
-from pieline.llm.settings import LLMSettings, load_settings
-from pieline.models.llm import LLMSpec, load_spec
+from pieline.llm.settings import LLMSettings
+from pieline.models.llm import LLMEntry
 
 ANSWER = json.dumps(
     {
@@ -69,7 +70,7 @@ def serve(latency_s: float, port: Connection) -> None:
     asyncio.run(main())
 
 
-def questions(spec: LLMSpec, count: int, prefix: str) -> list[Question]:
+def questions(spec: LLMEntry, count: int, prefix: str) -> list[Question]:
     """Different questions with a system prompt of usual length."""
     system = "You identify potentially idiomatic expressions in a sentence. " * 8
     return [
@@ -84,14 +85,15 @@ def questions(spec: LLMSpec, count: int, prefix: str) -> list[Question]:
 
 def settings(folder: Path, concurrency: int, mode: str = "record") -> LLMSettings:
     """Settings with this concurrency and no other limit."""
-    return load_settings(
+    return checked(
+        LLMSettings,
         {
             "mode": mode,
             "recordings_folder": folder,
             "max_cost_usd": 1000,
             "providers": {"default": {"concurrency": concurrency}},
         },
-        where="benchmark",
+        "benchmark",
     )
 
 
@@ -120,7 +122,9 @@ def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[s
     """All rows of the table."""
     api_base = f"http://127.0.0.1:{port}/v1"
     entry = {
+        "kind": "llm",
         "label": "benchmark",
+        "licence": "none",
         "source": "api",
         "litellm_id": "openai/m",
         "provider": "local server",
@@ -128,13 +132,13 @@ def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[s
         "accepts": ["temperature", "max_tokens"],
     }
     latency_s = options.latency_ms / 1000
-    free = load_spec(entry, where="benchmark")
-    priced = load_spec({**entry, "prices": {"input": 0.15, "output": 0.6}}, where="benchmark")
+    free = checked(LLMEntry, entry, "benchmark")
+    priced = checked(LLMEntry, {**entry, "prices": {"input": 0.15, "output": 0.6}}, "benchmark")
     # Importing litellm and building its first client takes seconds, once a process.
     warm_up = questions(free, 3, "warm")
     ask(warm_up, free, settings(folder, 1), folder / "warm.jsonl", progress=False)
 
-    def layer(spec: LLMSpec, concurrency: int, count: int) -> float:
+    def layer(spec: LLMEntry, concurrency: int, count: int) -> float:
         path = folder / f"{concurrency}-{bool(spec.prices)}.jsonl"
         asked = questions(spec, count, str(path))
         took = seconds(

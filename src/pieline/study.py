@@ -128,6 +128,7 @@ class Display:
         given: what it is made from.
     """
 
+    kind: ClassVar[Literal["table", "figure"]]
     name: str
     place: str
     caption: str
@@ -136,36 +137,26 @@ class Display:
 
 
 class Table(Display):
-    """A table: paper_tables/<name>.{tex,csv,html}."""
+    """A table: as LaTeX, as CSV, and as HTML for the results page."""
+
+    kind = "table"
 
     @property
-    def csv(self) -> str:
-        """The numbers as CSV."""
-        return f"paper_tables/{self.name}.csv"
-
-    @property
-    def tex(self) -> str:
-        """The table as LaTeX."""
-        return f"paper_tables/{self.name}.tex"
-
-    @property
-    def html(self) -> str:
-        """The table for the results page."""
-        return f"paper_tables/html/{self.name}.html"
+    def files(self) -> dict[str, str]:
+        """Its files by ending."""
+        folders = {"csv": "", "html": "html/", "tex": ""}
+        return {end: f"paper_tables/{folder}{self.name}.{end}" for end, folder in folders.items()}
 
 
 class Figure(Display):
-    """A figure: paper_tables/figures/<name>.{pdf,png}."""
+    """A figure: as PDF for LaTeX, and as PNG for the results page."""
+
+    kind = "figure"
 
     @property
-    def pdf(self) -> str:
-        """The figure for LaTeX."""
-        return f"paper_tables/figures/{self.name}.pdf"
-
-    @property
-    def png(self) -> str:
-        """The figure for the results page."""
-        return f"paper_tables/figures/{self.name}.png"
+    def files(self) -> dict[str, str]:
+        """Its files by ending."""
+        return {end: f"paper_tables/figures/{self.name}.{end}" for end in ("pdf", "png")}
 
 
 @dataclass(frozen=True)
@@ -275,8 +266,8 @@ class Study(ABC, Generic[S]):
     def targets(self) -> list[str]:
         """Everything that the study makes."""
         return [
-            *(table.tex for table in self.tables()),
-            *(figure.pdf for figure in self.figures()),
+            *(table.files["tex"] for table in self.tables()),
+            *(figure.files["pdf"] for figure in self.figures()),
             *self.other_targets(),
         ]
 

@@ -10,7 +10,7 @@ from support import ROOT
 from pieline.llm.answers import Answer
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Question
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.originals.pie_filter import LabelCounts
@@ -18,8 +18,10 @@ from pieline.studies.idiolink.variants.generation import GeneratedText, Writer
 from pieline.studies.idiolink.variants.votes import Judge
 
 PAIR = Pair(pie="spill the beans", pie_number=7, domain="Food")
-SPEC = LLMSpec(
+SPEC = LLMEntry(
+    kind="llm",
     label="scripted",
+    licence="none",
     source="api",
     litellm_id="openai/scripted",
     provider="scripted",

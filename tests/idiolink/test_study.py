@@ -9,12 +9,12 @@ from support import ROOT
 
 from pieline.config import layered
 from pieline.core.errors import UserError
+from pieline.core.named import named
 from pieline.core.yamls import read_yaml
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
-from pieline.reporting.given import made_by
 from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
@@ -204,7 +204,7 @@ class TestDeclaration:
     def test_every_maker_exists(self) -> None:
         made = configured("config.yaml")
         for item in (*made.tables(), *made.figures()):
-            assert callable(made_by(item.maker))
+            assert callable(named(item.maker))
         names = [table.name for table in made.tables()]
         assert len(names) == len(set(names)) == 9
 

@@ -12,10 +12,11 @@ from idiots_cases import ROOT, predictions_of, score, sentences
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
+from pieline.core.named import named
 from pieline.core.records import load_record
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.given import Given, made_by
+from pieline.reporting.given import Given
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.metrics import DetectionMetrics
@@ -71,7 +72,7 @@ def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, s
         absent=absent,
         not_run={model.name: NOT_CONFIGURED for model in absent},
     )
-    content = made_by(f"pieline.studies.idiots.tables:{table}")(given)
+    content = named(f"pieline.studies.idiots.tables:{table}")(given)
     outputs = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
     write_table(table, content, templates=ROOT / "templates", **outputs)
     with outputs["csv"].open(encoding="utf-8") as stream:

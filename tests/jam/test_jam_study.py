@@ -10,13 +10,13 @@ from support import ROOT
 
 from pieline.config import layered, load_config
 from pieline.core.errors import UserError
+from pieline.core.named import named
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 from pieline.models.registry import load_registry
-from pieline.reporting.given import made_by
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
@@ -216,7 +216,7 @@ def test_models_that_are_not_run_are_given_with_a_reason() -> None:
 def test_every_maker_exists() -> None:
     made = study(**configured("config.yaml"))
     for item in (*made.tables(), *made.figures()):
-        assert callable(made_by(item.maker))
+        assert callable(named(item.maker))
     assert len(made.tables()) == 10
     assert len(made.figures()) == 5
 

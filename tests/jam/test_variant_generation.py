@@ -13,7 +13,7 @@ from pieline.core.settings import checked
 from pieline.llm.client import ask
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.settings import LLMSettings
-from pieline.models.llm import load_spec
+from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.variants.generation import (
@@ -85,9 +85,10 @@ def asking(tmp_path, monkeypatch):
     monkeypatch.setenv("TEST_JAM_KEY", "key")
 
     def make(api_base, mode="record"):
-        entry = {"label": "Writer", "source": "api", "litellm_id": "openai/writer"}
+        entry = {"kind": "llm", "label": "Writer", "licence": "none", "source": "api"}
+        entry |= {"litellm_id": "openai/writer"}
         entry |= {"provider": "tests", "api_base": api_base, "api_key_env": "TEST_JAM_KEY"}
-        spec = load_spec(entry | {"accepts": ["temperature", "max_tokens", "seed"]}, where="test")
+        spec = checked(LLMEntry, entry | {"accepts": ["temperature", "max_tokens", "seed"]}, "test")
         fields = {"recordings_folder": tmp_path / "recordings", "mode": mode}
         fields |= {"max_attempts": 2, "backoff_s": 0.01, "timeout_s": 10}
         path = tmp_path / "recordings" / "jam_variants" / "writer.jsonl"

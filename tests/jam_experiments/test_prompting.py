@@ -12,7 +12,7 @@ from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Question
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
     Prompting,
@@ -28,10 +28,12 @@ PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
 TRAIN = sentences(60, seed=1)
 
 
-def model(*, reasoning: bool = False, accepts: Sequence[str] = ()) -> LLMSpec:
-    return LLMSpec.model_validate(
+def model(*, reasoning: bool = False, accepts: Sequence[str] = ()) -> LLMEntry:
+    return LLMEntry.model_validate(
         {
+            "kind": "llm",
             "label": "M",
+            "licence": "none",
             "source": "api",
             "litellm_id": "openai/m",
             "provider": "p",

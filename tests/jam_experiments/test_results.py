@@ -11,8 +11,9 @@ from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
+from pieline.core.named import named
 from pieline.reporting.figures import save_figure, use_style
-from pieline.reporting.given import Given, made_by
+from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import write_table
 from pieline.studies.jam.figures.results import billions
@@ -111,7 +112,7 @@ def given(found: list[JamMetrics], folder: Path, **files: str) -> Given:
 def make(maker: str, made_from: Given, folder: Path) -> tuple[str, list[dict[str, str]]]:
     """LaTeX, its line ends within rows taken out, and rows of the CSV."""
     files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
-    content = made_by(f"pieline.studies.jam.tables.{maker}")(made_from)
+    content = named(f"pieline.studies.jam.tables.{maker}")(made_from)
     write_table("jam", content, templates=ROOT / "templates", **files)
     with files["csv"].open() as stream:
         return files["tex"].read_text().replace("\n&", " &"), list(csv.DictReader(stream))
@@ -296,7 +297,7 @@ def test_figures_repeat_to_the_byte(tmp_path: Path) -> None:
     kinds = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
     for name in ("first", "second"):
         for kind in kinds:
-            figure = made_by(f"pieline.studies.jam.figures.results:{kind}")(made_from)
+            figure = named(f"pieline.studies.jam.figures.results:{kind}")(made_from)
             save_figure(
                 figure, pdf=tmp_path / f"{name}-{kind}.pdf", png=tmp_path / f"{name}-{kind}.png"
             )

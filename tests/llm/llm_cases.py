@@ -10,16 +10,18 @@ from typing import Any
 from pieline.core.settings import checked
 from pieline.llm.questions import Question, make_question
 from pieline.llm.settings import LLMSettings
-from pieline.models.llm import LLMSpec, load_spec
+from pieline.models.llm import LLMEntry
 
 KEY = "sk-Zq7/very+secret==key"
 SOURCE = Path(__file__).parents[2] / "src"
 
 
-def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMSpec:
+def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMEntry:
     """A model that a test server plays."""
     entry = {
+        "kind": "llm",
         "label": "Test model",
+        "licence": "none",
         "source": "api",
         "litellm_id": "openai/test-model",
         "provider": "tests",
@@ -27,7 +29,7 @@ def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMSpec:
         "api_key_env": "TEST_LLM_KEY",
         "accepts": ["temperature", "max_tokens", "seed"],
     }
-    return load_spec({**entry, **fields}, where="test")
+    return checked(LLMEntry, {**entry, **fields}, "test")
 
 
 def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSettings:
@@ -42,7 +44,7 @@ def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSet
     return checked(LLMSettings, {**entry, **fields}, "test")
 
 
-def questions_for(spec: LLMSpec, count: int, prefix: str = "q") -> list[Question]:
+def questions_for(spec: LLMEntry, count: int, prefix: str = "q") -> list[Question]:
     """`count` different questions named `<prefix>0`, ..."""
     return [
         make_question(

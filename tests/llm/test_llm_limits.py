@@ -3,7 +3,6 @@
 import asyncio
 import email.utils
 import itertools
-import json
 import random
 import resource
 import selectors
@@ -29,7 +28,7 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import EARLIER_NAME, Ledger
+from pieline.llm.spending import Ledger
 from pieline.models.llm import LLMSpec
 
 
@@ -389,31 +388,6 @@ def test_reservations_of_a_killed_run_stay_until_released(folder: Path) -> None:
     # What was released in error and is then settled counts again, beside the other one.
     first.settle(reserved, 0.2)
     assert later.spending().usd == pytest.approx(0.6)
-
-
-def test_what_an_earlier_version_spent_is_taken_over_once(folder: Path) -> None:
-    folder.mkdir()
-    lines = [
-        {"event": "sum", "model": "m", "usd": 0.25, "requests": 7},
-        {"event": "reserve", "id": "a-1", "model": "m", "usd": 0.5},
-        {"event": "reserve", "id": "a-2", "model": "n", "usd": 0.125},
-        {"event": "settle", "id": "a-1", "model": "m", "usd": 0.0625},
-    ]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / EARLIER_NAME).write_text(text + '{"event":"reserve","id":"torn')
-    for _ in range(2):
-        spending = Ledger(folder).spending()
-        assert spending.settled == {"m": 0.3125}
-        assert spending.requests == {"m": 8}
-        assert spending.reserved == [0.125]
-
-
-def test_a_damaged_ledger_of_an_earlier_version_is_one_line(folder: Path) -> None:
-    folder.mkdir()
-    (folder / EARLIER_NAME).write_text('{"event":"sum","model":"m"}\n')
-    for _ in range(2):
-        with pytest.raises(UserError, match=r"ledger\.jsonl:1: not a line of the ledger"):
-            Ledger(folder)
 
 
 def test_a_ledger_that_cannot_be_kept_is_one_line(folder: Path) -> None:

@@ -27,10 +27,12 @@ from pieline.llm.questions import Message, make_question
 from pieline.llm.recordings import record
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
-from pieline.models.llm import load_spec
+from pieline.models.llm import LLMEntry
 
 ENTRY = {
+    "kind": "llm",
     "label": "M",
+    "licence": "none",
     "source": "api",
     "litellm_id": "openai/m",
     "provider": "p",
@@ -55,7 +57,7 @@ ENTRY = {
 )
 def test_wrong_entries(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UserError) as error:
-        load_spec({**ENTRY, **changes}, where="models.yaml: m")
+        checked(LLMEntry, {**ENTRY, **changes}, "models.yaml: m")
     assert str(error.value).startswith("models.yaml: m: ")
     assert message in str(error.value)
 
@@ -76,7 +78,7 @@ def test_settings() -> None:
 def test_pinned_weights_enter_the_key() -> None:
     local = {**ENTRY, "source": "file", "path": "x.gguf", "api_key_env": None}
     keys = {
-        make_question(load_spec({**local, **pin}, where="t"), [("user", "x")], {}).key
+        make_question(checked(LLMEntry, {**local, **pin}, "t"), [("user", "x")], {}).key
         for pin in ({}, {"weights_sha256": "0" * 64}, {"weights_sha256": "1" * 64})
     }
     assert len(keys) == 3
@@ -84,7 +86,7 @@ def test_pinned_weights_enter_the_key() -> None:
 
 def test_key_is_the_documented_digest() -> None:
     question = make_question(
-        load_spec(ENTRY, where="t"), [("user", "é")], {"seed": 1.0, "top_p": 1}
+        checked(LLMEntry, ENTRY, "t"), [("user", "é")], {"seed": 1.0, "top_p": 1}
     )
     # sha256 of {"messages":[{"content":"é","role":"user"}],"model":"openai/m",
     #            "parameters":{"seed":1},"sample":0}

@@ -26,7 +26,6 @@ from pieline.llm.archive import (
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import canonicalise, read_answers, read_lines, record, recording
-from pieline.llm.spending import EARLIER_NAME
 
 SYSTEM = "You mark potentially idiomatic expressions. " * 5
 
@@ -178,7 +177,6 @@ def test_export_and_import(tmp_path: Path) -> None:
     folder, archive = tmp_path / "recordings", tmp_path / "all.jsonl.zst"
     record(folder / "jam" / "a.jsonl", [pair(i) for i in range(20)])
     record(folder / "b.jsonl", [pair(i, None, finish_reason="length") for i in range(3)])
-    (folder / EARLIER_NAME).write_text("{}\n")
     assert export_folder(folder, archive) == 23
     first = sha256(archive)
     export_folder(folder, archive)

@@ -13,16 +13,19 @@ import pytest
 from llm_cases import settings_for, start
 
 from pieline.core.errors import UserError
+from pieline.core.settings import checked
 from pieline.llm.client import ask
 from pieline.llm.costs import input_tokens_at_most
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import LocalServer, find_package_file, weights_path
-from pieline.models.llm import LLMSpec, load_spec
+from pieline.models.llm import LLMEntry
 
 SENTENCE = "the old cat spilled the beans and kicked the bucket when it rained cats and dogs"
 BUNDLED = {
+    "kind": "llm",
     "label": "SmolLM2",
+    "licence": "none",
     "source": "package",
     "litellm_id": "openai/SmolLM2-135M-Instruct-Q4_1",
     "provider": "local",
@@ -33,8 +36,8 @@ BUNDLED = {
 }
 
 
-def bundled(**fields: object) -> LLMSpec:
-    return load_spec({**BUNDLED, **fields}, where="test")
+def bundled(**fields: object) -> LLMEntry:
+    return checked(LLMEntry, {**BUNDLED, **fields}, "test")
 
 
 def questions(count: int = 5, max_tokens: int = 24) -> list[Question]:

@@ -10,10 +10,10 @@ import pytest
 from support import ROOT
 
 from pieline.config import Config, study_classes
+from pieline.core.named import named
 from pieline.core.settings import Settings
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.evidence import load_reader
 from pieline.reporting.given import Given
 from pieline.results.displays import Displays
 from pieline.results.provenance import RunDescription
@@ -83,7 +83,11 @@ def test_displays_are_those_of_the_chosen_studies() -> None:
 
 
 def test_studies_come_in_the_configurations_order() -> None:
-    assert whole("b", "a").csvs() == ["paper_tables/b_scores.csv", "paper_tables/a_scores.csv"]
+    csvs = whole("b", "a").files("csv")
+    assert csvs == [
+        "paper_tables/b_scores.csv",
+        "paper_tables/a_scores.csv",
+    ]
     assert whole("b", "a").papers() == ["b=Paper B", "a=Paper A"]
 
 
@@ -163,5 +167,5 @@ def test_each_study_reads_its_own_evidence(name: str) -> None:
     kind = study_classes()[name]
     reader = kind(kind.Settings(), run).evidence()
     assert reader == f"pieline.studies.{name}.evidence:evidence"
-    assert callable(load_reader(reader))
+    assert callable(named(reader))
     assert First(Settings(), run).evidence() == ""

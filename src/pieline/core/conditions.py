@@ -5,7 +5,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pieline.core.files import canonical_json
 from pieline.core.records import Frozen
 
 
@@ -22,10 +21,6 @@ class Conditions(Frozen):
     settings: Mapping[str, Any] = {}
     weights: Mapping[str, Any] = {}
     deviations: tuple[str, ...] = ()
-
-    def canonical(self) -> str:
-        """Canonical JSON, for the command line of a script."""
-        return canonical_json(self.model_dump(mode="json"))
 
 
 NO_CONDITIONS = Conditions()

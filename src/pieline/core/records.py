@@ -1,11 +1,11 @@
 """The records of every JSONL file between two rooms, and reading them with an error that helps."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json, read_text, write_text
@@ -14,10 +14,20 @@ R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
 
 
-class Record(BaseModel):
-    """A line of a JSONL file: immutable, with exactly the fields it declares."""
+class Frozen(BaseModel):
+    """Immutable, with exactly the fields it declares."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def canonical(self) -> str:
+        """Canonical JSON of what is no default, for the command line of a script."""
+        return canonical_json(self.model_dump(mode="json", exclude_defaults=True))
+
+
+class Record(Frozen):
+    """A line of a JSONL file: no value of it is converted."""
+
+    model_config = ConfigDict(strict=True)
 
 
 def explain(error: ValidationError) -> str:
@@ -30,13 +40,27 @@ def explain(error: ValidationError) -> str:
     return f"{field}: {message}{given}{more}" if field else f"{message}{more}"
 
 
+def validated(kind: type[T] | TypeAdapter[T], value: Any, *, where: str | Path, mend: str) -> T:
+    """A value, or JSON text, as something that pydantic knows.
+
+    Raises:
+        UserError: it is no such thing; names the first field that is wrong.
+    """
+    adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+    read = adapter.validate_json if isinstance(value, str) else adapter.validate_python
+    try:
+        return read(value)
+    except ValidationError as error:
+        raise UserError(explain(error), where=where, mend=mend) from None
+
+
 def load_record(path: str | Path, record: type[R]) -> R:
     """Read a JSON file that a rule wrote.
 
     Raises:
         UserError: the file is missing or holds no such record; names the file.
     """
-    return validated(record.model_validate, read_json(path), where=path, mend="make it again")
+    return validated(record, read_json(path), where=path, mend="make it again")
 
 
 def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
@@ -45,18 +69,13 @@ def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
 
 
 def parse_record(text: str, record: type[R], *, option: str) -> R:
-    """Read settings that a rule hands to its script as JSON.
-
-    Args:
-        text: the option's value.
-        record: what it must be.
-        option: its name on the command line.
+    """Read the JSON that a rule hands to its script.
 
     Raises:
-        UserError: the text is no such record; names the option.
+        UserError: the text is no such record; names the option of the command line.
     """
     mend = f"pass {', '.join(record.model_fields)} as JSON"
-    return validated(record.model_validate_json, text, where=option, mend=mend)
+    return validated(record, text, where=option, mend=mend)
 
 
 def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
@@ -69,8 +88,9 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     # Not splitlines: a sentence may hold one of Unicode's other line separators.
     lines = text.removesuffix("\n").split("\n") if text else []
     mend = "correct this line or make the file again from its inputs"
+    adapter = TypeAdapter(record)
     return [
-        validated(record.model_validate_json, line, where=f"{path}:{number}", mend=mend)
+        validated(adapter, line, where=f"{path}:{number}", mend=mend)
         for number, line in enumerate(lines, start=1)
     ]
 
@@ -89,27 +109,3 @@ def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
             where=where,
             mend="give every record an id of its own",
         )
-
-
-class Frozen(BaseModel):
-    """Immutable, with exactly the fields that it declares."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def validated(validate: Callable[[Any], T], given: Any, *, where: str | Path, mend: str) -> T:
-    """What pydantic makes of what a user gave.
-
-    Args:
-        validate: `model_validate` or `model_validate_json` of a class.
-        given: what it takes.
-        where: the file, line or record, to name in the error.
-        mend: what to do about it.
-
-    Raises:
-        UserError: it is not valid; names the first problem.
-    """
-    try:
-        return validate(given)
-    except ValidationError as error:
-        raise UserError(explain(error), where=where, mend=mend) from None

@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pieline.core.errors import UserError
+from pieline.core.records import Frozen
 
 S = TypeVar("S", bound=BaseModel)
 
 
-class Settings(BaseModel):
+class Settings(Frozen):
     """A part of config.yaml: unknown keys are errors, everything has a default."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def checked(kind: type[S], entry: Mapping[str, Any], where: str) -> S:

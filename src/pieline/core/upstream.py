@@ -6,22 +6,20 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 from tqdm import tqdm
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path, sha256
-from pieline.core.records import explain
+from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_yaml
 
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
 
 
-class UpstreamFile(BaseModel):
+class UpstreamFile(Frozen):
     """A public file: where it is and the SHA-256 of the content that the papers used."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str | None = Field(
         pattern=r"^https?://", description="null where only a mirror folder can have it"
@@ -37,13 +35,10 @@ def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
     Raises:
         UserError: names the file and the entry that is wrong.
     """
-    files = {}
-    for name, fields in read_yaml(path).items():
-        try:
-            files[name] = UpstreamFile.model_validate(fields)
-        except ValidationError as error:
-            raise UserError(explain(error), where=f"{path}: {name}", mend="correct it") from None
-    return files
+    return {
+        name: validated(UpstreamFile, fields, where=f"{path}: {name}", mend="correct it")
+        for name, fields in read_yaml(path).items()
+    }
 
 
 def copy_file(source: str | Path, output: str | Path, *, expected: str | None, mend: str) -> None:

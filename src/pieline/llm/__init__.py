@@ -6,7 +6,7 @@ loads them, and only when an answer is missing.
 
 Where to look:
 
-- `spec`: what a model is (`LLMSpec`) and how it may be asked (`LLMSettings`)
+- `spec`: what a model is (`LLMEntry`) and how it may be asked (`LLMSettings`)
 - `prompts`, `questions`: from a template to a `Question` and its key
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: what was answered, and the files that keep it

@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
+
+from pieline.core.records import Frozen
 
 
 def _without_lone_surrogates(text: str) -> str:
@@ -13,7 +15,7 @@ def _without_lone_surrogates(text: str) -> str:
 Text = Annotated[str, AfterValidator(_without_lone_surrogates)]
 
 
-class Answer(BaseModel):
+class Answer(Frozen):
     """One answer, or (with `error`) the failure to get one.
 
     Attributes:
@@ -31,8 +33,6 @@ class Answer(BaseModel):
         origin: `asked` of the model, or `hand-written` for a scripted sample recording.
         error: why no answer was had after all attempts; never recorded.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     key: str
     text: Text | None = None

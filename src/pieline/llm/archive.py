@@ -22,7 +22,6 @@ from pieline.llm.recordings import (
     recording,
     replace,
 )
-from pieline.llm.spending import EARLIER_NAME
 
 _LEVEL = 12
 
@@ -62,10 +61,7 @@ def recording_files(folder: str | Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise UserError("no such folder", where=folder, mend="check the path")
-    files = folder.rglob("*.jsonl")
-    return sorted(
-        file for file in files if file.name != EARLIER_NAME and not file.name.startswith(".")
-    )
+    return sorted(file for file in folder.rglob("*.jsonl") if not file.name.startswith("."))
 
 
 def summarise(path: str | Path) -> Summary:

@@ -19,7 +19,7 @@ from pieline.llm.recordings import Recorder
 from pieline.llm.retries import Backoff, Rates, is_fatal, is_transient, was_rejected
 from pieline.llm.settings import LLMSettings
 from pieline.llm.stopping import Stop, StoppedError
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 GRACE_S = 20.0
 """Seconds that answers under way are given when the run is told to stop."""
@@ -50,7 +50,7 @@ class Asking:
 
     def __init__(
         self,
-        spec: LLMSpec,
+        spec: LLMEntry,
         settings: LLMSettings,
         recorder: Recorder,
         questions: Sequence[Question],

@@ -10,7 +10,7 @@ from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger, Reserved, Spending
 from pieline.llm.stopping import Stop
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 
 class CapReachedError(Exception):
@@ -36,7 +36,7 @@ class Budget:
         stop: ends waiting.
     """
 
-    def __init__(self, spec: LLMSpec, settings: LLMSettings, stop: Stop) -> None:
+    def __init__(self, spec: LLMEntry, settings: LLMSettings, stop: Stop) -> None:
         self._spec, self._cap, self._stop = spec, settings.max_cost_usd, stop
         self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.prices else None
         self._under_way = 0

@@ -21,7 +21,7 @@ from pieline.llm.recordings import (
     replace,
 )
 from pieline.llm.settings import LLMSettings
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 FRESH_SUFFIX = ".fresh"
 """Ending of the file beside the recordings in which mode `fresh` collects its answers."""
@@ -29,7 +29,7 @@ FRESH_SUFFIX = ".fresh"
 
 def ask(
     questions: Iterable[Question],
-    spec: LLMSpec,
+    spec: LLMEntry,
     settings: LLMSettings,
     recordings_path: str | Path,
     progress: bool = True,
@@ -78,7 +78,7 @@ def ask(
 
 def _ask_missing(
     unique: dict[str, Question],
-    spec: LLMSpec,
+    spec: LLMEntry,
     settings: LLMSettings,
     target: Path,
     *,
@@ -134,7 +134,9 @@ def _ask_missing(
     return answers | asked
 
 
-def _check(questions: Iterable[Question], spec: LLMSpec, settings: LLMSettings, path: Path) -> None:
+def _check(
+    questions: Iterable[Question], spec: LLMEntry, settings: LLMSettings, path: Path
+) -> None:
     for question in questions:
         if question.model != spec.checkpoint:
             raise ValueError(f"a question for {question.model}, not for {spec.checkpoint}")
@@ -146,7 +148,7 @@ def _check(questions: Iterable[Question], spec: LLMSpec, settings: LLMSettings, 
         )
 
 
-def _not_recorded(missing: list[Question], spec: LLMSpec, path: Path) -> UserError:
+def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserError:
     names = list(dict.fromkeys(question.name or question.key[:12] for question in missing))
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     return UserError(
@@ -180,7 +182,7 @@ def _take_over(path: Path, fresh: Path, keys: Iterable[str]) -> None:
         fresh.unlink()
 
 
-def _announcement(unique: dict[str, Question], spec: LLMSpec, answers: dict[str, Answer]) -> str:
+def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str, Answer]) -> str:
     expected = estimate(unique.values(), spec, answers)
     cost = ""
     if spec.prices:
@@ -194,7 +196,7 @@ def _announcement(unique: dict[str, Question], spec: LLMSpec, answers: dict[str,
     )
 
 
-def _summary(asked: dict[str, Answer], spec: LLMSpec) -> str:
+def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
     good = [answer for answer in asked.values() if answer.error is None]
     failed = len(asked) - len(good)
     total = spent(good, spec)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 BYTES_PER_TOKEN = 3.6
 """UTF-8 bytes for each token, about: English prose has 4 to 4.5, German 3 to 3.5."""
@@ -47,7 +47,7 @@ class Estimate:
 
 
 def estimate(
-    questions: Iterable[Question], spec: LLMSpec, recorded: Collection[str] = ()
+    questions: Iterable[Question], spec: LLMEntry, recorded: Collection[str] = ()
 ) -> Estimate:
     """Estimate what is left to ask; `recorded` are the keys that have answers."""
     unique = {question.key: question for question in questions}
@@ -77,13 +77,13 @@ def input_tokens_at_most(question: Question) -> int:
     return size + schema + turns + TOKENS_OF_TEMPLATE
 
 
-def output_tokens_at_most(question: Question, spec: LLMSpec) -> int | None:
+def output_tokens_at_most(question: Question, spec: LLMEntry) -> int | None:
     """A bound on an answer's tokens: `max_tokens` if sent, else the most the model can write."""
     sent = question.parameters.get("max_tokens")
     return int(sent) if sent is not None else spec.max_output_tokens
 
 
-def usd_at_most(question: Question, spec: LLMSpec) -> float:
+def usd_at_most(question: Question, spec: LLMEntry) -> float:
     """A bound on what one attempt at a question can cost.
 
     Raises:
@@ -101,14 +101,14 @@ def usd_at_most(question: Question, spec: LLMSpec) -> float:
     return price(spec, input_tokens_at_most(question), bound)
 
 
-def price(spec: LLMSpec, input_tokens: int, output_tokens: int) -> float:
+def price(spec: LLMEntry, input_tokens: int, output_tokens: int) -> float:
     """US dollars for these tokens; 0 for a model without prices."""
     if not spec.prices:
         return 0.0
     return (input_tokens * spec.prices.input + output_tokens * spec.prices.output) / 1e6
 
 
-def usd_of(answer: Answer, spec: LLMSpec) -> float | None:
+def usd_of(answer: Answer, spec: LLMEntry) -> float | None:
     """What an answer cost by its tokens; null if the provider did not count them."""
     if answer.origin == "hand-written" or not spec.prices:
         return 0.0
@@ -135,7 +135,7 @@ class Spent:
     usd: float
 
 
-def spent(answers: Iterable[Answer], spec: LLMSpec) -> Spent:
+def spent(answers: Iterable[Answer], spec: LLMEntry) -> Spent:
     """Sum up recorded answers of one model."""
     answers = list(answers)
     costs = [usd_of(answer, spec) for answer in answers]

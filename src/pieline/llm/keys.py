@@ -5,7 +5,7 @@ import os
 from urllib.parse import quote
 
 from pieline.core.errors import UserError
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 NO_KEY = "unused"
 """Sent where no key is needed, so that litellm does not look for one in the environment."""
@@ -13,7 +13,7 @@ NO_KEY = "unused"
 _SHORTEST_SECRET = 8
 
 
-def api_key(spec: LLMSpec) -> str:
+def api_key(spec: LLMEntry) -> str:
     """The key for a model; `NO_KEY` for one that needs none.
 
     Raises:
@@ -31,7 +31,7 @@ def api_key(spec: LLMSpec) -> str:
     return key
 
 
-def redact(text: str, spec: LLMSpec) -> str:
+def redact(text: str, spec: LLMEntry) -> str:
     """Replace the model's key, as it is or escaped, by the name of its environment variable.
 
     A value of fewer than 8 characters is no key (but a placeholder) and would take words apart.

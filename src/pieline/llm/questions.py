@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 
 class Message(NamedTuple):
@@ -23,7 +23,7 @@ class Question:
     """One request for one answer.
 
     Attributes:
-        model: the checkpoint that is asked (`LLMSpec.checkpoint`).
+        model: the checkpoint that is asked (`LLMEntry.checkpoint`).
         messages: sent verbatim, in this order.
         parameters: exactly the parameters that are sent, by name.
         sample: number of the sample, from 0, where the same question is asked several times.
@@ -66,7 +66,7 @@ class Question:
 
 
 def make_question(
-    spec: LLMSpec,
+    spec: LLMEntry,
     messages: Sequence[tuple[str, str]],
     parameters: Mapping[str, Any],
     *,

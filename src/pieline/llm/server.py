@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 SEED = 0
 """Seed of sampling for a question that sends none."""
@@ -35,7 +35,7 @@ def find_package_file(package: str, pattern: str) -> Path:
     return matching[0]
 
 
-def weights_path(spec: LLMSpec) -> Path:
+def weights_path(spec: LLMEntry) -> Path:
     """The GGUF file of a local model, with its digest checked if the entry has one.
 
     Raises:
@@ -71,7 +71,7 @@ class LocalServer:
         api_base: address for litellm's `openai/...`.
     """
 
-    def __init__(self, spec: LLMSpec) -> None:
+    def __init__(self, spec: LLMEntry) -> None:
         self._spec = spec
         self._server: Any = None
         self.api_base = ""

@@ -14,7 +14,6 @@ that a reservation needs, and two syncs a request would slow every run. A power 
 last requests or damage the file.
 """
 
-import json
 import secrets
 import sqlite3
 from collections.abc import Iterator
@@ -25,8 +24,6 @@ from typing import NamedTuple
 
 from pieline.core.errors import UserError
 
-EARLIER_NAME = "ledger.jsonl"
-"""The ledger of earlier versions, which a new ledger takes over; it stays as it is."""
 _TIMEOUT_S = 300
 _ROUNDING = 1e-9
 _SCHEMA = (
@@ -94,7 +91,6 @@ class Ledger:
             if database.execute("PRAGMA user_version").fetchone() == (0,):
                 for statement in _SCHEMA:
                     database.execute(statement)
-                _take_over(folder / EARLIER_NAME, database)
 
     def spending(self) -> Spending:
         """What all runs have spent or reserved up to now."""
@@ -156,25 +152,3 @@ class Ledger:
                 if on_disk
                 else "restore or delete the file",
             ) from None
-
-
-def _take_over(path: Path, database: sqlite3.Connection) -> None:
-    """Bring in what an earlier version has spent; a last line torn by a kill does not count."""
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    reserved: dict[str, Reserved] = {}
-    for number, raw in enumerate(lines, 1):
-        try:
-            line = json.loads(raw)
-            model, usd = str(line["model"]), float(line["usd"])
-            if line["event"] == "reserve":
-                reserved[line["id"]] = Reserved(line["id"], model, usd)
-            else:
-                reserved.pop(line.get("id"), None)
-                database.execute(_SETTLE, (model, usd, int(line.get("requests", 1))))
-        except (ValueError, KeyError, TypeError):
-            raise UserError(
-                "not a line of the ledger",
-                where=f"{path}:{number}",
-                mend="correct or delete the line",
-            ) from None
-    database.executemany(_RESERVE, reserved.values())

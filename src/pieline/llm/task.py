@@ -4,14 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.files import canonical_json
 from pieline.core.named import named
-from pieline.core.records import parse_record
+from pieline.core.records import Frozen, parse_record
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
-from pieline.models.llm import LLMEntry, parse_llm_spec
+from pieline.models.llm import LLMEntry
 
 
 class Ask(Protocol):
@@ -21,7 +18,7 @@ class Ask(Protocol):
         """Answers by the questions' keys."""
 
 
-class Task(BaseModel, ABC):
+class Task(Frozen, ABC):
     """Something asked of one language model: makes the questions and reads the answers.
 
     The rule that asks hands a task's canonical JSON to one script for all studies, and the estimate
@@ -34,8 +31,6 @@ class Task(BaseModel, ABC):
         outputs: files that the answers are written to, by name.
         recordings: file that keeps the answers; no rule's output, so that nothing deletes it.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
     spec: str
@@ -57,11 +52,7 @@ class Task(BaseModel, ABC):
 
     def entry(self) -> LLMEntry:
         """The model."""
-        return parse_llm_spec(self.spec, name=self.model)
-
-    def canonical(self) -> str:
-        """Canonical JSON, for the command line of the script."""
-        return canonical_json(self.model_dump(mode="json"))
+        return LLMEntry.from_spec(self.spec, label=self.model)
 
     @classmethod
     def path(cls) -> str:

@@ -15,7 +15,7 @@ from pieline.core.files import canonical_json
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.retries import MalformedResponseError
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 # Before the imports: no price list from the network, no telemetry, no `.env` file, and no debug
 # output, which would show API keys.
@@ -99,7 +99,7 @@ class Transport:
     """
 
     def __init__(
-        self, spec: LLMSpec, *, api_key: str, api_base: str | None, timeout_s: float
+        self, spec: LLMEntry, *, api_key: str, api_base: str | None, timeout_s: float
     ) -> None:
         self._spec = spec
         self._address = {"api_key": api_key, "api_base": api_base}

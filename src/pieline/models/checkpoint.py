@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from pieline.core.files import canonical_json
-from pieline.models.entry import DESCRIPTIVE_FIELDS, ModelEntry, parse_entry
+from pieline.models.entry import DESCRIPTIVE_FIELDS, ModelEntry
 
 
 class CheckpointEntry(ModelEntry):
@@ -43,12 +43,3 @@ class CheckpointEntry(ModelEntry):
     def is_gguf(self) -> bool:
         """Whether the weights are one GGUF file, which must be unpacked before use."""
         return bool(self.path and self.path.endswith(".gguf"))
-
-
-def parse_weights_spec(text: str) -> CheckpointEntry:
-    """The weights that a `weights_spec` describes.
-
-    Raises:
-        UserError: the text is no such spec.
-    """
-    return parse_entry(text, CheckpointEntry, {"label": "", "licence": ""})

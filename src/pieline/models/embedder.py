@@ -1,12 +1,10 @@
 """Entries of kind embedder."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from pieline.core.files import canonical_json
 from pieline.models.checkpoint import CheckpointEntry
-from pieline.models.entry import DESCRIPTIVE_FIELDS, parse_entry
 
 InstructionFormat = Literal[
     "instruction_newline_query",
@@ -24,6 +22,11 @@ InstructionFormat = Literal[
 class EmbedderEntry(CheckpointEntry):
     """A text-embedding model that sentence-transformers loads (IdioLink, section 5.2, Table 6)."""
 
+    UNSAID: ClassVar = {
+        **CheckpointEntry.UNSAID,
+        "trained_with_instructions": False,
+        "instruction_format": "instruct_query",
+    }
     kind: Literal["embedder"]
     trained_with_instructions: bool = Field(description="Its group in IdioLink's Table 2.")
     instruction_format: InstructionFormat = Field(
@@ -52,26 +55,8 @@ class EmbedderEntry(CheckpointEntry):
 
     def document_spec(self) -> str:
         """As `execution_spec`, without what only changes queries: documents are embedded once."""
-        query_side = {"query_prefix", "instruction_format"}
-        fields = self.model_dump(
-            mode="json", exclude=set(DESCRIPTIVE_FIELDS) | query_side, exclude_none=True
-        )
-        return canonical_json(fields)
+        return self._spec("query_prefix", "instruction_format")
 
     def training_spec(self, *, instructed: bool) -> str:
         """As `execution_spec`, without the way of writing queries that a training does not use."""
-        unused = {"query_prefix"} if instructed else {"instruction_format"}
-        fields = self.model_dump(
-            mode="json", exclude=set(DESCRIPTIVE_FIELDS) | unused, exclude_none=True
-        )
-        return canonical_json(fields)
-
-
-def parse_spec(text: str) -> EmbedderEntry:
-    """The embedder that an `execution_spec` or `document_spec` describes.
-
-    Raises:
-        UserError: the text is no such spec.
-    """
-    unsaid = {"label": "", "licence": "", "trained_with_instructions": False}
-    return parse_entry(text, EmbedderEntry, unsaid | {"instruction_format": "instruct_query"})
+        return self._spec("query_prefix" if instructed else "instruction_format")

@@ -1,16 +1,12 @@
 """What every entry of models.yaml has."""
 
-import json
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.core.records import explain
-
-_E = TypeVar("_E", bound=BaseModel)
+from pieline.core.records import Frozen, validated
 
 DESCRIPTIVE_FIELDS = frozenset(
     {
@@ -27,10 +23,8 @@ DESCRIPTIVE_FIELDS = frozenset(
 """Fields that say something about a model but change nothing that it computes."""
 
 
-class ModelEntry(BaseModel):
+class ModelEntry(Frozen):
     """What every entry of models.yaml has."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     label: str = Field(description="Name in tables and figures.")
     licence: str = Field(description="Licence of the weights, SPDX where there is an identifier.")
@@ -44,21 +38,28 @@ class ModelEntry(BaseModel):
     )
     notes: str | None = Field(default=None, description="Anything a reader should know.")
 
+    UNSAID: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
+    """Fields that no spec says, because no result hangs on them, and what stands for them."""
+
     def execution_spec(self) -> str:
         """Canonical JSON of the fields that change what the model computes.
 
         Rules hand this text to their scripts, so an edit to a note or a label reruns no prediction.
         """
-        fields = self.model_dump(mode="json", exclude=set(DESCRIPTIVE_FIELDS), exclude_none=True)
-        return canonical_json(fields)
+        return self._spec()
 
+    def _spec(self, *besides: str) -> str:
+        """The same without some fields."""
+        unsaid = {*DESCRIPTIVE_FIELDS, *besides}
+        return canonical_json(self.model_dump(mode="json", exclude=unsaid, exclude_none=True))
 
-def parse_entry(text: str, entry: type[_E], unsaid: Mapping[str, Any]) -> _E:
-    """An entry from its spec and from `unsaid`, what no spec says because no result hangs on it."""
-    mend = "pass an entry of models.yaml as JSON"
-    try:
-        return entry.model_validate(dict(unsaid) | json.loads(text))
-    except ValidationError as error:
-        raise UserError(explain(error), where="--spec", mend=mend) from None
-    except (ValueError, TypeError):
-        raise UserError("not a JSON object", where="--spec", mend=mend) from None
+    @classmethod
+    def from_spec(cls, text: str, **unsaid: str) -> Self:
+        """The entry that such a spec describes; `unsaid` says what it does not.
+
+        Raises:
+            UserError: the text is no such spec.
+        """
+        mend = "pass an entry of models.yaml as JSON"
+        said = validated(dict[str, Any], text, where="--spec", mend=mend)
+        return validated(cls, {**cls.UNSAID, **unsaid, **said}, where="--spec", mend=mend)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import validated
 from pieline.core.yamls import read_yaml
 from pieline.models.bm25 import Bm25Entry
 from pieline.models.causal_lm import CausalEntry
@@ -30,15 +30,11 @@ def load_registry(path: str | Path) -> Registry:
     raw = read_yaml(path)
     if not isinstance(raw, Mapping):
         raise UserError("not a mapping of model names to entries", where=path, mend="see its head")
-    registry: Registry = {}
-    for name, fields in raw.items():
-        try:
-            registry[name] = ENTRY.validate_python(fields)
-        except ValidationError as error:
-            raise UserError(
-                explain(error), where=f"{path}: {name}", mend="see schemas/models.schema.json"
-            ) from None
-    return registry
+    mend = "see schemas/models.schema.json"
+    return {
+        name: validated(ENTRY, fields, where=f"{path}: {name}", mend=mend)
+        for name, fields in raw.items()
+    }
 
 
 def registry_schema() -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, sha256
-from pieline.core.named import named
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -87,16 +86,6 @@ def load_metric_file(path: str | Path) -> MetricFile:
     if not isinstance(fields, dict) or not isinstance(fields.get("computed_from"), dict):
         raise UserError("no field 'computed_from'", where=path, mend="make it again")
     return MetricFile(str(path), sha256(path), fields)
-
-
-def load_reader(name: str) -> Reader:
-    """The function that a study names `module:function`.
-
-    Raises:
-        UserError: there is none.
-    """
-    reader: Reader = named(name)
-    return reader
 
 
 def check_inputs(metrics: Iterable[MetricFile]) -> None:

@@ -1,16 +1,13 @@
-"""What tables and figures are made from, and the functions that make them."""
+"""What tables and figures are made from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.files import canonical_json
-from pieline.core.named import named
+from pieline.core.records import Frozen
 from pieline.reporting.models import ModelDescription
 
 
-class Given(BaseModel):
+class Given(Frozen):
     """What a table or figure is made from; its canonical JSON decides what makes it stale.
 
     Attributes:
@@ -21,8 +18,6 @@ class Given(BaseModel):
         absent: what to say of those.
         options: anything else, as JSON.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     metrics: tuple[str, ...] = ()
     files: Mapping[str, str] = {}
@@ -39,20 +34,6 @@ class Given(BaseModel):
         """All files."""
         return [*self.metrics, *self.files.values()]
 
-    def canonical(self) -> str:
-        """Canonical JSON, for the command line of the script."""
-        return canonical_json(self.model_dump(mode="json", exclude_defaults=True))
-
     def labels(self) -> dict[str, str]:
         """Labels of all models by name."""
         return {model.name: model.label for model in (*self.models, *self.absent)}
-
-
-def made_by(maker: str) -> Callable[[Given], Any]:
-    """The function that a `maker` (`module:function`) names.
-
-    Raises:
-        UserError: there is none.
-    """
-    found: Callable[[Given], Any] = named(maker)
-    return found

@@ -1,9 +1,6 @@
 """What every study's tables say of models and of the sample data."""
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-
-from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import Frozen, validated
 
 SAMPLE_NOTE = (
     "Computed on the sample data written for this repository: "
@@ -11,10 +8,8 @@ SAMPLE_NOTE = (
 )
 
 
-class ModelDescription(BaseModel):
+class ModelDescription(Frozen):
     """What a table says of a model."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     kind: str
@@ -32,7 +27,4 @@ def load_descriptions(text: str) -> list[ModelDescription]:
     Raises:
         UserError: the text is no such list.
     """
-    try:
-        return TypeAdapter(list[ModelDescription]).validate_json(text)
-    except ValidationError as error:
-        raise UserError(explain(error), where="--models", mend="pass a JSON list") from None
+    return validated(list[ModelDescription], text, where="--models", mend="pass a JSON list")

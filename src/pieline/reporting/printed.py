@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
+from pieline.core.records import Frozen
 
 
-class Comparison(BaseModel):
+class Comparison(Frozen):
     """One cell: our number beside the printed one.
 
     `ours` and `printed` are in the unit of the printed table; None is unknown, never zero.
@@ -19,8 +19,6 @@ class Comparison(BaseModel):
     data with the same checkpoint; `reason` says why not, or why there is no number of ours.
     `decimals` are those of the printed number, where they are not its table's.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     ours: float | None
     printed: float | None

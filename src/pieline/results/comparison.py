@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from pieline.core.files import write_text
+from pieline.core.records import Frozen
 from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import read_comparisons
 
@@ -24,7 +24,7 @@ _NUMBER_COLUMNS = {
 }
 
 
-class ComparedCell(BaseModel):
+class ComparedCell(Frozen):
     """A cell of one of our tables; numbers as the CSV writes them, empty where unknown.
 
     Attributes:
@@ -34,8 +34,6 @@ class ComparedCell(BaseModel):
         reason: why it is not comparable, or why there is no number of ours.
         metrics: the metric files that ours comes from.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     table: str
     keys: dict[str, str]
@@ -82,21 +80,8 @@ def write_comparison(
     cells: Sequence[ComparedCell], *, csv: str | Path, tex: str | Path, template: str | Path
 ) -> None:
     """Write all cells as CSV, and those that have both numbers as a LaTeX table."""
-    table = pd.DataFrame(
-        [
-            {
-                "table": cell.table,
-                "cell": cell.cell,
-                "ours": cell.ours,
-                "printed": cell.printed,
-                "difference": cell.difference,
-                "tolerance": cell.tolerance,
-                "verdict": cell.verdict,
-                "reason": cell.reason,
-            }
-            for cell in cells
-        ]
-    )
+    columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
+    table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
     render_latex(template, tex, cells=cells, summary=summary(cells) + ".")
 

@@ -1,20 +1,16 @@
 """The tables and figures of a run: what the scripts above the studies are told of them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict
-
-from pieline.core.files import canonical_json
+from pieline.core.records import Frozen
+from pieline.study import Display
 
 Kind = Literal["table", "figure"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class DisplayRecord(_Part):
+class DisplayRecord(Frozen):
     """A table or figure.
 
     Attributes:
@@ -31,8 +27,13 @@ class DisplayRecord(_Part):
     caption: str
     files: Mapping[str, str]
 
+    @classmethod
+    def of(cls, shown: Display) -> Self:
+        """What is to be said of a declared one."""
+        return cls.model_validate(shown, from_attributes=True)
 
-class StudyDisplays(_Part):
+
+class StudyDisplays(Frozen):
     """What a study shows in this run: nothing if the configuration does not name it.
 
     Attributes:
@@ -48,7 +49,7 @@ class StudyDisplays(_Part):
     displays: tuple[DisplayRecord, ...] = ()
 
 
-class Displays(_Part):
+class Displays(Frozen):
     """The tables and figures of a run by study, those of the configuration first."""
 
     studies: tuple[StudyDisplays, ...]
@@ -64,12 +65,7 @@ class Displays(_Part):
 
     def files(self, ending: str) -> list[str]:
         """All files of one ending."""
-        return [
-            each.files[ending]
-            for study in self.studies
-            for each in study.displays
-            if ending in each.files
-        ]
+        return [path for path in self.all_files() if Path(path).suffix == f".{ending}"]
 
     def all_files(self) -> list[str]:
         """The files of all tables and figures."""
@@ -79,7 +75,3 @@ class Displays(_Part):
             for each in study.displays
             for path in each.files.values()
         ]
-
-    def canonical(self) -> str:
-        """Canonical JSON, for the command line of scripts."""
-        return canonical_json(self.model_dump(mode="json", exclude_defaults=True))

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_bytes
@@ -19,16 +19,6 @@ _RUNS = 3
 """Longtables settle their columns, and references their numbers, by the third run."""
 
 _LONGEST_SECONDS = 300
-
-
-@dataclass(frozen=True)
-class Part:
-    """A table or figure of the document: what to input, and the digest of its numbers."""
-
-    shown: DisplayRecord
-    source: str
-    file: str
-    digest: str
 
 
 def write_paper_source(
@@ -62,15 +52,16 @@ def write_paper_source(
     )
 
 
-def _part(shown: DisplayRecord, folder: Path) -> Part:
+def _part(shown: DisplayRecord, folder: Path) -> dict[str, Any]:
+    """What to input of a table or figure, and the file and digest of its numbers."""
     source, numbers = ("tex", "csv") if shown.kind == "table" else ("pdf", "pdf")
     path = shown.files[numbers]
-    return Part(
-        shown=shown,
-        source=Path(os.path.relpath(shown.files[source], folder)).as_posix(),
-        file=Path(path).name,
-        digest=sha256(path),
-    )
+    return {
+        "shown": shown,
+        "source": Path(os.path.relpath(shown.files[source], folder)).as_posix(),
+        "file": Path(path).name,
+        "digest": sha256(path),
+    }
 
 
 def compile_pdf(source: str | Path, output: str | Path) -> None:

@@ -12,11 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json, read_text, sha256
-from pieline.core.records import explain
+from pieline.core.files import read_text, sha256
+from pieline.core.records import Frozen, validated
 from pieline.core.upstream import UpstreamFile
 from pieline.core.yamls import read_yaml
 
@@ -31,13 +29,19 @@ LICENCE_ADDRESSES = {
     "CC-BY-NC-SA-4.0": "https://creativecommons.org/licenses/by-nc-sa/4.0/",
     "MIT": "https://opensource.org/license/mit",
 }
+MEDIA_TYPES = {
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".tex": "application/x-tex",
+    ".tsv": "text/tab-separated-values",
+}
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Code(_Part):
+class Code(Frozen):
     """The project's state: its commit, that commit's day, and whether files were changed since.
 
     All are None outside a git clone.
@@ -48,7 +52,7 @@ class Code(_Part):
     modified: bool | None
 
 
-class File(_Part):
+class File(Frozen):
     """A file of the run."""
 
     path: str
@@ -64,7 +68,7 @@ class RawFile(File):
     is_sample: bool
 
 
-class Model(_Part):
+class Model(Frozen):
     """A model of the run and what exactly of it was used."""
 
     name: str
@@ -76,7 +80,7 @@ class Model(_Part):
     licence: str
 
 
-class RunDescription(_Part):
+class RunDescription(Frozen):
     """What the workflow knows of a run.
 
     Attributes:
@@ -88,10 +92,6 @@ class RunDescription(_Part):
     models: list[Model]
     workflow: str | None
 
-    def canonical(self) -> str:
-        """Canonical JSON, for the command line of the script."""
-        return canonical_json(self.model_dump(mode="json"))
-
 
 def parse_models(text: str) -> list[Model]:
     """Models from JSON.
@@ -99,13 +99,10 @@ def parse_models(text: str) -> list[Model]:
     Raises:
         UserError: the text is no such list.
     """
-    try:
-        return TypeAdapter(list[Model]).validate_json(text)
-    except ValidationError as error:
-        raise UserError(explain(error), where="--models", mend="pass a JSON list") from None
+    return validated(list[Model], text, where="--models", mend="pass a JSON list")
 
 
-class Provenance(_Part):
+class Provenance(Frozen):
     """Everything that decided a run's results."""
 
     code: Code
@@ -119,7 +116,7 @@ class Provenance(_Part):
     outputs: list[File]
 
 
-class Licences(_Part):
+class Licences(Frozen):
     """Licences of one corpus."""
 
     released: str
@@ -132,22 +129,17 @@ def load_licences(path: str | Path) -> dict[str, Licences]:
     Raises:
         UserError: the file is wrong.
     """
-    try:
-        return TypeAdapter(dict[str, Licences]).validate_python(read_yaml(path))
-    except ValidationError as error:
-        raise UserError(explain(error), where=path, mend="correct it") from None
+    return validated(dict[str, Licences], read_yaml(path), where=path, mend="correct it")
 
 
 def installed_packages(lock: str | Path) -> dict[str, str]:
     """Version in use of each package of a lock file (`name==version` a line)."""
     names = re.findall(r"^([A-Za-z0-9._-]+)==", read_text(lock), flags=re.MULTILINE)
-    versions = {}
-    for name in names:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue  # a cluster's environments hold only what their jobs need
-    return dict(sorted(versions.items()))
+    found = {
+        name: next(iter(metadata.Distribution.discover(name=name)), None) for name in sorted(names)
+    }
+    # A cluster's environments hold only what their jobs need.
+    return {name: package.version for name, package in found.items() if package}
 
 
 def described_files(paths: Iterable[str | Path]) -> list[File]:
@@ -223,19 +215,19 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
         version: of this project.
         workflow: path of the Snakefile below that folder, or None where it lies elsewhere.
     """
-    code = provenance.code
-    workflow_id = workflow or "#workflow"
+    code, models, packages = provenance.code, provenance.models, provenance.packages
     inputs = [*provenance.raw_files, *provenance.recordings]
     # What lies outside the folder (a clone elsewhere) is described but no part of the crate.
-    inside = [file for file in [*inputs, *provenance.outputs] if not _is_outside(file.path)]
+    parts = [file.path for file in [*inputs, *provenance.outputs] if not _is_outside(file.path)]
     licences = {file.licence for file in provenance.raw_files if file.licence}
-    licences |= {model.licence for model in provenance.models}
+    licences |= {model.licence for model in models} | {"Apache-2.0"}
+    program = _ref(workflow or "#workflow")
     graph: list[Json] = [
         {
             "@id": "ro-crate-metadata.json",
             "@type": "CreativeWork",
-            "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-            "about": {"@id": "./"},
+            "conformsTo": _ref("https://w3id.org/ro/crate/1.1"),
+            "about": _ref("./"),
         },
         {
             "@id": "./",
@@ -244,64 +236,81 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
             "description": "Tables and figures of three papers on potentially idiomatic"
             " expressions, with everything that decided them.",
             "datePublished": code.day or "1970-01-01",
-            "license": {"@id": LICENCE_ADDRESSES["Apache-2.0"]},
+            "license": _licence("Apache-2.0"),
             "conformsTo": [
-                {"@id": f"https://w3id.org/ro/wfrun/{profile}/0.5"}
+                _ref(f"https://w3id.org/ro/wfrun/{profile}/0.5")
                 for profile in ("process", "workflow")
             ],
-            "mainEntity": {"@id": workflow_id},
-            "hasPart": [{"@id": file.path} for file in inside]
-            + ([{"@id": workflow}] if workflow else []),
-            "mentions": {"@id": "#run"},
+            "mainEntity": program,
+            "hasPart": [_ref(path) for path in [*parts, *([workflow] if workflow else [])]],
+            "mentions": _ref("#run"),
         },
-        {
-            "@id": workflow_id,
-            "@type": ["SoftwareSourceCode", "ComputationalWorkflow"]
-            if workflow is None
-            else ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
+        program
+        | {
+            "@type": [
+                *(["File"] if workflow else []),
+                "SoftwareSourceCode",
+                "ComputationalWorkflow",
+            ],
             "name": "pieline",
             "version": version,
-            "programmingLanguage": {"@id": "#snakemake"},
-            "license": {"@id": LICENCE_ADDRESSES["Apache-2.0"]},
-        }
-        | ({"identifier": f"git commit {code.commit}"} if code.commit else {}),
+            "programmingLanguage": _ref("#snakemake"),
+            "license": _licence("Apache-2.0"),
+            "identifier": code.commit and f"git commit {code.commit}",
+        },
         {
             "@id": "#snakemake",
             "@type": "ComputerLanguage",
             "name": "Snakemake",
             "url": "https://snakemake.github.io",
-            "version": provenance.packages.get("snakemake", ""),
+            "version": packages.get("snakemake", ""),
         },
         {
             "@id": "#run",
             "@type": "CreateAction",
             "name": f"A run on the {provenance.data} data",
             "instrument": [
-                {"@id": workflow_id},
-                *({"@id": _package_id(name)} for name in provenance.packages),
-                *({"@id": _model_id(model)} for model in provenance.models),
+                program,
+                *(_ref(f"#package-{name}") for name in packages),
+                *(_ref(f"#model-{model.name}") for model in models),
             ],
-            "object": [{"@id": _file_id(file)} for file in inputs],
-            "result": [{"@id": _file_id(file)} for file in provenance.outputs],
+            "object": [_ref(_file_id(file)) for file in inputs],
+            "result": [_ref(_file_id(file)) for file in provenance.outputs],
         },
+        *map(_file_entity, [*inputs, *provenance.outputs]),
+        *(
+            {
+                "@id": f"#model-{model.name}",
+                "@type": "SoftwareApplication",
+                "name": model.label,
+                "license": _licence(model.licence),
+                "identifier": model.checkpoint or model.package,
+                "softwareVersion": model.revision,
+            }
+            for model in models
+        ),
+        *(
+            {
+                "@id": f"#package-{name}",
+                "@type": "SoftwareApplication",
+                "name": name,
+                "softwareVersion": found,
+            }
+            for name, found in packages.items()
+        ),
+        *(_licence(name) | {"@type": "CreativeWork", "name": name} for name in sorted(licences)),
     ]
-    graph += [_raw_entity(file) for file in provenance.raw_files]
-    graph += [_file_entity(file) for file in [*provenance.recordings, *provenance.outputs]]
-    graph += [_model_entity(model) for model in provenance.models]
-    graph += [
-        {
-            "@id": _package_id(name),
-            "@type": "SoftwareApplication",
-            "name": name,
-            "softwareVersion": found,
-        }
-        for name, found in provenance.packages.items()
-    ]
-    graph += [
-        {"@id": _licence_id(name), "@type": "CreativeWork", "name": name}
-        for name in sorted(licences | {"Apache-2.0"})
-    ]
-    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
+    # What is not known is not said.
+    known = [{key: value for key, value in each.items() if value is not None} for each in graph]
+    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": known}
+
+
+def _ref(identity: str) -> Json:
+    return {"@id": identity}
+
+
+def _licence(name: str) -> Json:
+    return _ref(LICENCE_ADDRESSES.get(name, "#licence-" + re.sub(r"[^A-Za-z0-9.]+", "-", name)))
 
 
 def _is_outside(path: str) -> bool:
@@ -313,58 +322,14 @@ def _file_id(file: File) -> str:
 
 
 def _file_entity(file: File) -> Json:
-    endings = {
-        ".csv": "text/csv",
-        ".html": "text/html",
-        ".json": "application/json",
-        ".jsonl": "application/jsonl",
-        ".pdf": "application/pdf",
-        ".png": "image/png",
-        ".tex": "application/x-tex",
-        ".tsv": "text/tab-separated-values",
-    }
-    described: Json = {
+    licence: str | None = getattr(file, "licence", None)
+    return {
         "@id": _file_id(file),
         "@type": "CreativeWork" if _is_outside(file.path) else "File",
         "name": Path(file.path).name,
         "contentSize": str(file.bytes),
         "sha256": file.sha256,
+        "encodingFormat": MEDIA_TYPES.get(Path(file.path).suffix),
+        "license": _licence(licence) if licence else None,
+        "url": getattr(file, "url", None),
     }
-    ending = endings.get(Path(file.path).suffix)
-    return described | ({"encodingFormat": ending} if ending else {})
-
-
-def _raw_entity(file: RawFile) -> Json:
-    described = _file_entity(file)
-    if file.licence:
-        described["license"] = {"@id": _licence_id(file.licence)}
-    if file.url:
-        described["url"] = file.url
-    return described
-
-
-def _model_entity(model: Model) -> Json:
-    described: Json = {
-        "@id": _model_id(model),
-        "@type": "SoftwareApplication",
-        "name": model.label,
-        "license": {"@id": _licence_id(model.licence)},
-    }
-    source = model.checkpoint or model.package
-    if source:
-        described["identifier"] = source
-    if model.revision:
-        described["softwareVersion"] = model.revision
-    return described
-
-
-def _package_id(name: str) -> str:
-    return f"#package-{name}"
-
-
-def _model_id(model: Model) -> str:
-    return f"#model-{model.name}"
-
-
-def _licence_id(name: str) -> str:
-    return LICENCE_ADDRESSES.get(name, "#licence-" + re.sub(r"[^A-Za-z0-9.]+", "-", name))

@@ -15,9 +15,9 @@ from typing import Any
 from pieline.config import Config
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
-from pieline.results.displays import DisplayRecord, Displays, Kind, StudyDisplays
+from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Display, Figure, Study, Table
+from pieline.study import Figure, Study, Table
 
 CATEGORY = "The whole artifact"
 """Where the report has what belongs to no single paper."""
@@ -53,45 +53,30 @@ class Whole:
         self.studies = [every[name] for name in config.studies]
 
     @cached_property
-    def tables(self) -> list[Table]:
-        """The tables of the run."""
-        return list(chain.from_iterable(study.tables() for study in self.studies))
-
-    @cached_property
-    def figures(self) -> list[Figure]:
-        """The figures of the run."""
-        return list(chain.from_iterable(study.figures() for study in self.studies))
-
-    def csvs(self) -> list[str]:
-        """The tables as CSV."""
-        return [table.csv for table in self.tables]
-
-    def tex(self) -> list[str]:
-        """The tables as LaTeX."""
-        return [table.tex for table in self.tables]
-
-    def html(self) -> list[str]:
-        """The tables as parts of the results page."""
-        return [table.html for table in self.tables]
-
-    def pdfs(self) -> list[str]:
-        """The figures for LaTeX."""
-        return [figure.pdf for figure in self.figures]
-
-    def pngs(self) -> list[str]:
-        """The figures for the results page."""
-        return [figure.png for figure in self.figures]
-
-    @cached_property
     def displays(self) -> Displays:
         """Tables and figures, as scripts are told of them."""
-        others = [study for study in self.every.values() if study not in self.studies]
         return Displays(
             studies=(
-                *map(_displays, self.studies),
-                *(StudyDisplays(name=study.name, paper=study.paper) for study in others),
+                *(
+                    StudyDisplays(
+                        name=study.name,
+                        paper=study.paper,
+                        evidence=study.evidence(),
+                        displays=tuple(map(DisplayRecord.of, [*study.tables(), *study.figures()])),
+                    )
+                    for study in self.studies
+                ),
+                *(
+                    StudyDisplays(name=study.name, paper=study.paper)
+                    for study in self.every.values()
+                    if study not in self.studies
+                ),
             )
         )
+
+    def files(self, ending: str) -> list[str]:
+        """The files with this ending, of tables (csv, html, tex) or of figures (pdf, png)."""
+        return self.displays.files(ending)
 
     def papers(self) -> list[str]:
         """`study=title` of every paper, those of the run first."""
@@ -186,30 +171,11 @@ class Whole:
         """Category, place and caption of what the report can show, of whatever study."""
         found = {path: (CATEGORY, *told) for path, told in PARTS.items()}
         for study in self.every.values():
-            found |= {each.csv: (study.paper, each.place, each.caption) for each in study.tables()}
-            found |= {each.png: (study.paper, each.place, each.caption) for each in study.figures()}
+            shown_displays: list[Table | Figure] = [*study.tables(), *study.figures()]
+            for each in shown_displays:
+                shown = each.files["csv" if each.kind == "table" else "png"]
+                found[shown] = (study.paper, each.place, each.caption)
         return found
-
-
-def _displays(study: Study[Any]) -> StudyDisplays:
-    tables = (_record(each, "table", "csv", "html", "tex") for each in study.tables())
-    figures = (_record(each, "figure", "pdf", "png") for each in study.figures())
-    return StudyDisplays(
-        name=study.name,
-        paper=study.paper,
-        evidence=study.evidence(),
-        displays=(*tables, *figures),
-    )
-
-
-def _record(shown: Display, kind: Kind, *endings: str) -> DisplayRecord:
-    return DisplayRecord(
-        name=shown.name,
-        kind=kind,
-        place=shown.place,
-        caption=shown.caption,
-        files={ending: getattr(shown, ending) for ending in endings},
-    )
 
 
 def code_of(root: Path) -> Code:

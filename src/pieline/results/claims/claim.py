@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_yaml
 from pieline.results.claims.formulas import ClaimError, Values, evaluate, names_in
 from pieline.results.claims.tables import Selection
@@ -24,10 +24,8 @@ _CLOSE = 1e-9
 """Differences below this are floating-point noise: printed numbers have few decimals."""
 
 
-class Statement(BaseModel):
+class Statement(Frozen):
     """What a claim says of its numbers: a comparison in every row, or which rows come first."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     formula: str = Field(description="A comparison `left > right`; the column that is ordered.")
     within: float | None = Field(default=None, ge=0, description="How far `==` may lie apart.")
@@ -127,11 +125,9 @@ def load_claims(path: str | Path) -> list[Claim]:
     for number, fields in enumerate(read_yaml(path) or [], start=1):
         name = fields.get("id", number) if isinstance(fields, Mapping) else number
         where = f"{path}: claim {name}"
+        claim = validated(Claim, fields, where=where, mend="see the other claims")
         try:
-            claim = Claim.model_validate(fields)
             used = claim.names()
-        except ValidationError as error:
-            raise UserError(explain(error), where=where, mend="see the other claims") from None
         except ClaimError as error:
             raise UserError(str(error), where=where, mend="correct the formula") from None
         if different := used ^ set(claim.numbers):

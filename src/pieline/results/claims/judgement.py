@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.files import write_json, write_text
+from pieline.core.records import Frozen
 from pieline.reporting.latex import render_latex
 from pieline.results.claims.claim import Claim
 from pieline.results.claims.formulas import ClaimError
@@ -26,24 +26,20 @@ from pieline.results.claims.tables import (
 Verdict = Literal["holds", "fails", "not run", "not comparable"]
 
 
-class Finding(BaseModel):
+class Finding(Frozen):
     """A verdict, what the numbers came to, and why it could not be judged."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     verdict: Verdict
     found: str = ""
     reason: str = ""
 
 
-class JudgedClaim(BaseModel):
+class JudgedClaim(Frozen):
     """A claim with its two verdicts.
 
     `tables` are printed ones, `our_files` the CSVs of paper_tables/ with our numbers of them, and
     `models` those whose numbers it uses, as printed.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     paper: str
@@ -71,44 +67,32 @@ def judge_claims(
     """
     judged = []
     for claim in claims:
+        numbers = claim.numbers.values()
+        sources = [catalogue[number.table].ours for number in numbers if number.measured]
         try:
-            judged.append(_judge(claim, catalogue, printed, ours))
+            judged.append(
+                JudgedClaim(
+                    **claim.model_dump(include={"id", "paper", "section", "says", "remark"}),
+                    predicate=claim.in_words(),
+                    tables=sorted({number.table for number in numbers}),
+                    our_files=sorted({file for each in sources if each for file in each.files}),
+                    models=sorted(
+                        {
+                            row[catalogue[number.table].keys.index("model")]
+                            for number in numbers
+                            if "model" in catalogue[number.table].keys
+                            for row, _ in select(number, catalogue, printed).values()
+                        }
+                    ),
+                    printed=judge_on_printed(claim, catalogue, printed),
+                    ours=judge_on_ours(claim, catalogue, printed, ours),
+                )
+            )
         except ClaimError as error:
             raise UserError(
                 str(error), where=f"claim {claim.id}", mend="correct its numbers or its formula"
             ) from None
     return judged
-
-
-def _judge(
-    claim: Claim,
-    catalogue: Mapping[str, PrintedTable],
-    printed: PrintedNumbers,
-    ours: OurNumbers,
-) -> JudgedClaim:
-    on_printed = judge_on_printed(claim, catalogue, printed)
-    numbers = claim.numbers.values()
-    sources = [catalogue[number.table].ours for number in numbers if number.measured]
-    return JudgedClaim(
-        id=claim.id,
-        paper=claim.paper,
-        section=claim.section,
-        says=claim.says,
-        predicate=claim.in_words(),
-        tables=sorted({number.table for number in numbers}),
-        our_files=sorted({file for source in sources if source for file in source.files}),
-        models=sorted(
-            {
-                row[catalogue[number.table].keys.index("model")]
-                for number in numbers
-                if "model" in catalogue[number.table].keys
-                for row, _ in select(number, catalogue, printed).values()
-            }
-        ),
-        remark=claim.remark,
-        printed=on_printed,
-        ours=judge_on_ours(claim, catalogue, printed, ours),
-    )
 
 
 def judge_on_printed(

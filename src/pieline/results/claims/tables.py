@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from pieline.core.errors import UserError
-from pieline.core.records import explain
+from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_yaml
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.results.claims.formulas import ClaimError, Values
@@ -19,13 +18,11 @@ Row = tuple[str, ...]
 """The values of a printed row's keys."""
 
 
-class OurTable(BaseModel):
+class OurTable(Frozen):
     """Where our numbers of a printed table stand in paper_tables/.
 
     Where several rows stand for one printed row (seeds, losses), the first with a number counts.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     files: list[str] = Field(
         min_length=1, description="Names of the CSVs in paper_tables/, without ending."
@@ -35,10 +32,8 @@ class OurTable(BaseModel):
     where: dict[str, str] = Field(default={}, description="Only its rows with these values.")
 
 
-class PrintedTable(BaseModel):
+class PrintedTable(Frozen):
     """A file of published/: what it is and which columns identify a row."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     paper: str | None = Field(description="None: all three.")
     number: str = Field(description="As the paper numbers it.")
@@ -56,7 +51,7 @@ class OurCell:
     reason: str
 
 
-class Selection(BaseModel):
+class Selection(Frozen):
     """A column of a printed table, in the rows that `where` names and `but_not` does not.
 
     Written `{text: id}` it is a number that the paper's running text prints. `measured` says that
@@ -64,12 +59,10 @@ class Selection(BaseModel):
     what the paper says, and stays.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     table: str
     column: str
-    where: dict[str, str | list[str]] = {}
-    but_not: dict[str, list[str]] = {}
+    where: Mapping[str, str | list[str]] = {}
+    but_not: Mapping[str, list[str]] = {}
     measured: bool = True
 
     @model_validator(mode="before")
@@ -103,16 +96,10 @@ def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
     Raises:
         UserError: names file, table and field.
     """
-    raw = read_yaml(path)
-    tables = {}
-    for name, fields in dict(raw or {}).items():
-        try:
-            tables[name] = PrintedTable.model_validate(fields)
-        except ValidationError as error:
-            raise UserError(
-                explain(error), where=f"{path}: {name}", mend="see the other tables"
-            ) from None
-    return tables
+    return {
+        name: validated(PrintedTable, fields, where=f"{path}: {name}", mend="see the other tables")
+        for name, fields in read_yaml(path).items()
+    }
 
 
 def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> PrintedNumbers:

@@ -9,15 +9,14 @@ from typing import Any
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json, read_text
+from pieline.core.named import named
 from pieline.reporting.evidence import (
     Json,
     Limits,
     MetricFile,
     Pool,
-    Reader,
     check_inputs,
     load_metric_file,
-    load_reader,
 )
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
@@ -37,62 +36,29 @@ _LABELS = {
 
 
 @dataclass(frozen=True)
-class Row:
-    """A number of a table on the page; `metrics` are the numbers of its metric files."""
-
-    cell: ComparedCell
-    model: str
-    metrics: list[int]
-
-
-@dataclass(frozen=True)
 class TableView:
-    """A table on the page.
-
-    Attributes:
-        study: whose it is.
-        shown: what was declared of it.
-        layout: HTML in the paper's layout.
-        keys: columns that tell its numbers apart.
-        rows: its numbers.
-        not_run: how many there are none of ours of.
-        reasons: how often what keeps its numbers from a comparison.
-    """
+    """A table on the page: whose it is, what was declared of it, and its numbers."""
 
     study: StudyDisplays
     shown: DisplayRecord
-    layout: str
-    keys: list[str]
-    rows: list[Row]
-    not_run: int
-    reasons: list[tuple[str, int]]
+    cells: list[ComparedCell]
 
+    @property
+    def layout(self) -> str:
+        """HTML in the paper's layout."""
+        return read_text(self.shown.files["html"])
 
-@dataclass(frozen=True)
-class FigureView:
-    """A figure on the page, as a data URI."""
+    @property
+    def keys(self) -> list[str]:
+        """Columns that tell its numbers apart; one that is empty everywhere tells nothing."""
+        keys = self.cells[0].keys if self.cells else ()
+        return [key for key in keys if any(cell.keys[key] for cell in self.cells)]
 
-    study: StudyDisplays
-    shown: DisplayRecord
-    source: str
-
-
-class _Metrics:
-    """The metric files that numbers come from, numbered in the order of their paths."""
-
-    def __init__(self, cells: Mapping[str, Sequence[ComparedCell]], displays: Displays) -> None:
-        readers = {
-            study.name: load_reader(study.evidence) for study in displays.studies if study.evidence
-        }
-        study_of = {
-            path: study.name
-            for study, shown in displays.of_kind("table")
-            for cell in cells[shown.name]
-            for path in cell.metrics
-        }
-        self.files = [load_metric_file(path) for path in sorted(study_of)]
-        self.readers = [readers.get(study_of[metric.path]) for metric in self.files]
-        self.numbers = {metric.path: number for number, metric in enumerate(self.files)}
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """How often what keeps its numbers from a comparison, the commonest first."""
+        counted = Counter(cell.reason for cell in self.cells if cell.reason)
+        return sorted(counted.items(), key=lambda item: (-item[1], item[0]))
 
 
 def write_page(
@@ -117,34 +83,40 @@ def write_page(
     Raises:
         UserError: a file behind the numbers is not the one that they were computed from.
     """
-    cells = {shown.name: read_cells([shown.files["csv"]]) for _, shown in displays.of_kind("table")}
-    metrics = _Metrics(cells, displays)
-    check_inputs(metrics.files)
     tables = [
-        _table(study, shown, cells[shown.name], metrics.numbers)
+        TableView(study, shown, read_cells([shown.files["csv"]]))
         for study, shown in displays.of_kind("table")
     ]
-    every_cell = [cell for view in tables for cell in cells[view.shown.name]]
-    claims, counts = _ledger(ledger)
-    sample = any("sample data" in cell.reason for cell in every_cell)
+    cells = [cell for view in tables for cell in view.cells]
+    evidence_of = {
+        path: view.study.evidence for view in tables for cell in view.cells for path in cell.metrics
+    }
+    metrics = [load_metric_file(path) for path in sorted(evidence_of)]
+    check_inputs(metrics)
+    readers = [evidence_of[metric.path] for metric in metrics]
+    judged = read_json(ledger)
+    claims = [JudgedClaim.model_validate(claim) for claim in judged["claims"]]
+    claim_models = _registry_names(claims, models)
+    sample = any("sample data" in cell.reason for cell in cells)
     render_html(
         template,
         path,
         papers=displays.papers(),
         claims=claims,
-        counts=counts,
-        claim_models=_registry_names(claims, models),
+        counts=judged["counts"],
+        claim_models=claim_models,
         tables=tables,
-        table_names=set(cells),
+        table_names={view.shown.name for view in tables},
         figures=[
-            FigureView(study, shown, data_uri(shown.files["png"]))
+            (study, shown, data_uri(shown.files["png"]))
             for study, shown in displays.of_kind("figure")
         ],
-        summary=summary(every_cell),
+        summary=summary(cells),
         note=SAMPLE_NOTE if sample else "",
         labels={model.name: model.label for model in models},
-        models=_options(tables, claims, models),
-        evidence=_evidence(metrics.files, metrics.readers, limits),
+        models=_options(cells, claim_models, models),
+        numbers={metric.path: number for number, metric in enumerate(metrics)},
+        evidence=_evidence(metrics, readers, limits),
         limits=limits,
         named=lambda text: _LABELS.get(text, str(text).replace("_", " ")),
     )
@@ -163,38 +135,6 @@ def data_uri(path: str | Path) -> str:
     return f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def _table(
-    study: StudyDisplays,
-    shown: DisplayRecord,
-    cells: Sequence[ComparedCell],
-    numbers: Mapping[str, int],
-) -> TableView:
-    keys = list(cells[0].keys) if cells else []
-    reasons = Counter(cell.reason for cell in cells if cell.reason)
-    return TableView(
-        study=study,
-        shown=shown,
-        layout=read_text(shown.files["html"]),
-        # A column that is empty everywhere tells nothing.
-        keys=[key for key in keys if any(cell.keys[key] for cell in cells)],
-        rows=[
-            Row(
-                cell,
-                cell.keys.get("model", ""),
-                [numbers[path] for path in cell.metrics if cell.ours],
-            )
-            for cell in cells
-        ],
-        not_run=sum(cell.verdict == "not run" for cell in cells),
-        reasons=sorted(reasons.items(), key=lambda item: (-item[1], item[0])),
-    )
-
-
-def _ledger(path: str | Path) -> tuple[list[JudgedClaim], Json]:
-    ledger = read_json(path)
-    return [JudgedClaim.model_validate(claim) for claim in ledger["claims"]], ledger["counts"]
-
-
 def _registry_names(
     claims: Iterable[JudgedClaim], models: Sequence[ModelDescription]
 ) -> dict[str, list[str]]:
@@ -210,32 +150,29 @@ def _registry_names(
 
 
 def _options(
-    tables: Sequence[TableView], claims: Sequence[JudgedClaim], models: Sequence[ModelDescription]
+    cells: Sequence[ComparedCell],
+    claim_models: Mapping[str, Sequence[str]],
+    models: Sequence[ModelDescription],
 ) -> list[tuple[str, str]]:
     """Name and label of each model that the filter offers, in the order of models.yaml.
 
     Models with a number of ours come first.
     """
-    shown = {row.model: bool(row.cell.ours) for view in tables for row in view.rows if row.model}
-    for view in tables:
-        for row in view.rows:
-            if row.model and row.cell.ours:
-                shown[row.model] = True
+    run = {cell.keys.get("model", "") for cell in cells if cell.ours}
+    offered = {cell.keys.get("model", "") for cell in cells}.union(*claim_models.values()) - {""}
     labels = {model.name: model.label for model in models}
-    for names in _registry_names(claims, models).values():
-        for name in names:
-            shown.setdefault(name, False)
     order = {name: number for number, name in enumerate(labels)}
-    ranked = sorted(shown, key=lambda name: (not shown[name], order.get(name, len(order)), name))
+    ranked = sorted(offered, key=lambda name: (name not in run, order.get(name, len(order)), name))
     return [
-        (name, labels.get(name, name) + ("" if shown[name] else " (not run)")) for name in ranked
+        (name, labels.get(name, name) + ("" if name in run else " (not run)")) for name in ranked
     ]
 
 
-def _evidence(
-    metrics: Sequence[MetricFile], readers: Sequence[Reader | None], limits: Limits
-) -> str:
-    """What the page's script shows of the way down, as JSON that is safe inside HTML."""
+def _evidence(metrics: Sequence[MetricFile], readers: Sequence[str], limits: Limits) -> str:
+    """What the page's script shows of the way down, as JSON that is safe inside HTML.
+
+    `readers` names for each metric file its study's reader, or nothing.
+    """
     pool = Pool()
     files: dict[str, Any] = {}
     for number, (metric, reader) in enumerate(zip(metrics, readers, strict=True)):
@@ -249,7 +186,7 @@ def _evidence(
                 if isinstance(value, _SCALARS) and name != "computed_from"
             },
             "scores": _scores(metric.fields),
-            "evidence": reader(metric, pool, limits) if reader else None,
+            "evidence": named(reader)(metric, pool, limits) if reader else None,
         }
     text = canonical_json({"files": files, "texts": pool.texts})
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -62,7 +62,7 @@ def read_sentences(
     for number, row in enumerate(rows, start=1):
         name = row.get("sentence_id", "?") if isinstance(row, dict) else "?"
         where = f"{path}: record {number} ({name})"
-        released = validated(_Released.model_validate, row, where=where, mend=_SEE)
+        released = validated(_Released, row, where=where, mend=_SEE)
         fields = {
             "id": released.sentence_id,
             "pie_id": released.idiom_id,
@@ -72,7 +72,7 @@ def read_sentences(
             "is_idiomatic": released.sentence_has_idiom == "True",
             "distractor_kind": kinds.get(released.sentence_id),
         }
-        sentences.append(validated(IdiotsSentence.model_validate, fields, where=where, mend=_SEE))
+        sentences.append(validated(IdiotsSentence, fields, where=where, mend=_SEE))
     check_unique_ids([sentence.id for sentence in sentences], where=path)
     if unknown := sorted(kinds.keys() - {sentence.id for sentence in sentences}):
         raise UserError(

@@ -142,8 +142,7 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
     is_table = Path(path).suffix.lower() == ".csv"
     for line, row in _rows(text, path) if is_table else enumerate(text.splitlines(), start=1):
         where = f"{path}:{line}"
-        read = ReviewCase.model_validate if is_table else ReviewCase.model_validate_json
-        case = validated(read, row, where=where, mend=_MEND)
+        case = validated(ReviewCase, row, where=where, mend=_MEND)
         if (case.run, case.sentence_id) in seen:
             raise UserError(
                 f"{case.sentence_id} of this run stands twice", where=where, mend="remove one line"

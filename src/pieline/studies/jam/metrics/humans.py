@@ -81,7 +81,7 @@ def read_labels(path: str | Path) -> list[LabelledVariant]:
     rows: list[LabelledVariant] = []
     for row in reader:
         where, fields = f"{path}:{reader.line_num}", {name: row[name] for name in COLUMNS}
-        made = validated(LabelledVariant.model_validate, fields, where=where, mend=mend)
+        made = validated(LabelledVariant, fields, where=where, mend=mend)
         if any(made.variant_id == other.variant_id for other in rows):
             raise UserError(f"{made.variant_id!r} stands twice", where=where, mend="keep one line")
         if rows and made.origin != rows[0].origin:

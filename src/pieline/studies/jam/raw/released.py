@@ -34,8 +34,8 @@ def read_released_originals(path: str | Path) -> list[ReleasedRow]:
     """
     return [
         validated(
-            # Strict, so that lists pass for tuples only as JSON.
-            ReleasedRow.model_validate_json,
+            ReleasedRow,
+            # As JSON, where lists pass for tuples.
             canonical_json(row),
             where=f"{path}: record {number}",
             mend="fetch the file again",

@@ -227,4 +227,4 @@ def _answered(result: Mapping[str, Any], where: str) -> tuple[str, str]:
 
 def _review(fields: Mapping[str, str], where: str) -> Review:
     given = {key: value for key, value in fields.items() if value}
-    return validated(Review.model_validate, given, where=where, mend="correct this answer")
+    return validated(Review, given, where=where, mend="correct this answer")

@@ -33,7 +33,7 @@ def read_variants(
     variants = []
     for number, row in enumerate(read_rows(path), start=1):
         where, mend = f"{path}: record {number}", "correct this record"
-        record = validated(_ReleasedVariant.model_validate, row, where=where, mend=mend)
+        record = validated(_ReleasedVariant, row, where=where, mend=mend)
         original = by_id.get(record.sentence_id or "") or by_text.get(record.sentence)
         if original is None:
             mend = "take variants and originals of one version"
