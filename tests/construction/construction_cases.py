@@ -14,8 +14,7 @@ from pieline.models.llm import LLMEntry
 from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.originals.pie_filter import LabelCounts
-from pieline.studies.idiolink.variants.generation import GeneratedText, Writer
-from pieline.studies.idiolink.variants.votes import Judge
+from pieline.studies.idiolink.variants.generation import GeneratedText, Role
 
 PAIR = Pair(pie="spill the beans", pie_number=7, domain="Food")
 SPEC = LLMEntry(
@@ -66,14 +65,14 @@ def counts(
     return LabelCounts(labels, confident=enough, least_confidence=confidence)
 
 
-def writer(attempts: int = 3) -> Writer:
+def writer(attempts: int = 3) -> Role:
     """A writer of documents."""
-    return Writer("scripted", SPEC, PROMPTS.load("documents.jinja"), {"temperature": 1}, attempts)
+    return Role("scripted", SPEC, PROMPTS.load("documents.jinja"), {"temperature": 1}, attempts)
 
 
-def judge(runs: int = 3) -> Judge:
+def judge(runs: int = 3) -> Role:
     """A validator."""
-    return Judge("scripted", SPEC, PROMPTS.load("validate.jinja"), {"temperature": 1}, runs)
+    return Role("scripted", SPEC, PROMPTS.load("validate.jinja"), {"temperature": 1}, runs)
 
 
 def scripted(

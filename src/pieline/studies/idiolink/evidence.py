@@ -53,14 +53,8 @@ def _load_queries(path: str) -> list[Query]:
 
 def _text_of(item: Document | Query) -> Json:
     return {
-        "parts": _marked(item.sentence, item.span),
+        "parts": list(item.sentence.partition(item.span)),
         "usage": item.usage,
         "pie": item.pie,
         "subject": item.subject,
     }
-
-
-def _marked(sentence: str, span: str) -> list[str]:
-    """The sentence in three parts, the span in the middle."""
-    start = sentence.find(span)
-    return [sentence[:start], span, sentence[start + len(span) :]]

@@ -1,7 +1,7 @@
 """IdioLink: do embeddings find texts of the same meaning, whether it is said by an idiom or not?"""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import get_args
 
 from pieline.core.conditions import Conditions, deviations
@@ -10,6 +10,7 @@ from pieline.core.files import canonical_json
 from pieline.models.bm25 import Bm25Entry
 from pieline.models.embedder import EmbedderEntry
 from pieline.reporting.given import Given
+from pieline.studies.idiolink.datasets.dataset import DATASET_FILES
 from pieline.studies.idiolink.originals.domains import Collection
 from pieline.studies.idiolink.settings import (
     Composition,
@@ -23,6 +24,7 @@ from pieline.studies.idiolink.training.settings import (
     Loss,
     TrainingSettings,
     TrainMode,
+    evaluated_modes,
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
@@ -45,22 +47,11 @@ QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 SPLITS = ("train", "val", "test")
-DATASET_FILES = ("documents.jsonl", "queries.jsonl", "qrels.txt", "manifest.json")
-"""What a dataset's folder holds."""
 
 
 def index_name(composition: str) -> str:
     """Name of the test index under an index composition: the full one is the split itself."""
     return "test" if composition == "full" else f"test-{composition}"
-
-
-def evaluated_modes(model: str) -> list[str]:
-    """Query modes in which a fine-tuned model is evaluated (Table 5).
-
-    Queries are written as in training; a model trained on spans is evaluated on spans only.
-    """
-    mode = model.split("+")[1]
-    return [mode] if mode.endswith("span") else [mode, mode.replace("sentence", "span")]
 
 
 class IdiolinkStudy(Study[IdiolinkSettings]):
@@ -153,7 +144,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def modes_of(self, model: str) -> list[str]:
         """Query modes in which a model is evaluated; BM25 takes no instruction."""
         if "+" in model:
-            return evaluated_modes(model)
+            return evaluated_modes(model.split("+")[1])
         instructed = not isinstance(self.run.entry(model), Bm25Entry)
         return [
             mode
@@ -298,12 +289,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def roles(self) -> dict[str, str]:
         """The language models of the construction, by role."""
-        chosen = self.settings.construction
-        return {
-            "index_writer": chosen.index_writer,
-            "query_writer": chosen.query_writer,
-            "validator": chosen.validator,
-        }
+        roles = {"index_writer", "query_writer", "validator"}
+        return self.settings.construction.model_dump(include=roles)
 
     def magpie(self) -> str:
         """The MAGPIE file that PIEs are selected from."""
@@ -388,10 +375,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return Writing(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
-            inputs={
-                "pairs": PAIRS,
-                "prompt": self.run.here(f"prompts/idiolink/{collection}.jinja"),
-            },
+            inputs={"pairs": PAIRS, "prompt": self._prompt(collection)},
             outputs={
                 "texts": TEXTS.format(collection=collection),
                 "report": TEXTS_REPORT.format(collection=collection),
@@ -410,7 +394,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             spec=self.run.language_model(chosen.validator).execution_spec(),
             inputs={
                 "texts": TEXTS.format(collection=collection),
-                "prompt": self.run.here("prompts/idiolink/validate.jinja"),
+                "prompt": self._prompt("validate"),
             },
             outputs={"verdicts": VERDICTS.format(collection=collection)},
             recordings=self._recordings(chosen.validator, f"validate_{collection}"),
@@ -418,29 +402,26 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             runs=chosen.runs,
         )
 
+    def _prompt(self, name: str) -> str:
+        return self.run.here(f"prompts/idiolink/{name}.jinja")
+
     def _recordings(self, model: str, task: str) -> str:
         return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
 
     def askings(self) -> list[Asking]:
         """Texts are written, and judged."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
-        constraints = {"collection": alternatives(COLLECTIONS)}
+        where = {"collection": alternatives(COLLECTIONS)}
+        written, judged = {"texts": TEXTS, "report": TEXTS_REPORT}, {"verdicts": VERDICTS}
         return [
+            Asking("idiolink_generate", Writing, written, self.writing, runs, where),
             Asking(
-                name="idiolink_generate",
-                task=Writing,
-                outputs={"texts": TEXTS, "report": TEXTS_REPORT},
-                make=self.writing,
-                runs=runs,
-                constraints=constraints,
-            ),
-            Asking(
-                name="idiolink_validate",
-                task=Validation,
-                outputs={"verdicts": VERDICTS},
-                make=self.validation,
-                runs=runs,
-                constraints=constraints,
+                "idiolink_validate",
+                Validation,
+                judged,
+                self.validation,
+                runs,
+                where,
                 after_answers=True,
             ),
         ]
@@ -449,172 +430,131 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def tables(self) -> list[Table]:
         """Tables 1, 2 and 5, appendix E, numbers of the text, and what the paper has not."""
+        return list(self._tables())
+
+    def _tables(self) -> Iterator[Table]:
         settings = self.settings
-        as_published = self.metrics_files("full", settings.models)
-        chosen = [
-            self._table(
-                "dataset",
-                "Table 1",
-                "Size of the IdioLink dataset.",
-                Given(metrics=(self._checks(),)),
-                published="idiolink_table1",
-            )
-        ]
-        if self.constructs():
-            chosen.append(
-                self._table(
-                    "construction",
-                    "Sections 3.2.1 to 3.2.4",
-                    "The construction of the dataset in numbers.",
-                    Given(metrics=(CONSTRUCTION_METRICS,)),
-                    published="text_numbers",
-                    filter_report=FILTER_REPORT,
-                )
-            )
-        chosen.append(
-            self._table(
-                "zero_shot",
-                "Table 2",
-                "Zero-shot retrieval in four query modes, in per cent.",
-                self._zero_shot(),
-                published="idiolink_table2",
-            )
+        models, tuned = settings.models, settings.finetuning.models
+        as_published = self.metrics_files("full", models)
+        yield self._table(
+            "dataset:dataset",
+            "Table 1",
+            "Size of the IdioLink dataset.",
+            Given(metrics=(self._checks(),)),
+            published="idiolink_table1",
         )
-        if self.named("embedder"):
-            chosen.append(
-                self._table(
-                    "gains",
-                    "Section 6",
-                    "Average gains by instructions and span embedding, in points.",
-                    self._zero_shot(),
-                    published="text_numbers",
-                )
+        if self.constructs():
+            yield self._table(
+                "dataset:construction",
+                "Sections 3.2.1 to 3.2.4",
+                "The construction of the dataset in numbers.",
+                Given(metrics=(CONSTRUCTION_METRICS,)),
+                published="text_numbers",
+                filter_report=FILTER_REPORT,
+            )
+        embedders = self.named("embedder")
+        zero_shot = self._of_embedders(self.metrics_files("full", embedders), embedders)
+        yield self._table(
+            "zero_shot:zero_shot",
+            "Table 2",
+            "Zero-shot retrieval in four query modes, in per cent.",
+            zero_shot,
+            published="idiolink_table2",
+        )
+        if embedders:
+            yield self._table(
+                "gains:gains",
+                "Section 6",
+                "Average gains by instructions and span embedding, in points.",
+                zero_shot,
+                published="text_numbers",
             )
         if bm25 := self.named("bm25"):
-            chosen.append(
-                self._table(
-                    "bm25",
-                    "Appendix E",
-                    "BM25 by sentence and by span.",
-                    Given(metrics=tuple(self.metrics_files("full", bm25))),
-                    published="idiolink_bm25",
-                )
+            yield self._table(
+                "zero_shot:bm25",
+                "Appendix E",
+                "BM25 by sentence and by span.",
+                Given(metrics=tuple(self.metrics_files("full", bm25))),
+                published="idiolink_bm25",
             )
-        if settings.finetuning.models:
-            chosen.append(
-                self._table(
-                    "finetuned",
-                    "Table 5",
-                    "Retrieval by fine-tuned models, in per cent.",
-                    self._of_embedders(self.tuned_metrics(), settings.finetuning.models),
-                    published="idiolink_table5",
-                )
+        if tuned:
+            yield self._table(
+                "finetuning:finetuned",
+                "Table 5",
+                "Retrieval by fine-tuned models, in per cent.",
+                self._of_embedders(self.tuned_metrics(), tuned),
+                published="idiolink_table5",
             )
         if set(settings.compositions) - {"full"}:
-            every = [
+            every = (
                 name
                 for composition in settings.compositions
-                for name in self.metrics_files(composition, settings.models)
-            ]
-            chosen.append(
-                self._table(
-                    "ablation",
-                    "not in the paper",
-                    "The same queries over an index without some usages, in per cent.",
-                    Given(metrics=tuple(every), models=self.run.described(settings.models)),
-                )
+                for name in self.metrics_files(composition, models)
+            )
+            yield self._table(
+                "zero_shot:ablation",
+                "not in the paper",
+                "The same queries over an index without some usages, in per cent.",
+                Given(metrics=tuple(every), models=self.run.described(models)),
             )
         if tests := self.significance_tests():
-            ranking = dict.fromkeys([*settings.models, *settings.finetuning.models])
-            chosen.append(
-                self._table(
-                    "significance",
-                    "not in the paper",
-                    "Paired randomisation tests between query modes.",
-                    Given(metrics=tuple(tests), models=self.run.described(ranking)),
-                )
+            ranking = self.run.described(dict.fromkeys([*models, *tuned]))
+            yield self._table(
+                "significance:significance",
+                "not in the paper",
+                "Paired randomisation tests between query modes.",
+                Given(metrics=tuple(tests), models=ranking),
             )
         if as_published:
-            chosen.append(
-                self._table(
-                    "by_pie",
-                    "not in the paper",
-                    "R-Precision and nDCG@10 of each PIE.",
-                    Given(metrics=(*as_published, *self.tuned_metrics())),
-                )
+            yield self._table(
+                "by_pie:by_pie",
+                "not in the paper",
+                "R-Precision and nDCG@10 of each PIE.",
+                Given(metrics=(*as_published, *self.tuned_metrics())),
             )
-        return chosen
 
     def figures(self) -> list[Figure]:
         """The data, the query modes, Figure 3, and the PIEs."""
-        settings = self.settings
-        as_published = tuple(self.metrics_files("full", settings.models))
-        chosen = [
-            self._figure(
-                "domains",
-                "Section 3.2.2",
-                "Texts by domain and usage.",
-                Given(metrics=(self._checks(),)),
+        return [
+            Figure(
+                f"idiolink_{name}",
+                place,
+                caption,
+                f"pieline.studies.idiolink.figures.{name}:{name}",
+                Given(metrics=tuple(metrics), models=self.run.described(models)),
             )
+            for name, place, caption, metrics, models in self._figures()
         ]
+
+    def _figures(self) -> Iterator[tuple[str, str, str, list[str], list[str]]]:
+        """Name, place, caption, metric files and described models of each figure."""
+        models, tuned = self.settings.models, self.settings.finetuning.models
+        as_published = self.metrics_files("full", models)
+        yield "domains", "Section 3.2.2", "Texts by domain and usage.", [self._checks()], []
         if as_published:
-            models = self.run.described(settings.models)
-            chosen.append(
-                self._figure(
-                    "modes",
-                    "Section 6",
-                    "Both metrics of each model in the four query modes.",
-                    Given(metrics=as_published, models=models),
-                )
-            )
-        if settings.finetuning.models:
+            caption = "Both metrics of each model in the four query modes."
+            yield "modes", "Section 6", caption, as_published, models
+        if tuned:
             zero_shot = self.metrics_files("full", self.named("embedder"))
-            chosen.append(
-                self._figure(
-                    "finetuning",
-                    "Figure 3",
-                    "Fine-tuned models against zero-shot.",
-                    Given(
-                        metrics=(*zero_shot, *self.tuned_metrics()),
-                        models=self.run.described(settings.finetuning.models),
-                    ),
-                )
-            )
+            metrics = [*zero_shot, *self.tuned_metrics()]
+            yield "finetuning", "Figure 3", "Fine-tuned models against zero-shot.", metrics, tuned
         if as_published:
-            metrics = (*as_published, *self.tuned_metrics())
-            chosen.append(
-                self._figure(
-                    "by_pie", "not in the paper", "nDCG@10 of each PIE.", Given(metrics=metrics)
-                )
-            )
-        return chosen
+            metrics = [*as_published, *self.tuned_metrics()]
+            yield "by_pie", "not in the paper", "nDCG@10 of each PIE.", metrics, []
 
     def _table(
-        self,
-        name: str,
-        place: str,
-        caption: str,
-        given: Given,
-        *,
-        published: str = "",
-        **files: str,
+        self, maker: str, place: str, caption: str, given: Given, published: str = "", **files: str
     ) -> Table:
+        """A table; `maker` is its module and function, `published` the file of its numbers."""
         if published:
             files["published"] = self.run.here(f"published/{published}.csv")
-        maker = f"pieline.studies.idiolink.tables.{_MODULES.get(name, name)}:{name}"
+        name = maker.partition(":")[2]
+        maker = f"pieline.studies.idiolink.tables.{maker}"
         return Table(f"idiolink_{name}", place, caption, maker, given.of(**files))
-
-    def _figure(self, name: str, place: str, caption: str, given: Given) -> Figure:
-        maker = f"pieline.studies.idiolink.figures.{name}:{name}"
-        return Figure(f"idiolink_{name}", place, caption, maker, given)
 
     def _checks(self) -> str:
         """Of the data that Table 1 describes: what was constructed, else the released files."""
         return CHECKS.format(origin="constructed" if self.constructs() else "released_format")
-
-    def _zero_shot(self) -> Given:
-        embedders = self.named("embedder")
-        return self._of_embedders(self.metrics_files("full", embedders), embedders)
 
     def _of_embedders(self, metrics: Iterable[str], ran: Iterable[str]) -> Given:
         """What a table of embedders is made from; those of the paper that were not run are named.
@@ -656,15 +596,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         index = metrics.split("/")[3]
         run = metrics.replace("/metrics/", "/predictions/").removesuffix(".json")
         return [f"{run}.run.gz", *self.dataset(index)]
-
-
-_MODULES = {
-    "construction": "dataset",
-    "bm25": "zero_shot",
-    "ablation": "zero_shot",
-    "finetuned": "finetuning",
-}
-"""Where tables are made that have no module of their own."""
 
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:

@@ -5,11 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
+from pieline.core.records import Record
 from pieline.studies.idiolink.datasets.loose import FILE_NAMES
 from pieline.studies.idiolink.metrics.agreement import Agreement, agreement
 from pieline.studies.idiolink.originals.domains import Collection, parse_id
@@ -19,12 +18,13 @@ from pieline.studies.idiolink.variants.corrections import (
     Correction,
     CorrectionCounts,
     count_corrections,
+    to_review,
 )
 from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
 from pieline.studies.idiolink.variants.votes import TextVerdict
 
 
-class SilverReview(BaseModel):
+class SilverReview(Record):
     """The texts outside the gold PIEs: what the automatic validation flagged, and what people said.
 
     Attributes:
@@ -37,8 +37,6 @@ class SilverReview(BaseModel):
         confirmed_share: of the flagged ones; null while any is awaiting review or none is flagged.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     texts: int
     flagged: int
     flagged_share: float | None
@@ -48,7 +46,7 @@ class SilverReview(BaseModel):
     confirmed_share: float | None
 
 
-class ConstructionMetrics(BaseModel):
+class ConstructionMetrics(Record):
     """The construction in numbers (sections 3.2.3 and 3.2.4); shares are fractions.
 
     Attributes:
@@ -66,8 +64,6 @@ class ConstructionMetrics(BaseModel):
         computed_from: digests of the files behind the numbers.
         conditions: how the data were constructed, if they were.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sample: bool
     texts: int
@@ -148,19 +144,13 @@ def require_review(
     *,
     sheet: str | Path,
 ) -> None:
-    """Refuse a data set with texts that people should look at and have not.
-
-    Those are all texts of the gold PIEs and the flagged ones of the others.
+    """Refuse a data set with texts that people should look at (`to_review`) and have not.
 
     Raises:
         UserError: how many, and where the sheet for people is.
     """
-    flagged = {verdict.id for verdict in verdicts if verdict.flagged}
-    awaiting = [
-        text.id
-        for text in texts
-        if (text.pie in splits.gold or text.id in flagged) and text.id not in corrections
-    ]
+    rows = to_review(texts, verdicts, splits.gold)
+    awaiting = [row.text.id for row in rows if row.text.id not in corrections]
     if awaiting:
         raise UserError(
             f"{len(awaiting)} texts await review by people ({awaiting[0]} is the first)",

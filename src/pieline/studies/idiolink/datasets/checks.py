@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 
-from pydantic import BaseModel, ConfigDict
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
+from pieline.core.records import Record
 from pieline.languages.inflection import same_word
 from pieline.languages.matching import matches_pie
 from pieline.languages.registry import find
@@ -27,19 +27,15 @@ _SHARED_SHINGLES = 0.4
 """Share of the shorter text's word triples that a candidate must have in common with it."""
 
 
-class Finding(BaseModel):
+class Finding(Record):
     """Something that a check found: the texts concerned, and what is the matter with them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     texts: list[str]
     detail: str
 
 
-class CheckResult(BaseModel):
+class CheckResult(Record):
     """A check: what it looks for, how many findings it has, and all of them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     looks_for: str
     count: int

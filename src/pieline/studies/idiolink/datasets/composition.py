@@ -3,9 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.records import Record
 from pieline.studies.idiolink.datasets.checks import CheckResult, run_checks
 from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.splits import gold_pies
@@ -14,17 +13,15 @@ ROWS = ("train", "validation", "test_silver", "test_gold", "test", "total")
 """Rows of Table 1."""
 
 
-class SplitCounts(BaseModel):
+class SplitCounts(Record):
     """A row of Table 1."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     pies: int
     queries: int
     documents: int
 
 
-class DatasetChecks(BaseModel):
+class DatasetChecks(Record):
     """What IdioLink data consists of and what the checks find in it.
 
     Attributes:
@@ -39,8 +36,6 @@ class DatasetChecks(BaseModel):
         computed_from: digests of the files.
         conditions: how the data were constructed, if they were.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     origin: str
     sample: bool
@@ -64,7 +59,9 @@ def check_dataset(
     conditions: Conditions = NO_CONDITIONS,
 ) -> DatasetChecks:
     """Count and check the texts of all splits."""
-    gold = gold_pies_of(texts)
+    gold = gold_pies(
+        text for text in texts if (text.split, text.collection) == ("test", "documents")
+    )
     marked: dict[str, Counter[str]] = defaultdict(Counter)
     usages: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for text in texts:
@@ -85,12 +82,6 @@ def check_dataset(
         computed_from=computed_from,
         conditions=conditions,
     )
-
-
-def gold_pies_of(texts: Iterable[LooseText]) -> set[str]:
-    """PIEs of the gold standard (see `splits.gold_pies`)."""
-    test = (text for text in texts if (text.split, text.collection) == ("test", "documents"))
-    return gold_pies(test)
 
 
 def table_1(texts: Iterable[LooseText], gold: set[str]) -> dict[str, SplitCounts]:

@@ -4,21 +4,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
-
 from pieline.core.files import write_json
-from pieline.core.records import load_jsonl, load_record, save_jsonl
+from pieline.core.records import Record, load_jsonl, load_record, save_jsonl
 from pieline.studies.idiolink.raw.released import compose_index, meaning_qrels, write_qrels
 from pieline.studies.idiolink.records import Document, Query
 
+DATASET_FILES = ("documents.jsonl", "queries.jsonl", "qrels.txt", "manifest.json")
+"""What a dataset's folder holds."""
 
-class IdiolinkManifest(BaseModel):
+
+class IdiolinkManifest(Record):
     """What an IdioLink dataset is.
 
     `released`: the raw files are, by their digests, those that the paper used.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     split: str
     composition: str
@@ -77,12 +76,6 @@ class IdiolinkDataset:
         )
 
     @staticmethod
-    def files(folder: str | Path) -> tuple[Path, Path, Path, Path]:
+    def files(folder: str | Path) -> list[Path]:
         """Documents, queries, qrels and manifest in a dataset's folder."""
-        place = Path(folder)
-        return (
-            place / "documents.jsonl",
-            place / "queries.jsonl",
-            place / "qrels.txt",
-            place / "manifest.json",
-        )
+        return [Path(folder) / name for name in DATASET_FILES]

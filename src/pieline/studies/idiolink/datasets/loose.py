@@ -3,13 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from pieline.core.errors import UserError
-from pieline.core.files import read_json
-from pieline.core.records import explain
 from pieline.studies.idiolink.originals.domains import Collection
 from pieline.studies.idiolink.originals.splits import SplitName
+from pieline.studies.idiolink.raw.released import read_rows
 
 FILE_NAMES: dict[Collection, str] = {"documents": "indexes.json", "queries": "queries.json"}
 """Names of the released files by collection."""
@@ -18,7 +16,7 @@ FILE_NAMES: dict[Collection, str] = {"documents": "indexes.json", "queries": "qu
 class LooseText(BaseModel):
     """A record of the released format whose values may break the format's rules."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
     id: str
     sentence: str
@@ -49,17 +47,6 @@ def read_loosely(
     files = []
     for split, folder in folders:
         for collection, name in FILE_NAMES.items():
-            path = Path(folder) / name
-            files.append(path)
-            rows = read_json(path)
-            if not isinstance(rows, list):
-                raise UserError("not a JSON array", where=path, mend="see data/sample/idiolink")
-            for number, row in enumerate(rows, start=1):
-                try:
-                    fields = dict(row) | {"split": split, "collection": collection}
-                    texts.append(LooseText.model_validate(fields))
-                except (ValidationError, TypeError, ValueError) as error:
-                    problem = explain(error) if isinstance(error, ValidationError) else "no object"
-                    where = f"{path}: record {number}"
-                    raise UserError(problem, where=where, mend="correct this record") from None
+            files.append(Path(folder) / name)
+            texts += read_rows(files[-1], LooseText, split=split, collection=collection)
     return texts, files

@@ -1,9 +1,8 @@
 """Training tuples for contrastive fine-tuning (IdioLink, section 4.3)."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -11,13 +10,11 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import Record, explain
 from pieline.studies.idiolink.raw.released import RELEVANT_USAGES
-from pieline.studies.idiolink.records import Document, PieText, Query
+from pieline.studies.idiolink.records import Document, Query
 
 SOFT_NEGATIVES = 3
 HARD_NEGATIVES = 2
 """How many of each a tuple has (Table 3)."""
-
-T = TypeVar("T", bound=PieText)
 
 
 class TrainingTuple(Record):
@@ -97,18 +94,21 @@ def read_released_tuples(
         UserError: a line is no tuple, names a text that the split lacks, or has its negatives in
             another order; names file and line.
     """
-    by_query = _by_sentence(queries)
-    by_document = _by_sentence(documents)
+    by_query = {query.sentence: query for query in queries}
+    by_document = {document.sentence: document for document in documents}
+    other_file = "use the file that belongs to this split"
     result = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
         try:
             row = _ReleasedTuple.model_validate_json(line)
+            query, positive = by_query[row.query], by_document[row.positive]
+            negatives = [by_document[text] for text in row.negatives]
         except ValidationError as error:
             raise UserError(explain(error), where=where, mend="fetch the file again") from None
-        query = _found(by_query, row.query, where)
-        positive = _found(by_document, row.positive, where)
-        negatives = [_found(by_document, text, where) for text in row.negatives]
+        except KeyError as error:
+            problem = f"text {error.args[0][:40]!r} is not in the split"
+            raise UserError(problem, where=where, mend=other_file) from None
         hard, soft = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
         as_expected = (
             positive.pie == query.pie
@@ -122,7 +122,7 @@ def read_released_tuples(
             raise UserError(
                 "not one positive, two hard and three soft negatives in this order",
                 where=where,
-                mend="use the file that belongs to this split",
+                mend=other_file,
             )
         result.append(
             TrainingTuple(
@@ -133,17 +133,3 @@ def read_released_tuples(
             )
         )
     return result
-
-
-def _by_sentence(texts: Sequence[T]) -> dict[str, T]:
-    return {text.sentence: text for text in texts}
-
-
-def _found(texts: Mapping[str, T], sentence: str, where: str) -> T:
-    if sentence not in texts:
-        raise UserError(
-            f"text {sentence[:40]!r} is not in the split",
-            where=where,
-            mend="use the file that belongs to this split",
-        )
-    return texts[sentence]

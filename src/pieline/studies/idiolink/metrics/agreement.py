@@ -1,12 +1,14 @@
 """The automatic validation beside people (section 3.2.4)."""
 
+from collections import Counter
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict
 from sklearn.metrics import accuracy_score, f1_score
 
+from pieline.core.records import Record
 
-class Agreement(BaseModel):
+
+class Agreement(Record):
     """The automatic validation beside people, as a binary task (3.2.4).
 
     Attributes:
@@ -20,8 +22,6 @@ class Agreement(BaseModel):
         missed: `invalid_judged_valid` as a share of all texts.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     texts: int
     invalid: int
     valid_judged_invalid: int
@@ -34,21 +34,16 @@ class Agreement(BaseModel):
 
 
 def agreement(flagged: Mapping[str, bool], found_invalid: Mapping[str, bool]) -> Agreement | None:
-    """Compare the automatic validation with people on the texts that both judged.
+    """Compare the automatic validation with people on the texts that both judged, None without any.
 
-    Args:
-        flagged: by text id, whether the automatic validation did not judge it valid.
-        found_invalid: by text id, whether people found it invalid.
-
-    Returns:
-        null where no text was judged by both.
+    Both are by text id: whether the votes do not say valid, and whether people found it invalid.
     """
     names = sorted(flagged.keys() & found_invalid.keys())
     if not names:
         return None
     people = [not found_invalid[name] for name in names]
     model = [not flagged[name] for name in names]
-    missed = sum(judged and not right for judged, right in zip(model, people, strict=True))
+    cells = Counter(zip(people, model, strict=True))
 
     def f1(valid: bool) -> float:
         return float(f1_score(people, model, pos_label=valid, zero_division=0.0))
@@ -56,13 +51,11 @@ def agreement(flagged: Mapping[str, bool], found_invalid: Mapping[str, bool]) ->
     return Agreement(
         texts=len(names),
         invalid=people.count(False),
-        valid_judged_invalid=sum(
-            right and not judged for judged, right in zip(model, people, strict=True)
-        ),
-        invalid_judged_valid=missed,
+        valid_judged_invalid=cells[True, False],
+        invalid_judged_valid=cells[False, True],
         accuracy=float(accuracy_score(people, model)),
         macro_f1=(f1(True) + f1(False)) / 2,
         valid_f1=f1(True),
         invalid_f1=f1(False),
-        missed=missed / len(names),
+        missed=cells[False, True] / len(names),
     )

@@ -1,6 +1,5 @@
 """R-Precision and nDCG@10 of a run (IdioLink, section 5.1 and appendix D), by ir-measures."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from statistics import fmean
 
@@ -50,40 +49,16 @@ def score_queries(run: Scores, qrels: Scores) -> QueryScores:
 
 
 def mean_scores(
-    scores: QueryScores, queries: Iterable[str], *, depth: int, relevant: Mapping[str, int]
+    scores: QueryScores, queries: Iterable[str], *, depth: int, qrels: Scores
 ) -> RankingScores:
-    """Means over some queries.
-
-    Args:
-        scores: of each query.
-        queries: ids of those to average.
-        depth: documents that the run ranks for a query.
-        relevant: number of relevant documents by query id.
-    """
+    """Means over some queries, of which a run ranks `depth` documents each."""
     names = sorted(queries)
     means: dict[str, float | None] = {
         measure: fmean(scores[name][measure] for name in names) for measure in MEASURES
     }
-    if any(relevant[name] > depth for name in names):
+    if any(len(qrels[name]) > depth for name in names):
         means["r_precision"] = None
     return RankingScores.model_validate({"queries": len(names), **means})
-
-
-def mean_by_group(
-    scores: QueryScores,
-    group_of: Mapping[str, str],
-    *,
-    depth: int,
-    relevant: Mapping[str, int],
-) -> dict[str, RankingScores]:
-    """`mean_scores` for each group of queries, by the group's name."""
-    members = defaultdict(list)
-    for query, group in group_of.items():
-        members[group].append(query)
-    return {
-        group: mean_scores(scores, members[group], depth=depth, relevant=relevant)
-        for group in sorted(members)
-    }
 
 
 def ndcg_at_10(run: Scores, qrels: Scores) -> float:

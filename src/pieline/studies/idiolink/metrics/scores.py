@@ -1,15 +1,13 @@
 """The metric file of an IdioLink run: overall, by usage, by subject and by PIE."""
 
-from collections.abc import Mapping
-
-from pydantic import BaseModel, ConfigDict
+from collections import defaultdict
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.records import Record
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.ranking import (
     RankingScores,
     Scores,
-    mean_by_group,
     mean_scores,
     score_queries,
 )
@@ -17,7 +15,7 @@ from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.raw.released import Qrels, meaning_qrels, subject_qrels
 
 
-class IdiolinkMetrics(BaseModel):
+class IdiolinkMetrics(Record):
     """Metrics of one run; all scores are fractions.
 
     `overall`, `by_usage`, `by_subject` and `by_pie` count a document as relevant if it carries the
@@ -25,8 +23,6 @@ class IdiolinkMetrics(BaseModel):
     `same_subject` if it is of the query's subject whatever its meaning, which shows how topical
     a ranking is.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     split: str
     composition: str
@@ -58,18 +54,10 @@ def idiolink_metrics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> IdiolinkMetrics:
-    """Score a run.
+    """Score a run that ranks `depth` documents for each query of the dataset.
 
-    Args:
-        run: the ranking.
-        dataset: the index and queries that it ranks.
-        model: name in models.yaml.
-        query_mode: how the queries were embedded or searched.
-        seed: of the model's training; 0 for a model as published.
-        depth: documents that the run ranks for a query.
-        tuning: BM25's grid and chosen point.
-        computed_from: digests of the files behind the numbers.
-        conditions: settings and weights behind them.
+    `seed` is that of the model's training, 0 for a model as published; the rest goes into the
+    metric file.
     """
     queries = dataset.queries
     ranked = min(depth, len(dataset.documents))
@@ -80,14 +68,18 @@ def idiolink_metrics(
         for query, documents in meaning.items()
     }
     scores = score_queries(run, meaning)
-    relevant = _counts(meaning)
 
     def by(field: str) -> dict[str, RankingScores]:
-        groups = {query.id: getattr(query, field) for query in queries}
-        return mean_by_group(scores, groups, depth=ranked, relevant=relevant)
+        members = defaultdict(list)
+        for query in queries:
+            members[getattr(query, field)].append(query.id)
+        return {
+            group: mean_scores(scores, names, depth=ranked, qrels=meaning)
+            for group, names in sorted(members.items())
+        }
 
     def overall(qrels: Qrels) -> RankingScores:
-        return mean_scores(score_queries(run, qrels), qrels, depth=ranked, relevant=_counts(qrels))
+        return mean_scores(score_queries(run, qrels), qrels, depth=ranked, qrels=qrels)
 
     return IdiolinkMetrics(
         split=dataset.split,
@@ -96,7 +88,7 @@ def idiolink_metrics(
         query_mode=query_mode,
         seed=seed,
         dataset_is_released=dataset.released,
-        overall=mean_scores(scores, scores, depth=ranked, relevant=relevant),
+        overall=mean_scores(scores, scores, depth=ranked, qrels=meaning),
         by_usage=by("usage"),
         by_subject=by("subject"),
         by_pie=by("pie"),
@@ -107,7 +99,3 @@ def idiolink_metrics(
         computed_from=computed_from,
         conditions=conditions,
     )
-
-
-def _counts(qrels: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    return {query: len(documents) for query, documents in qrels.items()}

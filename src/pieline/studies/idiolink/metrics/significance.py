@@ -5,9 +5,9 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.records import Record
 from pieline.studies.idiolink.metrics.ranking import QueryScores
 
 METRICS = ("r_precision", "ndcg_at_10")
@@ -15,14 +15,12 @@ _FLIPS_AT_ONCE = 500
 _ROUNDING = 1e-9
 
 
-class ModeComparison(BaseModel):
+class ModeComparison(Record):
     """Two query modes by one metric.
 
     `difference` is the second's mean minus the first's (fraction). `p_value` is
     two-sided; `p_holm` is corrected (Holm, 1979) for all pairs of modes of this model and metric.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     first: str
     second: str
@@ -33,10 +31,8 @@ class ModeComparison(BaseModel):
     p_holm: float
 
 
-class ModeSignificance(BaseModel):
+class ModeSignificance(Record):
     """All pairs of query modes of one model and seed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     split: str
     model: str

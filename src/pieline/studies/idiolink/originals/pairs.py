@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from pieline.core.records import Record
+from pieline.core.settings import Settings
 from pieline.studies.idiolink.originals.domains import Domain
 from pieline.studies.idiolink.originals.pie_filter import (
     FilterThresholds,
@@ -39,10 +38,8 @@ class Pair(Record):
         return f"{self.pie} / {self.domain}"
 
 
-class FilterOptions(BaseModel):
+class FilterOptions(Settings):
     """What decides which pairs are left, besides the files."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     semantics: Semantics
     thresholds: FilterThresholds

@@ -7,20 +7,20 @@ from io import StringIO
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
+from pieline.core.records import Record
+from pieline.core.settings import Settings
 from pieline.studies.idiolink.raw.magpie import Occurrence
 
 Semantics = Literal["paper", "released"]
 Criterion = Literal["occurrences", "balance", "confidence", "manual", "selection"]
 
 
-class FilterThresholds(BaseModel):
+class FilterThresholds(Settings):
     """The three criteria of section 3.2.1; both bounds of the balance are included."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_occurrences: PositiveInt = 30
     min_share: float = Field(default=0.25, ge=0, le=1, description="Least share of a usage.")
@@ -28,7 +28,7 @@ class FilterThresholds(BaseModel):
     min_confidence: float = Field(default=1.0, ge=0, le=1)
 
 
-class PieVerdict(BaseModel):
+class PieVerdict(Record):
     """What the filter found of one PIE.
 
     Attributes:
@@ -45,8 +45,6 @@ class PieVerdict(BaseModel):
         released: what the released list says, where there is one: `used`, `valid` (but used in no
             released split), `invalid` or `absent`.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     pie: str
     number: int | None
@@ -143,8 +141,7 @@ def filter_pies(
     number = 0
     for pie in sorted(counts):
         found = counts[pie]
-        judge = _judge_paper if semantics == "paper" else _judge_released
-        shares, reasons = judge(found, thresholds)
+        shares, reasons = _judge(found, thresholds, semantics)
         meets_criteria = not reasons
         number += meets_criteria
         if pie in exclusions:
@@ -177,64 +174,41 @@ def filter_pies(
     return verdicts
 
 
-_Judgement = tuple[tuple[float | None, float | None], dict[Criterion, str]]
-
-
-def _judge_paper(found: LabelCounts, thresholds: FilterThresholds) -> _Judgement:
-    shares = _shares(found, found.idiomatic + found.literal)
-    reasons = _too_few(found, thresholds)
-    if not _balanced(shares[0], thresholds):
+def _judge(
+    found: LabelCounts, thresholds: FilterThresholds, semantics: Semantics
+) -> tuple[tuple[float | None, float | None], dict[Criterion, str]]:
+    """Idiomatic and literal share of a PIE, and by criterion why it does not meet it."""
+    as_paper = semantics == "paper"
+    total = found.idiomatic + found.literal if as_paper else found.occurrences
+    shares = (found.idiomatic / total, found.literal / total) if total else (None, None)
+    reasons: dict[Criterion, str] = {}
+    if found.occurrences < thresholds.min_occurrences:
+        few = f"{found.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
+        reasons["occurrences"] = few
+    lowest, highest = thresholds.min_share, thresholds.max_share
+    judged = shares[:1] if as_paper else shares
+    if not any(share is not None and lowest <= share <= highest for share in judged):
+        idiomatic, literal = map(_percent, shares)
+        bounds = f"{100 * lowest:g}-{100 * highest:g} %"
         reasons["balance"] = (
-            f"idiomatic in {_percent(shares[0])} of its idiomatic and literal occurrences, "
-            f"not in {_bounds(thresholds)}"
+            f"idiomatic in {idiomatic} of its idiomatic and literal occurrences, not in {bounds}"
+            if as_paper
+            else f"idiomatic in {idiomatic} and literal in {literal} of all occurrences, "
+            f"neither in {bounds}"
         )
-    if found.least_confidence < thresholds.min_confidence:
+    least = f"{thresholds.min_confidence:g}"
+    if as_paper and found.least_confidence < thresholds.min_confidence:
+        confidence = f"{found.least_confidence:g}"
+        reasons["confidence"] = f"an annotation with confidence {confidence}, below {least}"
+    if not as_paper and not found.confident:
         reasons["confidence"] = (
-            f"an annotation with confidence {found.least_confidence:g}, "
-            f"below {thresholds.min_confidence:g}"
+            f"no idiomatic or literal occurrence with a confidence of at least {least}"
         )
     return shares, reasons
-
-
-def _judge_released(found: LabelCounts, thresholds: FilterThresholds) -> _Judgement:
-    shares = _shares(found, found.occurrences)
-    reasons = _too_few(found, thresholds)
-    if not any(_balanced(share, thresholds) for share in shares):
-        reasons["balance"] = (
-            f"idiomatic in {_percent(shares[0])} and literal in {_percent(shares[1])} of all "
-            f"occurrences, neither in {_bounds(thresholds)}"
-        )
-    if not found.confident:
-        reasons["confidence"] = (
-            "no idiomatic or literal occurrence with a confidence of at least "
-            f"{thresholds.min_confidence:g}"
-        )
-    return shares, reasons
-
-
-def _too_few(found: LabelCounts, thresholds: FilterThresholds) -> dict[Criterion, str]:
-    if found.occurrences >= thresholds.min_occurrences:
-        return {}
-    few = f"{found.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
-    return {"occurrences": few}
-
-
-def _shares(found: LabelCounts, total: int) -> tuple[float | None, float | None]:
-    if not total:
-        return None, None
-    return found.idiomatic / total, found.literal / total
-
-
-def _balanced(share: float | None, thresholds: FilterThresholds) -> bool:
-    return share is not None and thresholds.min_share <= share <= thresholds.max_share
 
 
 def _percent(share: float | None) -> str:
     return "no share" if share is None else f"{100 * share:.1f} %"
-
-
-def _bounds(thresholds: FilterThresholds) -> str:
-    return f"{100 * thresholds.min_share:g}-{100 * thresholds.max_share:g} %"
 
 
 def read_exclusions(path: str | Path) -> dict[str, str]:

@@ -7,10 +7,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
+from pieline.core.records import Record
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, PieVerdict, Semantics
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document
@@ -18,17 +17,15 @@ from pieline.studies.idiolink.records import Document
 _COLUMNS = ["id", "idiom", "valid"]
 
 
-class Candidate(BaseModel):
+class Candidate(Record):
     """A PIE of `MAGPIE_SOURCE_IDIOMS.csv`: its number, and whether people judged it valid."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     number: int
     pie: str
     valid: bool
 
 
-class ReleasedComparison(BaseModel):
+class ReleasedComparison(Record):
     """Our selection beside the released one.
 
     Attributes:
@@ -39,8 +36,6 @@ class ReleasedComparison(BaseModel):
         candidates_we_drop, candidates_we_add: the same before manual exclusion.
         same_number: whether every common candidate has the released number.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     candidates: int
     valid: int
@@ -53,7 +48,7 @@ class ReleasedComparison(BaseModel):
     same_number: bool
 
 
-class FilterReport(BaseModel):
+class FilterReport(Record):
     """The filter in numbers.
 
     Attributes:
@@ -68,8 +63,6 @@ class FilterReport(BaseModel):
         released: beside the released list; null without one.
         computed_from: digests of the files behind the numbers.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     semantics: str
     thresholds: dict[str, float]

@@ -6,11 +6,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError, model_validator
+from pydantic import NonNegativeInt, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json
-from pieline.core.records import explain
+from pieline.core.records import Record, load_record
+from pieline.core.settings import Settings, checked
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document
 
@@ -18,10 +18,8 @@ SplitName = Literal["train", "val", "test"]
 SPLITS: tuple[SplitName, ...] = ("train", "val", "test")
 
 
-class SplitSizes(BaseModel):
+class SplitSizes(Settings):
     """PIEs in each split; `gold` of those in test are annotated by people."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     train: NonNegativeInt = 22
     val: NonNegativeInt = 10
@@ -35,13 +33,11 @@ class SplitSizes(BaseModel):
         return self
 
 
-class Splits(BaseModel):
+class Splits(Record):
     """PIEs of each split, sorted; no PIE stands in two, and `gold` is a part of `test`.
 
     `source` says where the division comes from: drawn with a seed, or the released one.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: str
     train: list[str]
@@ -123,21 +119,18 @@ def released_splits(
         UserError: a PIE that the release does not have, or one that it has in two splits.
     """
     kept = set(pies)
-    found = {name: {text.pie for text in texts} for name, texts in released.items()}
+    found: dict[str, set[str]] = {
+        name: {text.pie for text in texts} for name, texts in released.items()
+    }
     if missing := sorted(kept - set().union(*found.values())):
         raise UserError(
             f"PIE {missing[0]!r} is in no released split ({len(missing)} PIEs are not)",
             where="idiolink.construction.splits",
             mend="draw the splits (split_source: drawn), or use the released exclusions",
         )
-    return check_splits(
-        {
-            "source": "the released files",
-            **{name: sorted(found[name] & kept) for name in SPLITS},
-            "gold": sorted(gold_pies(released["test"]) & kept),
-        },
-        where="the released files",
-    )
+    found["gold"] = gold_pies(released["test"])
+    pies_of = {name: sorted(pies & kept) for name, pies in found.items()}
+    return checked(Splits, {"source": "the released files"} | pies_of, "the released files")
 
 
 class _MarkedText(Protocol):
@@ -161,25 +154,10 @@ def gold_pies(test: Iterable[_MarkedText]) -> set[str]:
     return {pie for pie, all_gold in marked.items() if all_gold}
 
 
-def check_splits(fields: Mapping[str, object], *, where: str | Path) -> Splits:
-    """Splits from their fields.
-
-    Raises:
-        UserError: they overlap, or a field is missing.
-    """
-    try:
-        return Splits.model_validate(fields)
-    except ValidationError as error:
-        raise UserError(explain(error), where=where, mend="give each PIE one split") from None
-
-
 def load_splits(path: str | Path) -> Splits:
     """Read a file of splits.
 
     Raises:
         UserError: no such file, or its splits overlap.
     """
-    fields = read_json(path)
-    if not isinstance(fields, dict):
-        raise UserError("not a file of splits", where=path, mend="make it again")
-    return check_splits(fields, where=path)
+    return load_record(path, Splits)

@@ -95,16 +95,9 @@ def tune(
     top_k: int,
     ndcg_at_10: Callable[[Run], float],
 ) -> Tuning:
-    """Search the grid on the validation split by nDCG@10; the first best point in grid order wins.
+    """Search the grid on the validation split; the first best point in grid order wins.
 
-    Args:
-        documents: index of the validation split.
-        queries: its queries.
-        query_mode: what of a query is searched for.
-        k1: grid of k1.
-        b: grid of b.
-        top_k: documents kept a query.
-        ndcg_at_10: mean nDCG@10 of a run (fraction).
+    `ndcg_at_10` gives the mean nDCG@10 of a run (fraction), by which points are compared.
     """
     points = [Bm25Parameters(k1=first, b=second) for first in k1 for second in b]
     index = build_index(documents, points[0])

@@ -1,12 +1,10 @@
 """What tuning BM25 leaves: the whole grid and the chosen point (IdioLink, appendix E.1)."""
 
-from pydantic import BaseModel, ConfigDict
+from pieline.core.records import Record
 
 
-class Bm25Parameters(BaseModel):
+class Bm25Parameters(Record):
     """A point of the grid."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     k1: float
     b: float
@@ -18,10 +16,8 @@ class GridPoint(Bm25Parameters):
     ndcg_at_10: float
 
 
-class Tuning(BaseModel):
+class Tuning(Record):
     """The whole grid and the chosen point."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     chosen: Bm25Parameters
     grid: list[GridPoint]

@@ -45,7 +45,7 @@ class TokenizedTexts:
     """Texts as a model's tokenizer splits them, each once, to be padded batch by batch."""
 
     def __init__(self, model: SentenceTransformer, texts: Sequence[QueryText]) -> None:
-        self._model = model
+        self.model = model
         self._texts = texts
         encoded = model.tokenizer(
             [text.text for text in texts],
@@ -67,19 +67,19 @@ class TokenizedTexts:
         for text, offsets in zip(self._texts, self._offsets, strict=True):
             if not span_mask(offsets.unsqueeze(0), [text.span]).any():
                 raise UserError(
-                    f"the span lies beyond the model's {self._model.max_seq_length} tokens",
+                    f"the span lies beyond the model's {self.model.max_seq_length} tokens",
                     where=text.text[:60],
                     mend="raise max_length in the model's entry",
                 )
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
         """One forward pass over some texts; gradients flow unless the caller turns them off."""
-        backbone, *heads = self._model
+        backbone, *heads = self.model
         offsets = self._padded([self._offsets[index] for index in indices], 0)
         features = backbone(
             {
                 name: self._padded([rows[index] for index in indices], self._fill(name)).to(
-                    self._model.device
+                    self.model.device
                 )
                 for name, rows in self._inputs.items()
             }
@@ -91,18 +91,18 @@ class TokenizedTexts:
             features["attention_mask"] = mask * ~before.to(mask.device)
         span = None
         if spans:
-            in_span = span_mask(offsets, [text.span for text in texts]).to(self._model.device)
+            in_span = span_mask(offsets, [text.span for text in texts]).to(self.model.device)
             span = pool_span(features["token_embeddings"], in_span)
         for head in heads:
             features = head(features)
         return Encoded(features["sentence_embedding"], span)
 
     def _padded(self, rows: list[torch.Tensor], fill: int) -> torch.Tensor:
-        side = self._model.tokenizer.padding_side
+        side = self.model.tokenizer.padding_side
         return pad_sequence(rows, batch_first=True, padding_value=fill, padding_side=side)
 
     def _fill(self, name: str) -> int:
-        tokenizer = self._model.tokenizer
+        tokenizer = self.model.tokenizer
         fills = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
         return int(fills.get(name, 0))
 
@@ -122,21 +122,15 @@ def embed_documents(
         texts: what the model reads; a plain text counts wholly in its pooling.
         batch_size: texts a forward pass; halved where memory runs out.
         progress: whether to show a progress bar.
-        shards: where finished parts are kept, so that a killed job goes on where it stopped.
+        shards: keep finished parts, so that a killed job goes on where it stopped.
     """
     if not texts:
         return np.empty((0, 0), dtype=np.float32)
     whole = [QueryText(text) if isinstance(text, str) else text for text in texts]
-    tokenized = TokenizedTexts(model, whole)
-
-    def sentences(indices: Sequence[int]) -> tuple[Vectors, ...]:
-        return (_as_numpy(tokenized.encode(indices, spans=False).sentence),)
-
     (vectors,) = _in_batches(
-        tokenized.by_length,
-        sentences,
+        TokenizedTexts(model, whole),
+        spans=False,
         batch_size=batch_size,
-        at_once=_batches_at_once(model),
         progress=progress,
         shards=shards,
     )
@@ -164,21 +158,9 @@ def embed_queries(
         raise UserError("no queries to embed", mend="check the dataset")
     tokenized = TokenizedTexts(model, queries)
     tokenized.check_spans()
-
-    def both(indices: Sequence[int]) -> tuple[Vectors, ...]:
-        encoded = tokenized.encode(indices, spans=True)
-        assert encoded.span is not None
-        return _as_numpy(encoded.sentence), _as_numpy(encoded.span)
-
-    sentence, span = _in_batches(
-        tokenized.by_length,
-        both,
-        batch_size=batch_size,
-        at_once=_batches_at_once(model),
-        progress=progress,
-        shards=shards,
+    return QueryVectors(
+        *_in_batches(tokenized, spans=True, batch_size=batch_size, progress=progress, shards=shards)
     )
-    return QueryVectors(sentence, span)
 
 
 def embed_query_modes(
@@ -285,27 +267,24 @@ def pool_span(token_embeddings: torch.Tensor, in_span: torch.Tensor) -> torch.Te
     return pooled
 
 
-def _as_numpy(vectors: torch.Tensor) -> Vectors:
-    array: Vectors = vectors.float().cpu().numpy()
-    return array
-
-
 def _in_batches(
-    order: Sequence[int],
-    embed: Callable[[Sequence[int]], tuple[Vectors, ...]],
+    tokenized: TokenizedTexts,
     *,
+    spans: bool,
     batch_size: int,
-    at_once: int,
     progress: bool,
     shards: Shards | None,
 ) -> tuple[Vectors, ...]:
-    """Apply `embed` to batches of indices and put its rows back into the order of the texts."""
+    """Sentence and, if wanted, span embeddings, in the order of the texts."""
 
-    def embed_alone(indices: Sequence[int]) -> tuple[Vectors, ...]:
+    def embed(indices: Sequence[int]) -> tuple[Vectors, ...]:
         # Gradients are switched off for each thread by itself.
         with torch.inference_mode():
-            return embed(indices)
+            encoded = tokenized.encode(indices, spans=spans)
+            found = (encoded.sentence, encoded.span)
+            return tuple(part.float().cpu().numpy() for part in found if part is not None)
 
+    order, at_once = tokenized.by_length, _batches_at_once(tokenized.model)
     # Shards hold whole batches, so that they change no batch and thereby no number.
     rows = max(1, _SHARD_ROWS // batch_size) * batch_size
     parts = []
@@ -319,7 +298,7 @@ def _in_batches(
             part = shards.load(number) if shards else None
             if part is None:
                 batches, size = _halving_batches(
-                    indices, embed_alone, size, bar, pool=pool, at_once=at_once
+                    indices, embed, size, bar, pool=pool, at_once=at_once
                 )
                 part = tuple(np.concatenate(vectors) for vectors in zip(*batches, strict=True))
                 if shards:
@@ -337,7 +316,7 @@ def _in_batches(
                 mend="give its entry dtype: bfloat16 or float32",
             )
         result = np.empty_like(joined)
-        result[list(order)] = joined
+        result[order] = joined
         ordered.append(result)
     return tuple(ordered)
 

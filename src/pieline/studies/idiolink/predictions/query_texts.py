@@ -1,6 +1,5 @@
 """What text of a query an embedder reads, in each query mode (IdioLink, appendix B)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pieline.core.errors import UserError
@@ -33,55 +32,21 @@ class QueryText:
     instruction_end: int = 0
 
 
-def _instruction_newline_query(instruction: str, query: str) -> tuple[str, int]:
-    return f"{instruction}\nQuery: {query}", 0
-
-
-def _instruct_query(instruction: str, query: str) -> tuple[str, int]:
-    return f"Instruct: {instruction}\nQuery: {query}", 0
-
-
-def _instruct_query_unspaced(instruction: str, query: str) -> tuple[str, int]:
-    return f"Instruct: {instruction}\nQuery:{query}", 0
-
-
-def _instruction_space_query(instruction: str, query: str) -> tuple[str, int]:
-    return f"{instruction} {query}", 0
-
-
-def _instruction_sep_query(instruction: str, query: str) -> tuple[str, int]:
-    return f"{instruction} [SEP] {query}", 0
-
-
-def _instruction_query_pair(instruction: str, query: str) -> tuple[str, int]:
-    return f"{instruction}{query}", len(instruction)
-
-
-def _nomic_search_query(instruction: str, query: str) -> tuple[str, int]:
-    return f"search_query: {instruction}\nQuery: {query}", 0
-
-
-def _gemma_instruct_query(instruction: str, query: str) -> tuple[str, int]:
-    return f"<instruct>{instruction}\n<query>{query}", 0
-
-
-def _gritlm_user_embed(instruction: str, query: str) -> tuple[str, int]:
-    head = f"<|user|>\n{instruction}\n<|embed|>\n"
-    return head + query, len(head)
-
-
-INSTRUCTION_FORMATS: dict[str, Callable[[str, str], tuple[str, int]]] = {
-    "instruction_newline_query": _instruction_newline_query,
-    "instruct_query": _instruct_query,
-    "instruct_query_unspaced": _instruct_query_unspaced,
-    "instruction_space_query": _instruction_space_query,
-    "instruction_sep_query": _instruction_sep_query,
-    "instruction_query_pair": _instruction_query_pair,
-    "nomic_search_query": _nomic_search_query,
-    "gemma_instruct_query": _gemma_instruct_query,
-    "gritlm_user_embed": _gritlm_user_embed,
+INSTRUCTION_FORMATS: dict[str, str] = {
+    "instruction_newline_query": "{instruction}\nQuery: {query}",
+    "instruct_query": "Instruct: {instruction}\nQuery: {query}",
+    "instruct_query_unspaced": "Instruct: {instruction}\nQuery:{query}",
+    "instruction_space_query": "{instruction} {query}",
+    "instruction_sep_query": "{instruction} [SEP] {query}",
+    "instruction_query_pair": "{instruction}{query}",
+    "nomic_search_query": "search_query: {instruction}\nQuery: {query}",
+    "gemma_instruct_query": "<instruct>{instruction}\n<query>{query}",
+    "gritlm_user_embed": "<|user|>\n{instruction}\n<|embed|>\n{query}",
 }
-"""Text and length of the part that pooling leaves out, by the name that models.yaml uses."""
+"""How instruction and query become one text, by the name that models.yaml uses."""
+
+_UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
+"""Formats whose models leave everything before the query out of their pooling."""
 
 
 def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> QueryText:
@@ -90,12 +55,8 @@ def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> 
     Raises:
         UserError: the span is not in the sentence.
     """
-    start = _found(query.sentence.find(query.span), query) + len(query_prefix)
-    return QueryText(
-        query_prefix + query.sentence,
-        (start, start + len(query.span)),
-        0 if pool_prefix else len(query_prefix),
-    )
+    start = query.sentence.find(query.span)
+    return _behind(query_prefix, query, start, pooled=pool_prefix)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
@@ -105,10 +66,20 @@ def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
         UserError: the span is not in the sentence.
     """
     instruction = INSTRUCTION.format(span=query.span)
-    text, instruction_end = INSTRUCTION_FORMATS[instruction_format](instruction, query.sentence)
-    offset = len(text) - len(query.sentence)
-    start = offset + _found(query.sentence.rfind(query.span), query)
-    return QueryText(text, (start, start + len(query.span)), instruction_end)
+    head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
+    start = query.sentence.rfind(query.span)
+    return _behind(head, query, start, pooled=instruction_format not in _UNPOOLED)
+
+
+def _behind(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
+    """A query behind a prefix or instruction, with its span at `start` of the sentence."""
+    if start < 0:
+        raise UserError(
+            f"span {query.span!r} is not in its sentence", where=query.id, mend="correct the query"
+        )
+    first = len(head) + start
+    span = (first, first + len(query.span))
+    return QueryText(head + query.sentence, span, 0 if pooled else len(head))
 
 
 def query_text(query: Query, entry: EmbedderEntry, *, instructed: bool) -> QueryText:
@@ -126,11 +97,3 @@ def document_text(document: Document, entry: EmbedderEntry) -> QueryText:
     """What a model reads of a document: the whole sentence, no span (section 4.1)."""
     uncounted = 0 if entry.pool_prefixes else len(entry.passage_prefix)
     return QueryText(entry.passage_prefix + document.sentence, instruction_end=uncounted)
-
-
-def _found(position: int, query: Query) -> int:
-    if position < 0:
-        raise UserError(
-            f"span {query.span!r} is not in its sentence", where=query.id, mend="correct the query"
-        )
-    return position

@@ -35,13 +35,8 @@ def rank(
     """The `top_k` best documents of each query, best first.
 
     Equal scores are ordered by descending document id, as trec_eval orders them, so that the run
-    means the same to every tool and on every processor.
-
-    Args:
-        query_ids: as many as `scores` has rows.
-        scores: one row of shape (documents,) a query.
-        document_ids: the documents of the columns.
-        top_k: documents kept a query.
+    means the same to every tool and on every processor. `scores` are one row of shape (documents,)
+    a query, in the order of `document_ids`.
     """
     by_descending_id = np.argsort(np.asarray(document_ids), kind="stable")[::-1]
     names = [document_ids[index] for index in by_descending_id]

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from pieline.core.files import atomic_path, canonical_json, sha256, write_json
+from pieline.core.records import Record
 from pieline.models.embedder import EmbedderEntry
 
 Vectors = NDArray[np.float32]
 
 
-class EmbeddingManifest(BaseModel):
+class EmbeddingManifest(Record):
     """What an npy file of embeddings was made from.
 
     Attributes:
@@ -30,8 +30,6 @@ class EmbeddingManifest(BaseModel):
         dimensions: of each.
         vectors: SHA-256 of the npy file.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     checkpoint: str
     source: str
@@ -59,14 +57,7 @@ class Shards:
     def beside(
         cls, output: str | Path, entry: EmbedderEntry, *, weights: dict[str, str], texts: str
     ) -> "Shards":
-        """Shards of a job that writes `output`.
-
-        Args:
-            output: its npy file.
-            entry: the model's entry.
-            weights: digests of the weights' files.
-            texts: digest of the texts' file.
-        """
+        """Shards of the job that writes `output`, from digests of weights and texts."""
         code = sorted(path.read_bytes() for path in Path(__file__).parent.glob("*.py"))
         described = canonical_json([entry.execution_spec(), weights, texts])
         key = hashlib.sha256(described.encode() + b"".join(code)).hexdigest()[:16]
@@ -113,15 +104,7 @@ def save_manifest(
     weights: dict[str, str],
     texts: str,
 ) -> None:
-    """Write the manifest beside an npy file, as JSON of the same name.
-
-    Args:
-        vectors: the npy file.
-        entry: the model's entry.
-        revision: commit of the hub that was loaded.
-        weights: digests of the weights' files.
-        texts: digest of the texts' file.
-    """
+    """Write the manifest beside an npy file, as JSON of the same name; see its attributes."""
     rows, dimensions = np.load(vectors, mmap_mode="r").shape
     manifest = EmbeddingManifest(
         checkpoint=entry.checkpoint,

@@ -3,16 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_text
 from pieline.core.records import check_unique_ids, explain
 from pieline.studies.idiolink.records import Document, PieText, Query
-
-Composition = Literal["full", "lit_sim_sense", "lit_idiom"]
 
 COMPOSITIONS: dict[str, frozenset[str]] = {
     "full": frozenset({"literal", "idiomatic", "simplification", "sense"}),
@@ -27,6 +25,7 @@ RELEVANT_USAGES: dict[str, frozenset[str]] = {
 }
 """Usages of the documents that a query of a usage should retrieve (section 3.1)."""
 
+B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T", bound=PieText)
 Qrels = dict[str, dict[str, int]]
 """Relevance by query id and document id, as TREC tools have it."""
@@ -40,10 +39,20 @@ def read_texts(path: str | Path, record: type[T]) -> list[T]:
             that is not in its sentence, a missing or unknown field), or a duplicate id. The
             message names the file, the record's place and its id.
     """
+    texts = read_rows(path, record)
+    check_unique_ids([text.id for text in texts], where=path)
+    return texts
+
+
+def read_rows(path: str | Path, record: type[B], **more: str) -> list[B]:
+    """Read a JSON array of records, whose key `idiom` is our field `pie`, as they stand.
+
+    `more` are fields that every record has besides. Errors are those of `read_texts`.
+    """
     rows = read_json(path)
     if not isinstance(rows, list):
         raise UserError("not a JSON array of records", where=path, mend="see data/sample/idiolink")
-    texts = []
+    records = []
     for number, row in enumerate(rows, start=1):
         name = row.get("id", "?") if isinstance(row, dict) else "?"
         where = f"{path}: record {number} ({name})"
@@ -51,12 +60,11 @@ def read_texts(path: str | Path, record: type[T]) -> list[T]:
             raise UserError("not a JSON object", where=where, mend="see data/sample/idiolink")
         fields = {("pie" if key == "idiom" else key): value for key, value in row.items()}
         try:
-            texts.append(record.model_validate(fields))
+            records.append(record.model_validate(fields | more))
         except ValidationError as error:
             problem = explain(error)
             raise UserError(problem, where=where, mend="correct this record") from None
-    check_unique_ids([text.id for text in texts], where=path)
-    return texts
+    return records
 
 
 def compose_index(documents: Iterable[Document], composition: str) -> list[Document]:

@@ -1,8 +1,9 @@
 """Which PIEs are hard: scores by PIE, over models and query modes. Not in the paper."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from statistics import fmean
+from typing import TypeVar
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
@@ -17,20 +18,20 @@ from pieline.studies.idiolink.tables.zero_shot import (
     obstacles_of,
 )
 
+K = TypeVar("K", bound=Hashable)
 PieScores = dict[tuple[str, str, str, str], float]
 """Per cent by PIE, model, query mode and metric; means over seeds."""
 
 
 def scores_by_pie(metrics: Sequence[IdiolinkMetrics]) -> PieScores:
     """Scores of each PIE, averaged over a model's seeds."""
-    values = defaultdict(list)
-    for item in metrics:
-        for pie, scores in item.by_pie.items():
-            for metric in METRICS:
-                value = getattr(scores, metric)
-                if value is not None:
-                    values[pie, item.model, item.query_mode, metric].append(100 * value)
-    return {key: fmean(found) for key, found in values.items()}
+    return _means(
+        ((pie, item.model, item.query_mode, metric), 100 * value)
+        for item in metrics
+        for pie, scores in item.by_pie.items()
+        for metric in METRICS
+        if (value := getattr(scores, metric)) is not None
+    )
 
 
 def is_fine_tuned(model: str) -> bool:
@@ -43,20 +44,21 @@ def hardest_first(scores: PieScores) -> list[str]:
 
     Fine-tuned models do not count: only some models are trained, and in some modes.
     """
-    values = defaultdict(list)
-    for (pie, model, _, metric), value in scores.items():
-        if metric == "ndcg_at_10" and not is_fine_tuned(model):
-            values[pie].append(value)
-    return sorted(values, key=lambda pie: (fmean(values[pie]), pie))
+    means = _means(
+        (pie, value)
+        for (pie, model, _, metric), value in scores.items()
+        if metric == "ndcg_at_10" and not is_fine_tuned(model)
+    )
+    return sorted(means, key=lambda pie: (means[pie], pie))
 
 
 def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
     """Mean nDCG@10 over zero-shot models by PIE and query mode."""
-    values = defaultdict(list)
-    for (pie, model, mode, metric), value in scores.items():
-        if metric == "ndcg_at_10" and not is_fine_tuned(model):
-            values[pie, mode].append(value)
-    return {key: fmean(found) for key, found in values.items()}
+    return _means(
+        ((pie, mode), value)
+        for (pie, model, mode, metric), value in scores.items()
+        if metric == "ndcg_at_10" and not is_fine_tuned(model)
+    )
 
 
 def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
@@ -65,12 +67,20 @@ def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
     Each fine-tuned model is set against the same model without fine-tuning in the same mode; where
     that was not run there is no gain to tell.
     """
-    gains = defaultdict(list)
-    for (pie, model, mode, metric), value in scores.items():
-        before = scores.get((pie, model.split("+")[0], mode, metric))
-        if metric == "ndcg_at_10" and is_fine_tuned(model) and before is not None:
-            gains[pie, mode].append(value - before)
-    return {key: fmean(found) for key, found in gains.items()}
+    return _means(
+        ((pie, mode), value - before)
+        for (pie, model, mode, metric), value in scores.items()
+        if metric == "ndcg_at_10" and is_fine_tuned(model)
+        if (before := scores.get((pie, model.split("+")[0], mode, metric))) is not None
+    )
+
+
+def _means(values: Iterable[tuple[K, float]]) -> dict[K, float]:
+    """The mean of the values of each key."""
+    found = defaultdict(list)
+    for key, value in values:
+        found[key].append(value)
+    return {key: fmean(members) for key, members in found.items()}
 
 
 def by_pie(given: Given) -> TableContent:

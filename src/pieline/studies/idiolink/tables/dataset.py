@@ -68,12 +68,10 @@ def construction_numbers(
 
     Ids are those of published/text_numbers.csv; shares are in per cent.
     """
-    gold, silver, agreed = metrics.gold_corrections, metrics.silver, metrics.agreement
-
-    def per_cent(share: float | None) -> float | None:
-        return None if share is None else 100 * share
-
-    return {
+    gold, silver = metrics.gold_corrections, metrics.silver
+    agreed = metrics.agreement.model_dump() if metrics.agreement else {}
+    against = "validation against people"
+    numbers: dict[str, tuple[str, float | None, int]] = {
         "candidate_pies": ("PIEs that pass the filter", report.candidates, 0),
         "removed_pies": ("PIEs removed by hand", report.failed.get("manual", 0), 0),
         "corrections": ("gold texts corrected", gold.corrected, 0),
@@ -83,45 +81,26 @@ def construction_numbers(
         "rewritten_texts": ("rewritten for clarity", gold.by_cause.get("unclear", 0), 0),
         "corrected_sense": ("sense texts corrected", gold.by_usage.get("sense", 0), 0),
         "corrected_literal": ("literal texts corrected", gold.by_usage.get("literal", 0), 0),
-        "validation_accuracy": (
-            "validation against people: accuracy (%)",
-            per_cent(agreed.accuracy) if agreed else None,
-            2,
-        ),
-        "validation_macro_f1": (
-            "validation against people: macro F1 (%)",
-            per_cent(agreed.macro_f1) if agreed else None,
-            2,
-        ),
-        "validation_valid_f1": (
-            "validation against people: F1 of valid texts (%)",
-            per_cent(agreed.valid_f1) if agreed else None,
-            2,
-        ),
-        "missed_invalid": (
-            "invalid texts judged valid",
-            agreed.invalid_judged_valid if agreed else None,
-            0,
-        ),
-        "missed_invalid_share": (
-            "invalid texts judged valid (%)",
-            per_cent(agreed.missed) if agreed else None,
-            2,
-        ),
+        "validation_accuracy": (f"{against}: accuracy (%)", agreed.get("accuracy"), 2),
+        "validation_macro_f1": (f"{against}: macro F1 (%)", agreed.get("macro_f1"), 2),
+        "validation_valid_f1": (f"{against}: F1 of valid texts (%)", agreed.get("valid_f1"), 2),
+        "missed_invalid": ("invalid texts judged valid", agreed.get("invalid_judged_valid"), 0),
+        "missed_invalid_share": ("invalid texts judged valid (%)", agreed.get("missed"), 2),
         "silver_texts": ("silver texts", silver.texts, 0),
         "flagged": ("silver texts flagged", silver.flagged, 0),
-        "flagged_share": ("silver texts flagged (%)", per_cent(silver.flagged_share), 2),
+        "flagged_share": ("silver texts flagged (%)", silver.flagged_share, 2),
         "confirmed": (
             "flagged texts that people confirmed",
             None if silver.awaiting else silver.confirmed,
             0,
         ),
-        "confirmed_share": (
-            "flagged texts that people confirmed (%)",
-            per_cent(silver.confirmed_share),
-            2,
-        ),
+        "confirmed_share": ("flagged texts that people confirmed (%)", silver.confirmed_share, 2),
         "gold_texts": ("texts that people looked at", metrics.gold_texts, 0),
+    }
+    # What has decimals is a share.
+    return {
+        name: (what, 100 * ours if decimals and ours is not None else ours, decimals)
+        for name, (what, ours, decimals) in numbers.items()
     }
 
 

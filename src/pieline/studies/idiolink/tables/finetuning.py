@@ -24,6 +24,7 @@ from pieline.studies.idiolink.tables.zero_shot import (
     obstacles_of,
     per_cent,
 )
+from pieline.studies.idiolink.training.settings import evaluated_modes
 
 TRAIN_MODES = {
     "sentence": "w/o inst - sentence",
@@ -61,13 +62,6 @@ class Spread:
     mean: float
     std: float | None
     seeds: int
-
-
-def evaluated_modes(train_mode: str) -> list[str]:
-    """Query modes of Table 5: written as in training; trained on spans, then on spans only."""
-    if train_mode.endswith("span"):
-        return [train_mode]
-    return [train_mode, train_mode.replace("sentence", "span")]
 
 
 def spread_over_seeds(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict
 from sentence_transformers import SentenceTransformer
 from torch.nn import functional
 from tqdm import tqdm
@@ -17,6 +16,7 @@ from transformers import get_linear_schedule_with_warmup
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path
+from pieline.core.records import Record
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
@@ -35,19 +35,15 @@ _VALIDATION_DEPTH = 100
 _TEXTS_AT_ONCE = 64
 
 
-class Epoch(BaseModel):
+class Epoch(Record):
     """Mean training loss of an epoch and nDCG@10 (fraction) on the validation split after it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     loss: float
     validation_ndcg_at_10: float
 
 
-class TrainingLog(BaseModel):
+class TrainingLog(Record):
     """What happened: the epochs that were run and which of them (from 1) the weights are of."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     epochs: list[Epoch]
     best_epoch: int
@@ -124,7 +120,7 @@ def fine_tune(
         data: what to train and validate on.
         settings: hyperparameters.
         ndcg_at_10: mean nDCG@10 of a run over the validation split.
-        checkpoint: file that keeps the state after each epoch; the caller deletes it.
+        checkpoint: keeps the state after each epoch; the caller deletes it.
         progress: whether to show a progress bar.
 
     Raises:

@@ -2,16 +2,23 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from pieline.core.settings import Settings
 
 Loss = Literal["paper", "released"]
 TrainMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
 
 
-class Hyperparameters(BaseModel):
-    """What all trainings of a study share; defaults are those of Table 3."""
+def evaluated_modes(train_mode: str) -> list[str]:
+    """Query modes of Table 5: written as in training; trained on spans, then on spans only."""
+    if train_mode.endswith("span"):
+        return [train_mode]
+    return [train_mode, train_mode.replace("sentence", "span")]
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+class Hyperparameters(Settings):
+    """What all trainings of a study share; defaults are those of Table 3."""
 
     learning_rate: PositiveFloat = Field(
         default=2e-5,

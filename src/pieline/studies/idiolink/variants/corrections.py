@@ -10,7 +10,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+import pandas as pd
+from pydantic import ValidationError, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, read_text, write_json, write_text
@@ -25,10 +26,10 @@ Cause = Literal[
 ]
 
 _DECISION = ("action", "cause", "new_sentence", "new_span")
-COLUMNS = (
+COLUMNS = [
     *("id", "pie", "domain", "usage", "sentence", "span"),
     *("why", "votes", "failed", "comments", *_DECISION),
-)
+]
 """Columns of the review sheet; people fill in the last four."""
 
 LABELLING = """<View>
@@ -115,12 +116,11 @@ def to_review(
     """Texts for people: all of the gold PIEs, and the flagged ones of the others; sorted by id."""
     by_id = {verdict.id: verdict for verdict in verdicts}
     checked = set(gold)
-    rows = []
-    for text in sorted(texts, key=lambda text: text.id):
-        verdict = by_id[text.id]
-        if text.pie in checked or verdict.flagged:
-            rows.append(ReviewRow(text, verdict, "gold" if text.pie in checked else "flagged"))
-    return rows
+    return [
+        ReviewRow(text, by_id[text.id], "gold" if text.pie in checked else "flagged")
+        for text in sorted(texts, key=lambda text: text.id)
+        if text.pie in checked or by_id[text.id].flagged
+    ]
 
 
 def write_review(
@@ -128,23 +128,24 @@ def write_review(
 ) -> None:
     """Write the review sheet (CSV) and the Label Studio tasks (JSON), filled in where decided."""
     values = [_cells(row, corrections.get(row.text.id)) for row in rows]
-    stream = StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(values)
-    write_text(sheet, stream.getvalue())
+    table = pd.DataFrame(values, columns=COLUMNS)
+    write_text(sheet, table.to_csv(index=False, lineterminator="\n"))
     write_json(tasks, [_task(cells) for cells in values])
 
 
 def _cells(row: ReviewRow, correction: Correction | None) -> dict[str, str]:
     text, verdict = row.text, row.verdict
-    cells = {"id": text.id, "pie": text.pie, "domain": text.subject, "usage": text.usage}
-    cells |= {"sentence": text.sentence, "span": text.span, "why": row.why}
     failed = (f"{name} ({count})" for name, count in sorted(verdict.failed.items()))
-    cells |= {"votes": " ".join(verdict.votes), "failed": ", ".join(failed)}
-    cells["comments"] = " | ".join(verdict.comments)
     decided = correction.model_dump() if correction else {}
-    return cells | {name: decided.get(name, "") for name in _DECISION}
+    return {
+        **{name: getattr(text, name) for name in ("id", "pie", "usage", "sentence", "span")},
+        "domain": text.subject,
+        "why": row.why,
+        "votes": " ".join(verdict.votes),
+        "failed": ", ".join(failed),
+        "comments": " | ".join(verdict.comments),
+        **{name: decided.get(name, "") for name in _DECISION},
+    }
 
 
 def _task(cells: Mapping[str, str]) -> dict[str, Any]:
@@ -241,25 +242,22 @@ def apply_corrections(
         )
     corrected = []
     for text in texts:
-        correction = corrections.get(text.id)
-        if correction is None:
-            corrected.append(text)
-            continue
-        if (correction.sentence, correction.span) != (text.sentence, text.span):
-            raise UserError(
-                f"the decision about {text.id!r} was made for another text",
-                where=where,
-                mend="review the text again",
-            )
-        changes = {"sentence": correction.sentence_after, "span": correction.span_after}
-        corrected.append(text.model_copy(update=changes | {"is_gold": True}))
+        changes: dict[str, Any] = {}
+        if correction := corrections.get(text.id):
+            if (correction.sentence, correction.span) != (text.sentence, text.span):
+                raise UserError(
+                    f"the decision about {text.id!r} was made for another text",
+                    where=where,
+                    mend="review the text again",
+                )
+            changes = {"sentence": correction.sentence_after, "span": correction.span_after}
+            changes["is_gold"] = True
+        corrected.append(text.model_copy(update=changes))
     return corrected
 
 
-class CorrectionCounts(BaseModel):
+class CorrectionCounts(Record):
     """Decisions of people, counted; `valid` ones are in `reviewed` only."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     reviewed: int
     corrected: int

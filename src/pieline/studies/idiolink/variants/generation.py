@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
-from pieline.core.records import load_jsonl, save_jsonl
+from pieline.core.records import Record, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Parsed, parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
@@ -39,18 +39,16 @@ class GeneratedText(PieText):
         return self.sentence.replace(self.span, f"[[{self.span}]]", 1)
 
 
-class WrittenTexts(BaseModel):
+class WrittenTexts(Record):
     """A model's answer: marked texts by usage. Queries are of the first two usages only."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     literal: list[str]
     idiomatic: list[str]
-    simplification: list[str] = []
-    sense: list[str] = []
+    simplification: list[str] = Field([])
+    sense: list[str] = Field([])
 
 
-class GenerationReport(BaseModel):
+class GenerationReport(Record):
     """How the writing went.
 
     Attributes:
@@ -64,8 +62,6 @@ class GenerationReport(BaseModel):
         dropped_parameters: wanted, but not accepted by the provider, so not sent.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     collection: str
     model: str
     pairs: int
@@ -77,31 +73,47 @@ class GenerationReport(BaseModel):
 
 
 @dataclass(frozen=True)
-class Writer:
-    """A model in the role of writer, with its prompt.
+class Role:
+    """A model as writer or as validator, with its prompt.
 
-    `name` is its name in models.yaml; `attempts` the most answers asked for one pair.
+    `name` is its name in models.yaml; `times` the most answers asked of a writer for one pair, or
+    the validator's votes on each text.
     """
 
     name: str
     spec: LLMSpec
     prompt: Prompt
     parameters: Mapping[str, Any]
-    attempts: int
+    times: int
+
+    def question(self, name: str, sample: int, **said: object) -> Question:
+        """A question of this role, with what its prompt is filled in with."""
+        messages = self.prompt.messages(**said)
+        return make_question(self.spec, messages, self.parameters, sample=sample, name=name)
+
+
+class RoleTask(Task):
+    """A task of the construction; one of its `inputs` is `prompt`."""
+
+    parameters: GenerationParameters
+
+    def role(self, entry: LLMEntry, times: int) -> Role:
+        """The model in its role."""
+        prompt = Path(self.inputs["prompt"])
+        loaded = PromptFolder(prompt.parent).load(prompt.name)
+        return Role(self.model, entry, loaded, self.parameters.model_dump(), times)
 
 
 def generation_question(
-    pair: Pair, writer: Writer, collection: Collection, *, attempt: int
+    pair: Pair, writer: Role, collection: Collection, *, attempt: int
 ) -> Question:
     """What a writer is asked about a pair; a later attempt is another sample."""
-    messages = writer.prompt.messages(
-        pie=pair.pie, domain=pair.domain, texts=TEXTS_PER_PAIR[collection]
-    )
-    return make_question(writer.spec, messages, writer.parameters, sample=attempt, name=pair.name)
+    texts = TEXTS_PER_PAIR[collection]
+    return writer.question(pair.name, attempt, pie=pair.pie, domain=pair.domain, texts=texts)
 
 
 def generate(
-    pairs: Sequence[Pair], writer: Writer, collection: Collection, ask: Ask
+    pairs: Sequence[Pair], writer: Role, collection: Collection, ask: Ask
 ) -> tuple[list[GeneratedText], GenerationReport]:
     """Have the texts of every pair written, sorted by id.
 
@@ -118,7 +130,7 @@ def generate(
     problems: dict[Pair, str] = {}
     asked_again: list[str] = []
     waiting = list(pairs)
-    for attempt in range(writer.attempts):
+    for attempt in range(writer.times):
         questions = [
             generation_question(pair, writer, collection, attempt=attempt) for pair in waiting
         ]
@@ -144,7 +156,7 @@ def generate(
     if problems:
         pair, problem = next(iter(problems.items()))
         raise UserError(
-            f"{len(problems)} of {len(pairs)} pairs have no texts after {writer.attempts} attempts"
+            f"{len(problems)} of {len(pairs)} pairs have no texts after {writer.times} attempts"
             f" (last of {pair.name}: {problem})",
             where=f"{writer.name}, {collection}",
             mend="raise idiolink.construction.attempts or change the prompt",
@@ -161,26 +173,18 @@ def generate(
     )
 
 
-class Writing(Task):
+class Writing(RoleTask):
     """The documents or the queries of every (PIE, domain) pair.
 
     `inputs` are `pairs` and `prompt`, `outputs` are `texts` and `report`.
     """
 
     collection: Collection
-    parameters: GenerationParameters
     attempts: int
 
-    def writer(self, entry: LLMEntry) -> Writer:
-        """The model in its role."""
-        prompt = Path(self.inputs["prompt"])
-        return Writer(
-            self.model,
-            entry,
-            PromptFolder(prompt.parent).load(prompt.name),
-            self.parameters.model_dump(),
-            self.attempts,
-        )
+    def writer(self, entry: LLMEntry) -> Role:
+        """The model that writes."""
+        return self.role(entry, self.attempts)
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """The first one on every pair, and a later one where the recorded answer does not serve."""

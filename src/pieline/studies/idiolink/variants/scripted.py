@@ -5,7 +5,6 @@ them.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +20,11 @@ from pieline.studies.idiolink.originals.pairs import FilterOptions, Pair, filter
 from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import (
     GeneratedText,
-    Writer,
+    Role,
     generate,
     generation_question,
 )
-from pieline.studies.idiolink.variants.votes import CRITERIA, Judge, validation_questions
+from pieline.studies.idiolink.variants.votes import CRITERIA, validation_questions
 
 Scripted = list[tuple[Question, Answer]]
 
@@ -35,15 +34,6 @@ class Script(NamedTuple):
 
     texts: Mapping[str, Any]
     turns: Mapping[str, Any]
-
-
-def read_script(folder: str | Path) -> Script:
-    """Read texts.yaml and script.yaml.
-
-    Raises:
-        UserError: a file is missing or is not YAML.
-    """
-    return Script(read_yaml(Path(folder) / "texts.yaml"), read_yaml(Path(folder) / "script.yaml"))
 
 
 def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
@@ -65,13 +55,17 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
         documents=[],
         computed_from={},
     )
-    script = read_script(sample / "idiolink_construction")
+    folder = sample / "idiolink_construction"
+    script = Script(read_yaml(folder / "texts.yaml"), read_yaml(folder / "script.yaml"))
     files: dict[str, Scripted] = {}
     for collection in COLLECTIONS:
         writing, validation = study.writing(collection), study.validation(collection)
         writer, judge = writing.writer(writing.entry()), validation.judge(validation.entry())
-        texts = scripted_texts(script, pairs, writer, collection)
-        files[writing.recordings] = scripted_generation(script, pairs, writer, collection)
+        answers = scripted_generation(script, pairs, writer, collection)
+        recorded = {question.key: answer for question, answer in answers}
+        # Nothing is asked beyond what the script answers.
+        texts, _ = generate(pairs, writer, collection, lambda _, known=recorded: known)
+        files[writing.recordings] = answers
         files[validation.recordings] = scripted_validation(script, texts, judge, collection)
     written = []
     for name, answers in files.items():
@@ -84,7 +78,7 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
 
 
 def scripted_generation(
-    script: Script, pairs: Sequence[Pair], writer: Writer, collection: Collection
+    script: Script, pairs: Sequence[Pair], writer: Role, collection: Collection
 ) -> Scripted:
     """The writer's answers on every pair: the unusable first ones, and those with the texts.
 
@@ -114,7 +108,7 @@ def scripted_generation(
 
 
 def scripted_validation(
-    script: Script, texts: Sequence[GeneratedText], judge: Judge, collection: Collection
+    script: Script, texts: Sequence[GeneratedText], judge: Role, collection: Collection
 ) -> Scripted:
     """The validator's answers on every pair and run."""
     answers = []
@@ -124,22 +118,6 @@ def scripted_validation(
         turn = whole or {"text": canonical_json({"judgements": _judgements(script, members, run)})}
         answers.append((question, _answer(question, turn)))
     return answers
-
-
-def scripted_texts(
-    script: Script, pairs: Sequence[Pair], writer: Writer, collection: Collection
-) -> list[GeneratedText]:
-    """The texts that the scripted answers hold."""
-    recorded = {
-        question.key: answer
-        for question, answer in scripted_generation(script, pairs, writer, collection)
-    }
-    texts, _ = generate(pairs, writer, collection, partial(_recorded, recorded))
-    return texts
-
-
-def _recorded(answers: Mapping[str, Answer], questions: Sequence[Question]) -> dict[str, Answer]:
-    return {question.key: answers[question.key] for question in questions}
 
 
 def _judgements(

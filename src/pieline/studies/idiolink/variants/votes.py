@@ -1,22 +1,16 @@
 """Automatic validation: a model judges every text several times, the majority decides (3.2.4)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Sequence
+from typing import Literal
 
 from pieline.core.records import Record, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import parse_object
-from pieline.llm.prompts import Prompt, PromptFolder
-from pieline.llm.questions import Question, make_question
-from pieline.llm.task import Ask, Task
-from pieline.models.llm import LLMEntry, LLMSpec
-from pieline.studies.idiolink.settings import GenerationParameters
-from pieline.studies.idiolink.variants.generation import GeneratedText, answered
+from pieline.llm.questions import Question
+from pieline.llm.task import Ask
+from pieline.models.llm import LLMEntry
+from pieline.studies.idiolink.variants.generation import GeneratedText, Role, RoleTask, answered
 
 CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
 """The four conditions of section 3.2.3, in its order."""
@@ -24,10 +18,8 @@ CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
 Label = Literal["valid", "invalid", "undecided"]
 
 
-class Judgement(BaseModel):
+class Judgement(Record):
     """A model's view of one text; the text is valid if all four criteria are met."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     number: int
     fluent: bool
@@ -42,10 +34,8 @@ class Judgement(BaseModel):
         return [name for name in CRITERIA if not getattr(self, name)]
 
 
-class Judgements(BaseModel):
+class Judgements(Record):
     """A model's answer about the texts of one pair."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     judgements: list[Judgement]
 
@@ -76,17 +66,6 @@ class TextVerdict(Record):
         return self.label != "valid"
 
 
-@dataclass(frozen=True)
-class Judge:
-    """A model in the role of validator, with its prompt; `runs` is the number of votes."""
-
-    name: str
-    spec: LLMSpec
-    prompt: Prompt
-    parameters: Mapping[str, Any]
-    runs: int
-
-
 def majority(votes: Sequence[str]) -> Label:
     """The label with more than half of all votes, counting those that say nothing.
 
@@ -94,16 +73,15 @@ def majority(votes: Sequence[str]) -> Label:
     unparseable answer decide nothing: the text is `undecided` and goes to people. An answer that
     cannot be read is so never taken for either.
     """
-    counts = Counter(votes)
     decisive: tuple[Label, ...] = ("valid", "invalid")
     for label in decisive:
-        if 2 * counts[label] > len(votes):
+        if 2 * votes.count(label) > len(votes):
             return label
     return "undecided"
 
 
 def validation_questions(
-    texts: Sequence[GeneratedText], judge: Judge
+    texts: Sequence[GeneratedText], judge: Role
 ) -> list[tuple[Question, list[GeneratedText]]]:
     """The questions about texts of one collection, and which texts each is about.
 
@@ -114,15 +92,14 @@ def validation_questions(
         pairs[text.pie, text.subject].append(text)
     asked = []
     for (pie, domain), members in pairs.items():
-        messages = judge.prompt.messages(pie=pie, domain=domain, texts=members)
-        for run in range(judge.runs):
+        for run in range(judge.times):
             name = f"{pie} / {domain}, run {run + 1}"
-            question = make_question(judge.spec, messages, judge.parameters, sample=run, name=name)
+            question = judge.question(name, run, pie=pie, domain=domain, texts=members)
             asked.append((question, members))
     return asked
 
 
-def validate(texts: Sequence[GeneratedText], judge: Judge, ask: Ask) -> list[TextVerdict]:
+def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[TextVerdict]:
     """Judge texts of one collection by majority vote; sorted by id.
 
     Raises:
@@ -133,8 +110,7 @@ def validate(texts: Sequence[GeneratedText], judge: Judge, ask: Ask) -> list[Tex
     votes: dict[str, list[tuple[str, Judgement | None, str]]] = defaultdict(list)
     for question, members in asked:
         found = _judgements(answers[question.key], len(members))
-        for number, text in enumerate(members, start=1):
-            vote, judgement = found(number)
+        for text, (vote, judgement) in zip(members, found, strict=True):
             votes[text.id].append((vote, judgement, question.key))
     verdicts = []
     for name in sorted(votes):
@@ -152,25 +128,17 @@ def validate(texts: Sequence[GeneratedText], judge: Judge, ask: Ask) -> list[Tex
     return verdicts
 
 
-class Validation(Task):
+class Validation(RoleTask):
     """The votes on all texts of a collection.
 
     `inputs` are `texts` and `prompt`, the only output is `verdicts`.
     """
 
-    parameters: GenerationParameters
     runs: int
 
-    def judge(self, entry: LLMEntry) -> Judge:
-        """The model in its role."""
-        prompt = Path(self.inputs["prompt"])
-        return Judge(
-            self.model,
-            entry,
-            PromptFolder(prompt.parent).load(prompt.name),
-            self.parameters.model_dump(),
-            self.runs,
-        )
+    def judge(self, entry: LLMEntry) -> Role:
+        """The model that judges."""
+        return self.role(entry, self.runs)
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """All of them, once the texts are written."""
@@ -185,24 +153,18 @@ class Validation(Task):
         return load_jsonl(self.inputs["texts"], GeneratedText)
 
 
-Vote = Callable[[int], tuple[str, Judgement | None]]
-
-
-def _judgements(answer: Answer, texts: int) -> Vote:
-    """A function from the number of a text to its vote and judgement in an answer."""
+def _judgements(answer: Answer, texts: int) -> list[tuple[str, Judgement | None]]:
+    """The vote on each of the texts in an answer, and the judgement behind it."""
     parsed = parse_object(answer, Judgements)
     if parsed.value is None:
-        return lambda number: (parsed.outcome.value, None)
-    numbers = Counter(item.number for item in parsed.value.judgements)
-    if any(count > 1 or not 1 <= number <= texts for number, count in numbers.items()):
-        # Which judgement belongs to which text is then anybody's guess.
-        return lambda number: ("unparseable", None)
+        return [(parsed.outcome.value, None)] * texts
     by_number = {item.number: item for item in parsed.value.judgements}
-
-    def vote(number: int) -> tuple[str, Judgement | None]:
-        judgement = by_number.get(number)
-        if judgement is None:
-            return "missing", None
-        return ("invalid" if judgement.failed else "valid"), judgement
-
-    return vote
+    numbers = range(1, texts + 1)
+    if len(by_number) < len(parsed.value.judgements) or not by_number.keys() <= set(numbers):
+        # Which judgement belongs to which text is then anybody's guess.
+        return [("unparseable", None)] * texts
+    found = [by_number.get(number) for number in numbers]
+    return [
+        ("missing" if item is None else "invalid" if item.failed else "valid", item)
+        for item in found
+    ]
