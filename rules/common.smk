@@ -62,10 +62,12 @@ def script(name):
 def modules(name, *named):
     """The library modules that a script reaches through its imports, and those it loads by name.
 
+    The name of the script is None where a module is run itself.
+
     They are inputs of the rule, so that Snakemake's content hashes decide what a change makes stale.
     """
-    waiting = [Path(script(name)), *chain.from_iterable(map(module_files, named))]
-    found = set(waiting[1:])
+    found = set(chain.from_iterable(map(module_files, named)))
+    waiting = [*found, *([Path(script(name))] if name else [])]
     while waiting:
         for module in imported_modules(waiting.pop()):
             if module not in found:
