@@ -68,8 +68,10 @@ def judge_claims(
     judged = []
     for claim in claims:
         numbers = claim.numbers.values()
-        sources = [catalogue[number.table].ours for number in numbers if number.measured]
         try:
+            # First, since it refuses unknown tables.
+            on_printed = judge_on_printed(claim, catalogue, printed)
+            sources = [catalogue[number.table].ours for number in numbers if number.measured]
             judged.append(
                 JudgedClaim(
                     **claim.model_dump(include={"id", "paper", "section", "says", "remark"}),
@@ -84,7 +86,7 @@ def judge_claims(
                             for row, _ in select(number, catalogue, printed).values()
                         }
                     ),
-                    printed=judge_on_printed(claim, catalogue, printed),
+                    printed=on_printed,
                     ours=judge_on_ours(claim, catalogue, printed, ours),
                 )
             )
