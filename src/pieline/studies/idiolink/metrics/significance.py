@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.records import Record
-from pieline.studies.idiolink.metrics.ranking import QueryScores
+from pieline.studies.idiolink.metrics.ranking import MEASURES, QueryScores
 
-METRICS = ("r_precision", "ndcg_at_10")
+METRICS = tuple(MEASURES)
 _FLIPS_AT_ONCE = 500
 _ROUNDING = 1e-9
 
