@@ -186,8 +186,8 @@ def run_script(entry: EncoderEntry, folder: Path, *, kill_at: int = 0) -> int:
         "--output", str(folder / "weights"), "--log", str(folder / "training.json"),
     ]  # fmt: skip
     program = f"""
-import os, signal, sys
-sys.path[:0] = [{str(ROOT / "scripts")!r}, {str(ROOT / "src")!r}]
+import os, runpy, signal, sys
+sys.path.insert(0, {str(ROOT / "src")!r})
 import pieline.studies.jam.training.training as training
 keep, count = training.span_f1, iter(range(1, 99))
 def score(gold, found):
@@ -195,9 +195,8 @@ def score(gold, found):
         os.kill(os.getpid(), signal.SIGKILL)
     return keep(gold, found)
 training.span_f1 = score
-import fine_tune_tagger
 sys.argv[1:] = {arguments!r}
-fine_tune_tagger.main()
+runpy.run_path({str(ROOT / "scripts" / "fine_tune_tagger.py")!r}, run_name="__main__")
 """
     result = subprocess.run(
         [sys.executable, "-c", program],
