@@ -83,10 +83,10 @@ def test_unknown_model_name(project: Path) -> None:
 
 def test_mistyped_config_key(project: Path) -> None:
     path = project / "config.yaml"
-    text = path.read_text(encoding="utf-8").replace("query_modes:", "query_mode:")
+    text = path.read_text(encoding="utf-8").replace("finetuning:", "finetunning:")
     path.write_text(text, encoding="utf-8")
     line = fails(project, "all")
-    expected = "unknown key 'idiolink.query_mode'; did you mean 'query_modes'?"
+    expected = "unknown key 'idiolink.finetunning'; did you mean 'finetuning'?"
     assert line == f"error: config.yaml: {expected}"
 
 

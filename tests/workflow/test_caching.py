@@ -93,7 +93,7 @@ CHANGES = {
     ),
     "an encoder's entry": Change(
         "models.yaml",
-        entry(TAGGER, "max_length: 256", "max_length: 255"),
+        entry(TAGGER, "max_length: 512", "max_length: 511"),
         lambda job: job.rule == "fine_tune_tagger",
     ),
     "an embedder's entry": Change(
@@ -211,7 +211,8 @@ def test_what_changes_no_result_reruns_nothing(name: str, folder: Path) -> None:
     before = path.read_text(encoding="utf-8")
     path.write_text(change.edit(before), encoding="utf-8")
     try:
-        assert plan(folder) == []
+        # Provenance lists the whole configuration.
+        assert {job.rule for job in plan(folder)} <= {"provenance"}
     finally:
         path.write_text(before, encoding="utf-8")
 
