@@ -139,7 +139,10 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         UserError: settings that cannot be run.
     """
     run = Run(registry, config.llm, config.data, config.mirror, root)
-    return {name: study(config.section(name), run) for name, study in study_classes().items()}
+    return {
+        name: study(config.section(name), run, chosen=name in config.studies)
+        for name, study in study_classes().items()
+    }
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:

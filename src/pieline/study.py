@@ -203,6 +203,7 @@ class Study(ABC, Generic[S]):
     Args:
         settings: its section of config.yaml.
         run: what it shares with the others.
+        chosen: whether the configuration names it, so that its settings must make sense.
     """
 
     name: ClassVar[str]
@@ -211,10 +212,11 @@ class Study(ABC, Generic[S]):
     """The paper's title for readers."""
     Settings: ClassVar[type[Settings]]
 
-    def __init__(self, settings: S, run: Run) -> None:
+    def __init__(self, settings: S, run: Run, *, chosen: bool = True) -> None:
         self.settings = settings
         self.run = run
-        self.check(f"config.yaml: {self.name}")
+        if chosen:
+            self.check(f"config.yaml: {self.name}")
 
     @abstractmethod
     def check(self, where: str) -> None:

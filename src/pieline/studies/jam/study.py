@@ -114,7 +114,7 @@ class JamStudy(Study[JamSettings]):
             raise UserError(
                 f"{settings.neutral.model!r} is not among jam.models",
                 where=f"{where}.neutral.model",
-                mend="choose one of them",
+                mend="choose one of them, or set jam.neutral: null",
             )
         other = "released" if self.run.is_sample else "sample"
         if variants.source == other:
