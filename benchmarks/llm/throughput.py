@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from pieline.core.files import write_json
-from pieline.core.settings import checked
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.settings import LLMSettings
@@ -85,15 +84,13 @@ def questions(spec: LLMEntry, count: int, prefix: str) -> list[Question]:
 
 def settings(folder: Path, concurrency: int, mode: str = "record") -> LLMSettings:
     """Settings with this concurrency and no other limit."""
-    return checked(
-        LLMSettings,
+    return LLMSettings.model_validate(
         {
             "mode": mode,
             "recordings_folder": folder,
             "max_cost_usd": 1000,
             "providers": {"default": {"concurrency": concurrency}},
-        },
-        "benchmark",
+        }
     )
 
 
@@ -132,8 +129,8 @@ def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[s
         "accepts": ["temperature", "max_tokens"],
     }
     latency_s = options.latency_ms / 1000
-    free = checked(LLMEntry, entry, "benchmark")
-    priced = checked(LLMEntry, {**entry, "prices": {"input": 0.15, "output": 0.6}}, "benchmark")
+    free = LLMEntry.model_validate(entry)
+    priced = LLMEntry.model_validate({**entry, "prices": {"input": 0.15, "output": 0.6}})
     # Importing litellm and building its first client takes seconds, once a process.
     warm_up = questions(free, 3, "warm")
     ask(warm_up, free, settings(folder, 1), folder / "warm.jsonl", progress=False)

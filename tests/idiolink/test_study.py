@@ -106,7 +106,7 @@ def test_the_papers_settings(name: str) -> None:
 
 class TestConditions:
     def deviations(self, told: str) -> list[str]:
-        found: list[str] = json.loads(told).get("deviations", [])
+        found: list[str] = json.loads(told)["deviations"]
         return found
 
     @pytest.mark.parametrize("name", ["config/paper.yaml", "config/released.yaml"])

@@ -85,9 +85,9 @@ def test_the_paper_s_numbers_deviate_in_nothing() -> None:
     for model in paper.settings.models:
         encoder = paper.run.entry(model).kind == "encoder"
         for setting in ["fine_tuned"] if encoder else paper.settings.settings:
-            assert json.loads(paper.conditions(model, setting)).get("deviations", []) == []
+            assert json.loads(paper.conditions(model, setting))["deviations"] == []
     neutral = json.loads(paper.neutral_conditions("gpt-4o-mini", "zero_shot"))
-    assert neutral.get("deviations", []) == []
+    assert neutral["deviations"] == []
     assert neutral["settings"]["writer"] == "gemini-2.5-pro"
 
 

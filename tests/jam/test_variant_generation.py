@@ -9,7 +9,6 @@ from llm.fault_server import FaultServer, Reply, Request, answer
 from support import ROOT
 
 from pieline.core.errors import UserError
-from pieline.core.settings import checked
 from pieline.llm.client import ask
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.settings import LLMSettings
@@ -88,11 +87,11 @@ def asking(tmp_path, monkeypatch):
         entry = {"kind": "llm", "label": "Writer", "licence": "none", "source": "api"}
         entry |= {"litellm_id": "openai/writer"}
         entry |= {"provider": "tests", "api_base": api_base, "api_key_env": "TEST_JAM_KEY"}
-        spec = checked(LLMEntry, entry | {"accepts": ["temperature", "max_tokens", "seed"]}, "test")
+        spec = LLMEntry.model_validate(entry | {"accepts": ["temperature", "max_tokens", "seed"]})
         fields = {"recordings_folder": tmp_path / "recordings", "mode": mode}
         fields |= {"max_attempts": 2, "backoff_s": 0.01, "timeout_s": 10}
         path = tmp_path / "recordings" / "jam_variants" / "writer.jsonl"
-        settings = checked(LLMSettings, fields, "test")
+        settings = LLMSettings.model_validate(fields)
         return spec, partial(
             ask, spec=spec, settings=settings, recordings_path=path, progress=False
         )

@@ -7,7 +7,6 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from pieline.core.settings import checked
 from pieline.llm.questions import Question, make_question
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
@@ -29,7 +28,7 @@ def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMEntry
         "api_key_env": "TEST_LLM_KEY",
         "accepts": ["temperature", "max_tokens", "seed"],
     }
-    return checked(LLMEntry, {**entry, **fields}, "test")
+    return LLMEntry.model_validate({**entry, **fields})
 
 
 def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSettings:
@@ -41,7 +40,7 @@ def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSet
         "backoff_s": 0.01,
         "providers": {"default": {"concurrency": concurrency, **limits}},
     }
-    return checked(LLMSettings, {**entry, **fields}, "test")
+    return LLMSettings.model_validate({**entry, **fields})
 
 
 def questions_for(spec: LLMEntry, count: int, prefix: str = "q") -> list[Question]:

@@ -29,7 +29,7 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
-from pieline.models.llm import LLMSpec
+from pieline.models.llm import LLMEntry
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -89,7 +89,7 @@ class FakeSender:
 
 
 def asked(
-    spec: LLMSpec, settings: LLMSettings, questions: list[Question], sender: FakeSender
+    spec: LLMEntry, settings: LLMSettings, questions: list[Question], sender: FakeSender
 ) -> dict[str, Answer]:
     async def main() -> dict[str, Answer]:
         with recording(settings.recordings_folder / "a.jsonl") as recorder:

@@ -12,7 +12,7 @@ from llm_cases import SOURCE, questions_for, spec_for
 
 from pieline.cli import command
 from pieline.core.errors import UserError
-from pieline.core.settings import checked
+from pieline.core.records import validated
 from pieline.llm.answers import Answer
 from pieline.llm.costs import (
     estimate,
@@ -57,28 +57,26 @@ ENTRY = {
 )
 def test_wrong_entries(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UserError) as error:
-        checked(LLMEntry, {**ENTRY, **changes}, "models.yaml: m")
+        validated(LLMEntry, {**ENTRY, **changes}, where="models.yaml: m", mend="correct it")
     assert str(error.value).startswith("models.yaml: m: ")
     assert message in str(error.value)
 
 
 def test_settings() -> None:
-    settings = checked(
-        LLMSettings,
-        {"providers": {"default": {"concurrency": 2}, "p": {"tokens_per_minute": 5}}},
-        "c",
+    settings = LLMSettings.model_validate(
+        {"providers": {"default": {"concurrency": 2}, "p": {"tokens_per_minute": 5}}}
     )
     assert settings.limits("p").tokens_per_minute == 5
     assert settings.limits("q").concurrency == 2
-    assert checked(LLMSettings, {}, "c").limits("q").concurrency == 8
+    assert LLMSettings().limits("q").concurrency == 8
     with pytest.raises(UserError, match=r"c: mode: .*'replay'"):
-        checked(LLMSettings, {"mode": "reply"}, "c")
+        validated(LLMSettings, {"mode": "reply"}, where="c", mend="")
 
 
 def test_pinned_weights_enter_the_key() -> None:
     local = {**ENTRY, "source": "file", "path": "x.gguf", "api_key_env": None}
     keys = {
-        make_question(checked(LLMEntry, {**local, **pin}, "t"), [("user", "x")], {}).key
+        make_question(LLMEntry.model_validate({**local, **pin}), [("user", "x")], {}).key
         for pin in ({}, {"weights_sha256": "0" * 64}, {"weights_sha256": "1" * 64})
     }
     assert len(keys) == 3
@@ -86,7 +84,7 @@ def test_pinned_weights_enter_the_key() -> None:
 
 def test_key_is_the_documented_digest() -> None:
     question = make_question(
-        checked(LLMEntry, ENTRY, "t"), [("user", "é")], {"seed": 1.0, "top_p": 1}
+        LLMEntry.model_validate(ENTRY), [("user", "é")], {"seed": 1.0, "top_p": 1}
     )
     # sha256 of {"messages":[{"content":"é","role":"user"}],"model":"openai/m",
     #            "parameters":{"seed":1},"sample":0}

@@ -13,7 +13,6 @@ import pytest
 from llm_cases import settings_for, start
 
 from pieline.core.errors import UserError
-from pieline.core.settings import checked
 from pieline.llm.client import ask
 from pieline.llm.costs import input_tokens_at_most
 from pieline.llm.questions import Question, make_question
@@ -37,7 +36,7 @@ BUNDLED = {
 
 
 def bundled(**fields: object) -> LLMEntry:
-    return checked(LLMEntry, {**BUNDLED, **fields}, "test")
+    return LLMEntry.model_validate({**BUNDLED, **fields})
 
 
 def questions(count: int = 5, max_tokens: int = 24) -> list[Question]:

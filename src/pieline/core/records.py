@@ -20,8 +20,11 @@ class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def canonical(self) -> str:
-        """Canonical JSON of what is no default, for the command line of a script."""
-        return canonical_json(self.model_dump(mode="json", exclude_defaults=True))
+        """Canonical JSON for the command line of a script.
+
+        With its defaults: they tell one kind of settings from another where a field takes either.
+        """
+        return canonical_json(self.model_dump(mode="json"))
 
 
 class Record(Frozen):
@@ -40,16 +43,29 @@ def explain(error: ValidationError) -> str:
     return f"{field}: {message}{given}{more}" if field else f"{message}{more}"
 
 
-def validated(kind: type[T] | TypeAdapter[T], value: Any, *, where: str | Path, mend: str) -> T:
-    """A value, or JSON text, as something that pydantic knows.
+def validated(
+    kind: type[T] | TypeAdapter[T],
+    value: Any,
+    *,
+    where: str | Path,
+    mend: str,
+    is_json: bool = False,
+) -> T:
+    """A value as something that pydantic knows.
+
+    Args:
+        kind: what it should be.
+        value: what was given.
+        where: named in the error.
+        mend: what the user should do about it.
+        is_json: whether the value is JSON text, in which lists pass for tuples.
 
     Raises:
         UserError: it is no such thing; names the first field that is wrong.
     """
     adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
-    read = adapter.validate_json if isinstance(value, str) else adapter.validate_python
     try:
-        return read(value)
+        return adapter.validate_json(value) if is_json else adapter.validate_python(value)
     except ValidationError as error:
         raise UserError(explain(error), where=where, mend=mend) from None
 
@@ -75,7 +91,7 @@ def parse_record(text: str, record: type[R], *, option: str) -> R:
         UserError: the text is no such record; names the option of the command line.
     """
     mend = f"pass {', '.join(record.model_fields)} as JSON"
-    return validated(record, text, where=option, mend=mend)
+    return validated(record, text, where=option, mend=mend, is_json=True)
 
 
 def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
@@ -90,7 +106,7 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     mend = "correct this line or make the file again from its inputs"
     adapter = TypeAdapter(record)
     return [
-        validated(adapter, line, where=f"{path}:{number}", mend=mend)
+        validated(adapter, line, where=f"{path}:{number}", mend=mend, is_json=True)
         for number, line in enumerate(lines, start=1)
     ]
 

@@ -61,5 +61,5 @@ class ModelEntry(Frozen):
             UserError: the text is no such spec.
         """
         mend = "pass an entry of models.yaml as JSON"
-        said = validated(dict[str, Any], text, where="--spec", mend=mend)
+        said = validated(dict[str, Any], text, where="--spec", mend=mend, is_json=True)
         return validated(cls, {**cls.UNSAID, **unsaid, **said}, where="--spec", mend=mend)

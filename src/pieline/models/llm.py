@@ -118,6 +118,3 @@ class LLMEntry(ModelEntry):
     def _sorted(self, accepts: frozenset[str]) -> list[str]:
         # A set has no order of its own, and an execution spec must not depend on the process.
         return sorted(accepts)
-
-
-LLMSpec = LLMEntry

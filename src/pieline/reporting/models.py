@@ -27,4 +27,5 @@ def load_descriptions(text: str) -> list[ModelDescription]:
     Raises:
         UserError: the text is no such list.
     """
-    return validated(list[ModelDescription], text, where="--models", mend="pass a JSON list")
+    mend = "pass a JSON list"
+    return validated(list[ModelDescription], text, where="--models", mend=mend, is_json=True)

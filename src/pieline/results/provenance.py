@@ -99,7 +99,8 @@ def parse_models(text: str) -> list[Model]:
     Raises:
         UserError: the text is no such list.
     """
-    return validated(list[Model], text, where="--models", mend="pass a JSON list")
+    mend = "pass a JSON list"
+    return validated(list[Model], text, where="--models", mend=mend, is_json=True)
 
 
 class Provenance(Frozen):

@@ -14,7 +14,7 @@ from pieline.llm.parsing import parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, Task
-from pieline.models.llm import LLMEntry, LLMSpec
+from pieline.models.llm import LLMEntry
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters
 
@@ -75,7 +75,7 @@ class DetectionAnswer(BaseModel):
 
 def detection_questions(
     sentences: Iterable[IdiotsSentence],
-    spec: LLMSpec,
+    spec: LLMEntry,
     prompt: Prompt,
     parameters: Mapping[str, Any],
     *,

@@ -142,7 +142,7 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
     is_table = Path(path).suffix.lower() == ".csv"
     for line, row in _rows(text, path) if is_table else enumerate(text.splitlines(), start=1):
         where = f"{path}:{line}"
-        case = validated(ReviewCase, row, where=where, mend=_MEND)
+        case = validated(ReviewCase, row, where=where, mend=_MEND, is_json=not is_table)
         if (case.run, case.sentence_id) in seen:
             raise UserError(
                 f"{case.sentence_id} of this run stands twice", where=where, mend="remove one line"

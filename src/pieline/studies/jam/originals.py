@@ -238,7 +238,7 @@ def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
                 mend = "write true or false" if name == "is_figurative" else "write a JSON array"
                 raise UserError(f"{name} is not JSON", where=where, mend=mend) from None
     text, mend = canonical_json(values), "correct this row"
-    return validated(Decision, text, where=where, mend=mend)
+    return validated(Decision, text, where=where, mend=mend, is_json=True)
 
 
 def _cell(name: str, value: Any) -> str:

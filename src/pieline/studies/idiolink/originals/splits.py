@@ -9,8 +9,8 @@ from typing import Literal, Protocol, Self
 from pydantic import NonNegativeInt, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.records import Record, load_record
-from pieline.core.settings import Settings, checked
+from pieline.core.records import Record, load_record, validated
+from pieline.core.settings import Settings
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document
 
@@ -130,7 +130,12 @@ def released_splits(
         )
     found["gold"] = gold_pies(released["test"])
     pies_of = {name: sorted(pies & kept) for name, pies in found.items()}
-    return checked(Splits, {"source": "the released files"} | pies_of, "the released files")
+    return validated(
+        Splits,
+        {"source": "the released files"} | pies_of,
+        where="the released files",
+        mend="fetch them again, or draw the splits (split_source: drawn)",
+    )
 
 
 class _MarkedText(Protocol):

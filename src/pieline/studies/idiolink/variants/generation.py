@@ -18,7 +18,7 @@ from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
-from pieline.models.llm import LLMEntry, LLMSpec
+from pieline.models.llm import LLMEntry
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection, TextId
 from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.records import PieText, Usage
@@ -81,7 +81,7 @@ class Role:
     """
 
     name: str
-    spec: LLMSpec
+    spec: LLMEntry
     prompt: Prompt
     parameters: Mapping[str, Any]
     times: int

@@ -14,7 +14,7 @@ from pieline.llm.parsing import Outcome, Parsed, parse_list
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, Question, make_question
 from pieline.llm.task import Ask, Task
-from pieline.models.llm import LLMEntry, LLMSpec
+from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.datasets.tagging_data import choose_examples
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
@@ -83,7 +83,7 @@ class Prompting:
 
 
 def questions_about(
-    sentences: Sequence[JamSentence], spec: LLMSpec, prompting: Prompting
+    sentences: Sequence[JamSentence], spec: LLMEntry, prompting: Prompting
 ) -> dict[str, list[Question]]:
     """The questions about each sentence, by its id.
 
@@ -168,7 +168,7 @@ def prompt_file(setting: str) -> str:
     return f"{setting.removesuffix('_schema')}.jinja"
 
 
-def is_asked(spec: LLMSpec, setting: PromptSetting) -> bool:
+def is_asked(spec: LLMEntry, setting: PromptSetting) -> bool:
     """Whether a model is asked in a setting: reasoning models are only asked zero-shot."""
     if setting == "zero_shot_schema":
         return "response_format" in spec.accepts
@@ -198,7 +198,7 @@ def _examples(prompting: Prompting) -> list[Message]:
 
 
 def identify(
-    sentences: Sequence[JamSentence], spec: LLMSpec, prompting: Prompting, ask: Ask
+    sentences: Sequence[JamSentence], spec: LLMEntry, prompting: Prompting, ask: Ask
 ) -> list[IdiomPrediction]:
     """Ask a model about sentences of one language; one prediction a sentence, in order.
 

@@ -39,6 +39,7 @@ def read_released_originals(path: str | Path) -> list[ReleasedRow]:
             canonical_json(row),
             where=f"{path}: record {number}",
             mend="fetch the file again",
+            is_json=True,
         )
         for number, row in enumerate(read_rows(path), start=1)
     ]

@@ -22,7 +22,7 @@ from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
-from pieline.models.llm import LLMEntry, LLMSpec
+from pieline.models.llm import LLMEntry
 from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
 from pieline.studies.jam.variants.projection import context_of, tokenise
 from pieline.studies.jam.variants.settings import VariantChecks
@@ -81,7 +81,7 @@ class GenerationSettings(Frozen):
 class Writing:
     """What the questions about originals are made with: the model, how to ask, the prompts."""
 
-    spec: LLMSpec
+    spec: LLMEntry
     settings: GenerationSettings
     prompts: PromptFolder
 

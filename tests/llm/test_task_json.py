@@ -1,0 +1,37 @@
+"""What a rule hands to the script that asks is the task itself."""
+
+import json
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from pieline.config import layered, load_config
+from pieline.core.yamls import read_yaml
+from pieline.llm.task import load_task
+from pieline.planned import planned_tasks
+
+# Chosen so that one value alone must tell few-shot from zero-shot parameters.
+FEW_SHOT = {"jam": {"few_shot": {"temperature": 0.5}}}
+GENERATED = {"jam": {"variants": {"source": "generated", "model": "gemini-2.5-pro"}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("config.yaml", {}),
+        ("config/paper.yaml", {}),
+        ("config/released.yaml", {}),
+        ("config/paper.yaml", FEW_SHOT),
+        ("config/paper.yaml", GENERATED),
+    ],
+)
+def test_every_task_survives_the_command_line(name: str, changed: dict[str, Any]) -> None:
+    raw = read_yaml(ROOT / name)
+    for study, settings in changed.items():
+        raw[study] |= settings
+    config = load_config(layered(raw, ROOT / "config/sample.yaml"))
+    tasks = planned_tasks(json.dumps(config.model_dump(mode="json")), ROOT / "models.yaml", ROOT)[0]
+    for task in tasks:
+        assert load_task(task.path(), task.canonical()) == task
+    assert tasks or name == "config/released.yaml"
