@@ -27,7 +27,7 @@ TARGETS = [
 
 def test_the_recordings_are_what_the_script_says(tmp_path: Path) -> None:
     """A changed prompt, entry or setting makes them stale; the script records them anew."""
-    program = ROOT / "scripts/idiolink_scripted_answers.py"
+    program = ROOT / "tools/record_scripted_answers.py"
     subprocess.run(
         [sys.executable, program, "--root", ROOT, "--output", tmp_path],
         env={"PYTHONPATH": str(ROOT / "src")},
