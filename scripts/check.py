@@ -10,5 +10,8 @@ from pieline.planned import planned_tasks
 @program(config=str, models=(Path, "models.yaml"), root=Path)
 def main(it: Options) -> None:
     planned = planned_tasks(it.config, it.models, it.root)
-    questions = check(planned.tasks, planned.settings)
-    print(f"{questions} questions to language models: all recorded or ready to be asked")
+    unknown = planned.not_made()
+    check(planned.tasks, planned.settings, unknown)
+    print(
+        "; ".join(["what language models are asked is recorded or ready to be asked", *unknown])
+    )

@@ -6,33 +6,69 @@ from rich.console import Console
 from rich.table import Table
 
 from pieline.core.program import Options, program
-from pieline.llm.estimates import estimates
+from pieline.llm.estimates import ENOUGH_ANSWERS, THOUGHT_TOKENS, TaskEstimate, estimates, lacks
+from pieline.models.llm import LLMEntry
 from pieline.planned import planned_tasks
+
+BASES = (
+    f"Likely, by the mean length of at least {ENOUGH_ANSWERS} recorded answers of one kind (own, or"
+    " others' if the model has too few), else by the form that is asked for (and"
+    f" {THOUGHT_TOKENS} tokens of thoughts). At most, by the longest answers."
+)
+
+
+def dollars(entry: LLMEntry, usd: float | None) -> str:
+    """A sum for people."""
+    if usd is not None:
+        return f"{usd:.2f}" if entry.paid else "free"
+    return "unknown" if entry.cost_is_unknown else "unbounded"
+
+
+def row(found: TaskEstimate, retired: object) -> list[str]:
+    """A row of the table."""
+    cost, entry = found.estimate, found.entry
+    more = ("+?" if cost.questions else "?") if found.unknown else ""
+    return [
+        found.kind,
+        f"{found.model} (retired)" if retired and (cost.to_ask or more) else found.model,
+        f"{cost.questions or ''}{more}" or "0",
+        str(cost.recorded),
+        f"{cost.to_ask or ''}{more}" or "0",
+        str(cost.input_tokens),
+        str(cost.likely_output_tokens),
+        dollars(entry, cost.likely_usd),
+        dollars(entry, cost.usd),
+        ", ".join(found.bases),
+    ]
+
+
+def in_all(sums: list[float | None]) -> str:
+    """The sum of what is known."""
+    known = f"${sum(usd or 0.0 for usd in sums):.2f}"
+    return f"{known} and what is not known" if None in sums else known
 
 
 @program(config=str, models=(Path, "models.yaml"), root=Path)
 def main(it: Options) -> None:
-    tasks, settings, registry = planned_tasks(it.config, it.models, it.root)
-    columns = ("model", "questions", "recorded", "to ask", "tokens in", "tokens out", "$")
-    table = Table(
-        "asked for", *columns, title="at most, by the longest answers", title_justify="left"
-    )
-    total = 0.0
-    unknown: set[str] = set()
-    for kind, model, spec, cost, missing in estimates(tasks, settings):
-        unknown.update(missing)
-        usd = "unbounded" if cost.usd is None else f"{cost.usd:.2f}" if spec.prices else "free"
-        out = "unbounded" if cost.output_tokens is None else str(cost.output_tokens)
-        name = (
-            f"{model} (retired)"
-            if getattr(registry[model], "retired", None) and cost.to_ask
-            else model
-        )
-        counts = (cost.questions, cost.recorded, cost.to_ask, cost.input_tokens)
-        table.add_row(kind, name, *map(str, counts), out, usd)
-        total += cost.usd or 0.0
-    console = Console(width=None if Console().is_terminal else 120)
+    planned = planned_tasks(it.config, it.models, it.root)
+    found = estimates(planned.tasks, planned.settings)
+    table = Table(title="what is left to ask", title_justify="left", caption_justify="left")
+    for name in ("asked for", "model", "questions", "recorded", "to ask", "tokens in"):
+        table.add_column(name)
+    for name in ("tokens out", "likely $", "at most $", "by"):
+        table.add_column(name)
+    for item in found:
+        table.add_row(*row(item, getattr(planned.registry[item.model], "retired", None)))
+    console = Console(width=None if Console().is_terminal else 140, soft_wrap=True)
     console.print(table)
-    console.print(f"at most ${total:.2f} in all; llm.max_cost_usd is ${settings.max_cost_usd:.2f}")
-    if unknown:
-        console.print(f"not known yet, because these are not made: {', '.join(sorted(unknown))}")
+    console.print(BASES)
+    likely = in_all([item.estimate.likely_usd for item in found])
+    most = in_all([item.estimate.usd for item in found])
+    cap = planned.settings.max_cost_usd
+    console.print(f"likely {likely}, at most {most} in all; llm.max_cost_usd is ${cap:.2f}")
+    asked = {item.model: item.entry for item in found if item.estimate.to_ask or item.unknown}
+    for model, entry in asked.items():
+        if missing := lacks(entry, planned.settings):
+            console.print(f"{model} cannot be asked: {', '.join(missing)}")
+    for line in planned.not_made():
+        console.print(line)

@@ -134,9 +134,15 @@ def _spending(options: argparse.Namespace) -> None:
     spending = ledger.spending()
     for model, usd in spending.settled.items():
         print(f"{model}: ${usd:.4f} for {spending.requests[model]} requests")
+    for model, usd in spending.perhaps.items():
+        unanswered = spending.unanswered[model]
+        print(
+            f"{model}: at most ${usd:.4f} perhaps billed for {unanswered} of them without an answer"
+        )
     if spending.reserved:
         print(f"at most ${spending.held:.4f} for {len(spending.reserved)} requests without an end")
-    print(f"total: ${spending.usd:.4f}")
+    apart = ", apart from what is perhaps billed" if spending.perhaps else ""
+    print(f"total: ${spending.usd:.4f}{apart}")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,45 @@
 """What a configuration plans to ask language models, for programs that are handed one."""
 
 import json
+import shlex
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from pieline.config import load_config, load_studies
 from pieline.core.errors import UserError
+from pieline.llm.estimates import not_made
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.registry import Registry, load_registry
 
 
 class Planned(NamedTuple):
-    """All tasks of a configuration, how they may be asked, and the models that exist."""
+    """What a configuration plans to ask.
+
+    Attributes:
+        tasks: all of them.
+        settings: how they may be asked.
+        registry: the models that exist.
+        made_unasked: inputs of tasks that can be made before anything is asked.
+    """
 
     tasks: list[Task]
     settings: LLMSettings
     registry: Registry
+    made_unasked: Collection[str]
+
+    def not_made(self) -> list[str]:
+        """What is not known because of files that are not there yet: a line each way to get them."""
+        missing = sorted({path for task in self.tasks for path in not_made(task)})
+        before = [path for path in missing if path in self.made_unasked]
+        after = [path for path in missing if path not in self.made_unasked]
+        lines = []
+        if before:
+            lines.append(f"not known before this: snakemake --cores 1 -- {shlex.join(before)}")
+        if after:
+            lines.append(f"not known before models have answered: {', '.join(after)}")
+        return lines
 
 
 def planned_tasks(text: str, models: Path, root: Path) -> Planned:
@@ -36,8 +59,12 @@ def planned_tasks(text: str, models: Path, root: Path) -> Planned:
         raise UserError("not JSON", where="--config", mend="pass the configuration") from None
     config = load_config(raw, where="--config")
     registry = load_registry(models)
-    studies = load_studies(config, registry, root)
-    tasks = [task for name in config.studies for task in studies[name].tasks()]
+    every_study = load_studies(config, registry, root)
+    studies = [every_study[name] for name in config.studies]
     folder = root / config.llm.recordings_folder
-    settings = config.llm.model_copy(update={"recordings_folder": folder})
-    return Planned(tasks, settings, registry)
+    return Planned(
+        tasks=[task for study in studies for task in study.tasks()],
+        settings=config.llm.model_copy(update={"recordings_folder": folder}),
+        registry=registry,
+        made_unasked={path for study in studies for path in study.questions_made_from()},
+    )

@@ -7,7 +7,7 @@ claims, document, provenance and SLURM's groups read that declaration.
 import inspect
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Generic, Literal, TypeVar
@@ -171,8 +171,8 @@ class Asking:
         runs: the wildcards of every run that the configuration names.
         constraints: of the wildcards.
         minutes: time that a cluster should grant at first.
-        after_answers: whether its inputs are made from other answers, so that nothing is known of
-            its questions before those are there.
+        after_answers: names of the inputs that are made from other answers, so that its questions
+            are not known before those are there.
     """
 
     name: str
@@ -182,7 +182,7 @@ class Asking:
     runs: Sequence[Mapping[str, str]]
     constraints: Mapping[str, str] = field(default_factory=dict)
     minutes: int = 240
-    after_answers: bool = False
+    after_answers: Collection[str] = ()
 
     def written(self, **wildcards: str) -> dict[str, str]:
         """The outputs of some wildcards."""
@@ -286,9 +286,9 @@ class Study(ABC, Generic[S]):
         return [
             path
             for asking in self.askings()
-            if not asking.after_answers
             for task in asking.tasks()
-            for path in task.inputs.values()
+            for name, path in task.inputs.items()
+            if name not in asking.after_answers
         ]
 
     def absent(self, *kinds: str) -> tuple[list[str], dict[str, str]]:

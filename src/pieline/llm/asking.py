@@ -11,7 +11,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.budget import Budget, CapReachedError
-from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_of
+from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_at_most, usd_of
 from pieline.llm.keeping import Keeper
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
@@ -66,6 +66,11 @@ class Asking:
         self._budget = Budget(spec, settings, self._stop)
         self._taken = self._failed_in_a_row = 0
         self.answers: dict[str, Answer] = {}
+
+    @property
+    def perhaps_usd(self) -> float:
+        """The most that requests without an answer may have cost."""
+        return self._budget.perhaps_usd
 
     async def run(self, sender: Sender) -> dict[str, Answer]:
         """Ask all questions; answers by key, those with `error` where all attempts failed.
@@ -142,7 +147,8 @@ class Asking:
             except Exception as error:
                 reservation.usd = 0.0 if was_rejected(error) else None
                 raise
-            reservation.usd = usd_of(answer, self._spec)
+            counted = usd_of(answer, self._spec)
+            reservation.usd = usd_at_most(question, self._spec) if counted is None else counted
         return self._without_key(answer)
 
     async def _pause(self, seconds: float) -> None:

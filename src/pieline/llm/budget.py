@@ -8,7 +8,7 @@ from pieline.core.errors import UserError
 from pieline.llm.costs import estimate, usd_at_most
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import Ledger, Reserved, Spending
+from pieline.llm.spending import Ledger, Reserved
 from pieline.llm.stopping import Stop
 from pieline.models.llm import LLMEntry
 
@@ -22,7 +22,7 @@ class CapReachedError(Exception):
 
 
 class Reservation:
-    """What one request may cost; `usd` is its actual cost, null while that is not known."""
+    """What one request cost: `usd`, null for one that has no answer."""
 
     def __init__(self) -> None:
         self.usd: float | None = None
@@ -34,12 +34,16 @@ class Budget:
     Args:
         spec, settings: the model and the cap.
         stop: ends waiting.
+
+    Attributes:
+        perhaps_usd: the most that requests of this run without an answer may have cost.
     """
 
     def __init__(self, spec: LLMEntry, settings: LLMSettings, stop: Stop) -> None:
         self._spec, self._cap, self._stop = spec, settings.max_cost_usd, stop
-        self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.prices else None
+        self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.paid else None
         self._under_way = 0
+        self.perhaps_usd = 0.0
         self._settled = asyncio.Event()
 
     async def reserve(self, question: Question) -> Reserved | None:
@@ -65,7 +69,7 @@ class Budget:
 
     @contextmanager
     def settling(self, reserved: Reserved | None) -> Iterator[Reservation]:
-        """Settle a reservation when the block ends: at its `usd`, or in full if that is null."""
+        """Settle a reservation when the block ends, at its `usd`."""
         reservation = Reservation()
         try:
             yield reservation
@@ -73,14 +77,19 @@ class Budget:
             if self._ledger is not None and reserved is not None:
                 self._under_way -= 1
                 self._ledger.settle(reserved, reservation.usd)
+                if reservation.usd is None:
+                    self.perhaps_usd += reserved.usd
                 self._settled.set()
 
     def explain(self, reached: CapReachedError, left: Sequence[Question]) -> UserError:
         """What was spent, what is left to ask, and how to raise the cap."""
-        spending = self._ledger.spending() if self._ledger else Spending({}, {}, [])
+        assert self._ledger  # without one there is no cap to reach
+        spending = self._ledger.spending()
         unfinished = (
             f", ${spending.held:.4f} of it held by unfinished requests" if spending.held else ""
         )
+        if perhaps := sum(spending.perhaps.values()):
+            unfinished += f" (besides at most ${perhaps:.4f} perhaps billed without an answer)"
         about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
         return UserError(
             f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"

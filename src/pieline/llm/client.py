@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.costs import estimate, spent
+from pieline.llm.costs import estimate, require_known_cost, spent
 from pieline.llm.keys import api_key
 from pieline.llm.locks import lock
 from pieline.llm.questions import Question
@@ -58,8 +58,8 @@ def ask(
         progress: whether to tell on stderr what is asked, what it may cost and what it did cost.
 
     Raises:
-        UserError: in replay, answers are missing; no API key; the provider refuses; the spending
-            cap is reached; another process writes the file; a damaged recordings file.
+        UserError: in replay, answers are missing; no prices or no API key; the provider refuses;
+            the spending cap is reached; another process writes the file; a damaged recordings file.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
@@ -85,6 +85,7 @@ def _ask_missing(
     progress: bool,
 ) -> dict[str, Answer]:
     """Ask what `target` lacks, and put it in canonical order however that ends."""
+    require_known_cost(spec)
     key = api_key(spec)
     say: Callable[[str], None] = _say if progress else lambda text: None
     with ExitStack() as stack:
@@ -121,16 +122,16 @@ def _ask_missing(
             tqdm(total=len(missing), desc=spec.label, disable=None if progress else True)
         )
 
-        async def run() -> dict[str, Answer]:
+        async def run() -> tuple[dict[str, Answer], float]:
             transport = Transport(
                 spec, api_key=key, api_base=api_base, timeout_s=settings.timeout_s
             )
             asking = Asking(spec, settings, recorder, missing, lambda answer: bar.update())
-            return await asking.run(transport)
+            return await asking.run(transport), asking.perhaps_usd
 
-        asked = asyncio.run(run())
+        asked, perhaps_usd = asyncio.run(run())
         bar.close()
-        say(_summary(asked, spec))
+        say(_summary(asked, spec, perhaps_usd))
     return answers | asked
 
 
@@ -185,7 +186,7 @@ def _take_over(path: Path, fresh: Path, keys: Iterable[str]) -> None:
 def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str, Answer]) -> str:
     expected = estimate(unique.values(), spec, answers)
     cost = ""
-    if spec.prices:
+    if spec.paid:
         most = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
         cost = f", {most}"
     dropped = sorted({name for question in unique.values() for name in question.dropped})
@@ -196,14 +197,15 @@ def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str
     )
 
 
-def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
+def _summary(asked: dict[str, Answer], spec: LLMEntry, perhaps_usd: float) -> str:
     good = [answer for answer in asked.values() if answer.error is None]
     failed = len(asked) - len(good)
     total = spent(good, spec)
     return (
         f"{spec.label}: {len(good)} answers, {total.input_tokens} tokens in,"
         f" {total.output_tokens} out"
-        + (f", ${total.usd:.4f}" if spec.prices else "")
+        + (f", ${total.usd:.4f}" if spec.paid else "")
+        + (f" (at most ${perhaps_usd:.4f} more perhaps billed)" if perhaps_usd else "")
         + (f"; {failed} failed and will be asked anew" if failed else "")
     )
 

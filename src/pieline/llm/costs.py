@@ -24,43 +24,96 @@ class Estimate:
     """What a set of questions will cost before they are asked.
 
     Attributes:
-        label: the model.
+        spec: the model.
         questions: different questions.
         recorded: those of them whose answers are recorded; the rest is counted below.
         input_tokens: about, by `BYTES_PER_TOKEN`.
         output_tokens: at most; null if nothing bounds them.
-        usd: about this for the input and at most this for the output; null if nothing bounds it,
-            0 for a model without prices.
+        likely_output_tokens: about.
     """
 
-    label: str
-    questions: int
-    recorded: int
-    input_tokens: int
-    output_tokens: int | None
-    usd: float | None
+    spec: LLMEntry
+    questions: int = 0
+    recorded: int = 0
+    input_tokens: int = 0
+    output_tokens: int | None = 0
+    likely_output_tokens: int = 0
 
     @property
     def to_ask(self) -> int:
         """Questions without a recorded answer."""
         return self.questions - self.recorded
 
+    @property
+    def usd(self) -> float | None:
+        """Dollars: about, for the input, and at most, for the output.
+
+        Null where nothing bounds them or the model's prices are not known.
+        """
+        return self._usd(self.output_tokens)
+
+    @property
+    def likely_usd(self) -> float | None:
+        """Dollars, about; null where the model's prices are not known."""
+        return self._usd(self.likely_output_tokens)
+
+    def _usd(self, output_tokens: int | None) -> float | None:
+        if not self.to_ask or not (self.spec.paid or self.spec.cost_is_unknown):
+            return 0.0
+        if self.spec.cost_is_unknown or output_tokens is None:
+            return None
+        return price(self.spec, self.input_tokens, output_tokens)
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        """The two together, of one model and without a question in common."""
+        bounds = (self.output_tokens, other.output_tokens)
+        return Estimate(
+            self.spec,
+            self.questions + other.questions,
+            self.recorded + other.recorded,
+            self.input_tokens + other.input_tokens,
+            None if None in bounds else sum(bound or 0 for bound in bounds),
+            self.likely_output_tokens + other.likely_output_tokens,
+        )
+
 
 def estimate(
-    questions: Iterable[Question], spec: LLMEntry, recorded: Collection[str] = ()
+    questions: Iterable[Question],
+    spec: LLMEntry,
+    recorded: Collection[str] = (),
+    likely: int = 0,
 ) -> Estimate:
-    """Estimate what is left to ask; `recorded` are the keys that have answers."""
-    unique = {question.key: question for question in questions}
-    left = [question for key, question in unique.items() if key not in recorded]
-    input_tokens = sum(input_tokens_about(question) for question in left)
+    """Estimate what is left to ask.
+
+    Args:
+        questions: of this model.
+        spec: the model.
+        recorded: the keys that have answers.
+        likely: output tokens of one answer, about; counted up to its bound.
+    """
+    unique = dict.fromkeys(questions)
+    # A key is a digest, which takes longer than all the rest: no key where nothing is recorded.
+    left = [question for question in unique if not recorded or question.key not in recorded]
+    input_tokens = sum(map(input_tokens_about, left))
     bounds = [output_tokens_at_most(question, spec) for question in left]
-    output_tokens = None if None in bounds else sum(bound or 0 for bound in bounds)
-    usd: float | None = 0.0
-    if spec.prices:
-        usd = None if output_tokens is None else price(spec, input_tokens, output_tokens)
     return Estimate(
-        spec.label, len(unique), len(unique) - len(left), input_tokens, output_tokens, usd
+        spec,
+        questions=len(unique),
+        recorded=len(unique) - len(left),
+        input_tokens=input_tokens,
+        output_tokens=None if None in bounds else sum(bound or 0 for bound in bounds),
+        likely_output_tokens=sum(min(likely, bound or likely) for bound in bounds),
     )
+
+
+def require_known_cost(spec: LLMEntry) -> None:
+    """Raise a `UserError` for a model that may cost money, nobody knows how much."""
+    if spec.cost_is_unknown:
+        raise UserError(
+            "no prices, so its cost is unknown",
+            where=spec.label,
+            mend="give prices in its entry, or `prices: free` if it costs nothing",
+        )
 
 
 def input_tokens_about(question: Question) -> int:
@@ -89,7 +142,7 @@ def usd_at_most(question: Question, spec: LLMEntry) -> float:
     Raises:
         UserError: the model has prices and nothing bounds the length of its answer.
     """
-    if not spec.prices:
+    if not spec.paid:
         return 0.0
     bound = output_tokens_at_most(question, spec)
     if bound is None:
@@ -103,14 +156,14 @@ def usd_at_most(question: Question, spec: LLMEntry) -> float:
 
 def price(spec: LLMEntry, input_tokens: int, output_tokens: int) -> float:
     """US dollars for these tokens; 0 for a model without prices."""
-    if not spec.prices:
+    if not spec.paid:
         return 0.0
-    return (input_tokens * spec.prices.input + output_tokens * spec.prices.output) / 1e6
+    return (input_tokens * spec.paid.input + output_tokens * spec.paid.output) / 1e6
 
 
 def usd_of(answer: Answer, spec: LLMEntry) -> float | None:
     """What an answer cost by its tokens; null if the provider did not count them."""
-    if answer.origin == "hand-written" or not spec.prices:
+    if answer.origin == "hand-written" or not spec.paid:
         return 0.0
     if answer.input_tokens is None or answer.output_tokens is None:
         return None

@@ -3,12 +3,14 @@
 Works on the very tasks that are asked (`pieline.llm.task`), so what is estimated is what is asked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from pieline.core.errors import UserError
-from pieline.llm.costs import Estimate, estimate
+from pieline.llm.answers import Answer
+from pieline.llm.costs import Estimate, estimate, require_known_cost
 from pieline.llm.keys import api_key
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
@@ -16,6 +18,12 @@ from pieline.llm.server import weights_path
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.llm import LLMEntry
+
+ENOUGH_ANSWERS = 20
+"""Recorded answers whose mean length is taken for that of those to come."""
+
+THOUGHT_TOKENS = 1000
+"""Thoughts before one answer of a model that thinks, where none of its kind is recorded."""
 
 
 class TaskEstimate(NamedTuple):
@@ -27,6 +35,7 @@ class TaskEstimate(NamedTuple):
         entry: the model.
         estimate: calls, tokens and dollars of the questions that are known.
         unknown: inputs that are not made yet, so that their questions are not known.
+        bases: what the likely length of answers is taken from, for people.
     """
 
     kind: str
@@ -34,6 +43,11 @@ class TaskEstimate(NamedTuple):
     entry: LLMEntry
     estimate: Estimate
     unknown: tuple[str, ...]
+    bases: tuple[str, ...]
+
+
+AnswerKind = tuple[str, int, bool]
+"""Answers of one length: kind of task, the length that it expects, whether the model thinks."""
 
 
 def estimates(tasks: Iterable[Task], settings: LLMSettings) -> list[TaskEstimate]:
@@ -41,73 +55,153 @@ def estimates(tasks: Iterable[Task], settings: LLMSettings) -> list[TaskEstimate
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         groups.setdefault((type(task).__name__, task.model), []).append(task)
-    return [_estimate(kind, model, members, settings) for (kind, model), members in groups.items()]
+    entries = {name: members[0].entry() for name, members in groups.items()}
+    answers = {
+        task.recordings: read_answers(task.recordings)
+        for members in groups.values()
+        for task in members
+    }
+    lengths = _lengths(groups, entries, answers)
+    recorded = {} if settings.mode == "fresh" else answers
+    return [
+        _estimate(*name, members, entries[name], recorded, lengths)
+        for name, members in groups.items()
+    ]
 
 
-def _estimate(kind: str, model: str, tasks: Sequence[Task], settings: LLMSettings) -> TaskEstimate:
-    entry = tasks[0].entry()
-    questions: list[Question] = []
-    recorded: set[str] = set()
+def _estimate(
+    kind: str,
+    model: str,
+    tasks: Sequence[Task],
+    entry: LLMEntry,
+    recorded: Mapping[str, Mapping[str, Answer]],
+    lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]],
+) -> TaskEstimate:
+    total = Estimate(entry)
     unknown: set[str] = set()
+    bases: dict[str, None] = {}
+    # Equal questions are asked once, and once more for each file that keeps their answers.
+    counted: dict[str, set[Question]] = {}
     for task in tasks:
-        missing = [path for path in task.inputs.values() if not Path(path).exists()]
-        if missing:
+        if missing := not_made(task):
             unknown.update(missing)
             continue
-        asked = task.questions(entry)
-        questions += asked
-        if settings.mode != "fresh":
-            recorded |= read_answers(Path(task.recordings), {item.key for item in asked}).keys()
-    expected = estimate(questions, entry, recorded)
-    return TaskEstimate(kind, model, entry, expected, tuple(sorted(unknown)))
+        before = counted.setdefault(task.recordings, set())
+        questions = [question for question in task.questions(entry) if question not in before]
+        before.update(questions)
+        tokens, basis = _likely(task, entry, lengths)
+        found = estimate(questions, entry, recorded.get(task.recordings, ()), tokens)
+        total += found
+        if found.to_ask:
+            bases[basis] = None
+    return TaskEstimate(kind, model, entry, total, tuple(sorted(unknown)), tuple(bases))
 
 
-def check(tasks: Iterable[Task], settings: LLMSettings) -> int:
+def _lengths(
+    groups: Mapping[tuple[str, str], Sequence[Task]],
+    entries: Mapping[tuple[str, str], LLMEntry],
+    answers: Mapping[str, Mapping[str, Answer]],
+) -> dict[AnswerKind, dict[str, list[int]]]:
+    """Output tokens of recorded answers, by kind of answer and model."""
+    found: dict[AnswerKind, dict[str, list[int]]] = {}
+    for (kind, model), tasks in groups.items():
+        thinks = entries[kind, model].thinks
+        for expected, path in {(task.likely_output_tokens(), task.recordings) for task in tasks}:
+            counts = [
+                answer.output_tokens
+                for answer in answers[path].values()
+                if answer.output_tokens is not None and answer.origin == "asked"
+            ]
+            found.setdefault((kind, expected, thinks), {}).setdefault(model, []).extend(counts)
+    return found
+
+
+def _likely(
+    task: Task, entry: LLMEntry, lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]]
+) -> tuple[int, str]:
+    """Output tokens of one answer, about, and what says so."""
+    expected = task.likely_output_tokens()
+    by_model = lengths[type(task).__name__, expected, entry.thinks]
+    everyone = [count for counts in by_model.values() for count in counts]
+    for counts, whose in ((by_model[task.model], "own answers"), (everyone, "others' answers")):
+        if len(counts) >= ENOUGH_ANSWERS:
+            return round(fmean(counts)), whose
+    if entry.thinks:
+        return expected + THOUGHT_TOKENS, "form and thoughts"
+    return expected, "form"
+
+
+def not_made(task: Task) -> list[str]:
+    """The inputs of a task that are not there yet, without which its questions are not known."""
+    return [path for path in task.inputs.values() if not Path(path).exists()]
+
+
+def check(tasks: Iterable[Task], settings: LLMSettings, besides: Sequence[str] = ()) -> None:
     """Stop before anything is asked if some answers can be had from nowhere.
 
-    Tasks whose inputs are not made yet count as far as their recordings are missing altogether.
-
-    Returns:
-        The number of questions that are recorded or can be asked.
-
     Raises:
-        UserError: one for everything that is missing: for each model the number of answers that
-            are not recorded and the key, the weights or the money that it takes to ask for them.
+        UserError: one for everything that is missing (see `unanswerable`), with what else is to be
+            said `besides`.
     """
-    tasks = list(tasks)
-    problems, questions = [], 0
-    for item in estimates(tasks, settings):
-        questions += item.estimate.questions
-        lack = _lack(item, settings)
-        if not lack:
-            continue
-        if item.estimate.to_ask:
-            problems.append(f"{item.model} ({item.estimate.to_ask} answers not recorded): {lack}")
-        elif item.unknown and not any(
-            Path(task.recordings).exists() for task in tasks if task.model == item.model
-        ):
-            problems.append(f"{item.model} (nothing is recorded): {lack}")
-    if problems:
+    if problems := unanswerable(tasks, settings):
         raise UserError(
-            "; ".join(problems),
+            "; ".join([*problems, *besides]),
             where="language models",
             mend="mend this, import recordings, or leave these models out",
         )
-    return questions
 
 
-def _lack(item: TaskEstimate, settings: LLMSettings) -> str:
-    """What keeps a model from being asked, empty if nothing does."""
+def unanswerable(tasks: Iterable[Task], settings: LLMSettings) -> list[str]:
+    """Each model that cannot be asked for answers that are not recorded, with all that it lacks.
+
+    Tasks whose inputs are not made yet count only where nothing of their model is recorded.
+    """
+    by_model: dict[str, list[Task]] = {}
+    for task in tasks:
+        by_model.setdefault(task.model, []).append(task)
+    problems = []
+    for model, members in by_model.items():
+        entry = members[0].entry()
+        # Questions only of models that lack something: making them takes seconds.
+        lacking = lacks(entry, settings)
+        missing = _not_recorded(members, entry, settings) if lacking else ""
+        if missing:
+            problems.append(f"{model} ({missing}): {', '.join(lacking)}")
+    return problems
+
+
+def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:
+    """All that keeps a model from being asked."""
     if settings.mode == "replay":
-        return "llm.mode is replay"
-    entry, usd = item.entry, item.estimate.usd
-    try:
-        api_key(entry)
-        if entry.is_local:
-            weights_path(entry)
-    except UserError as error:
-        return f"{error.where}: {error.what}" if entry.is_local else error.what
-    if entry.prices and settings.max_cost_usd == 0:
-        cost = "an unknown sum" if usd is None or item.unknown else f"up to ${usd:.2f}"
-        return f"costs {cost} and llm.max_cost_usd is 0"
-    return ""
+        return ["llm.mode is replay"]
+    needs: list[Callable[[LLMEntry], object]] = [require_known_cost, api_key]
+    if entry.is_local:
+        needs.append(weights_path)
+    found = []
+    for need in needs:
+        try:
+            need(entry)
+        except UserError as error:
+            found.append(f"{error.where}: {error.what}" if entry.is_local else error.what)
+    if entry.paid and settings.max_cost_usd == 0:
+        found.append("it costs money and llm.max_cost_usd is 0")
+    return found
+
+
+def _not_recorded(tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings) -> str:
+    """Which answers of one model's tasks are missing; empty if none is."""
+    made = [task for task in tasks if not not_made(task)]
+    if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
+        # One question shows it, all of them take long.
+        asks = len(made) < len(tasks) or any(task.questions(entry) for task in made)
+        nothing = "all are asked anew" if settings.mode == "fresh" else "nothing is recorded"
+        return nothing if asks else ""
+    keys: dict[str, set[str]] = {}
+    for task in made:
+        keys.setdefault(task.recordings, set()).update(
+            question.key for question in task.questions(entry)
+        )
+    count = sum(
+        len(wanted - read_answers(path, wanted).keys()) for path, wanted in keys.items()
+    )
+    return f"{count} answers not recorded" if count else ""

@@ -44,6 +44,10 @@ class Question:
         object.__setattr__(self, "parameters", plain)
         object.__setattr__(self, "messages", tuple(Message(*turn) for turn in self.messages))
 
+    def __hash__(self) -> int:
+        # Parameters are a mapping, which has no hash: equal questions have equal turns anyway.
+        return hash((self.messages, self.sample))
+
     def content(self) -> dict[str, Any]:
         """What the key is computed from: model, messages, parameters and sample number."""
         return {

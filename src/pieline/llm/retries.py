@@ -58,12 +58,12 @@ def is_transient(error: BaseException) -> bool:
 
 
 def was_rejected(error: BaseException) -> bool:
-    """Whether the provider itself refused the request, so that it is not billed.
+    """Whether the provider itself refused the request for good, so that it cannot be billed.
 
     litellm gives a status to broken answers and connections too, but only a response has headers.
     """
-    status = status_of(error)
-    return status is not None and status >= 400 and bool(headers_of(error))
+    refused = 400 <= (status_of(error) or 0) < 500 and not is_transient(error)
+    return refused and bool(headers_of(error))
 
 
 def retry_after(error: BaseException, now: float | None = None) -> float:

@@ -1,11 +1,15 @@
 """The spending ledger: what all runs with one recordings folder have spent, and the cap on it.
 
 Before a request is sent, the most that it can cost is reserved; when its answer is there, the
-reservation is settled at the actual cost. A request that the provider rejected costs nothing; one
-that was sent and whose end is unknown (a timeout, a broken answer) is settled in full, since it may
-have been billed. Reservations of a run that was killed stay, in full, until `release` removes them.
-So what was spent is never more than the ledger says, and the cap is never crossed, whatever runs at
-the same time.
+reservation is settled at the actual cost (in full if the provider counted no tokens). A request
+without a whole answer (a timeout, 429, 5xx, a lost connection, a broken body) is settled at
+nothing: providers seldom bill one, and 49 answers worth $0.013 once exhausted a cap of $0.12.
+What it may have cost at most stands apart as "perhaps billed" and counts towards neither sum nor
+cap. Reservations of a run that was killed stay, in full, until `release` removes them.
+
+What the cap so guarantees, whatever runs at the same time: the answers that were received and the
+requests under way cost no more than the cap. The bill can exceed it by what a provider takes for
+requests that it did not answer, which is at most what is "perhaps billed".
 
 The ledger is `spending.sqlite` in the recordings folder. It keeps SQLite's rollback journal: a
 write-ahead log needs memory that all its users share, which machines on one network file system do
@@ -19,6 +23,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,15 +31,26 @@ from pieline.core.errors import UserError
 
 _TIMEOUT_S = 300
 _ROUNDING = 1e-9
-_SCHEMA = (
-    "CREATE TABLE settled (model TEXT PRIMARY KEY, usd REAL NOT NULL, requests INTEGER NOT NULL)",
-    "CREATE TABLE reserved (id TEXT PRIMARY KEY, model TEXT NOT NULL, usd REAL NOT NULL)",
-    "PRAGMA user_version = 1",
+_MIGRATIONS = (
+    (
+        "CREATE TABLE settled"
+        " (model TEXT PRIMARY KEY, usd REAL NOT NULL, requests INTEGER NOT NULL)",
+        "CREATE TABLE reserved (id TEXT PRIMARY KEY, model TEXT NOT NULL, usd REAL NOT NULL)",
+        "PRAGMA user_version = 1",
+    ),
+    (
+        "ALTER TABLE settled ADD COLUMN unanswered INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE settled ADD COLUMN perhaps_usd REAL NOT NULL DEFAULT 0",
+        "PRAGMA user_version = 2",
+    ),
 )
+"""From an empty file to today's: what the file of each version lacks."""
 _RESERVE = "INSERT INTO reserved VALUES (?, ?, ?)"
 _SETTLE = (
-    "INSERT INTO settled VALUES (?, ?, ?) ON CONFLICT (model)"
-    " DO UPDATE SET usd = usd + excluded.usd, requests = requests + excluded.requests"
+    "INSERT INTO settled (model, usd, requests, unanswered, perhaps_usd) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (model) DO UPDATE SET usd = usd + excluded.usd,"
+    " requests = requests + excluded.requests, unanswered = unanswered + excluded.unanswered,"
+    " perhaps_usd = perhaps_usd + excluded.perhaps_usd"
 )
 
 
@@ -54,11 +70,16 @@ class Spending:
         settled: known to be spent, by model.
         requests: settled requests by model.
         reserved: what each open reservation holds.
+        perhaps: by model with requests that ended without an answer, the most that they may have
+            cost; part of no sum.
+        unanswered: the number of these requests, by model.
     """
 
     settled: dict[str, float]
     requests: dict[str, int]
     reserved: list[float]
+    perhaps: dict[str, float]
+    unanswered: dict[str, int]
 
     @property
     def held(self) -> float:
@@ -88,19 +109,23 @@ class Ledger:
             self._database = sqlite3.connect(self.path, _TIMEOUT_S, isolation_level=None)
             self._database.execute("PRAGMA synchronous = OFF")
         with self._transaction() as database:
-            if database.execute("PRAGMA user_version").fetchone() == (0,):
-                for statement in _SCHEMA:
-                    database.execute(statement)
+            [(version,)] = database.execute("PRAGMA user_version")
+            for statement in chain.from_iterable(_MIGRATIONS[version:]):
+                database.execute(statement)
 
     def spending(self) -> Spending:
         """What all runs have spent or reserved up to now."""
         with self._transaction() as database:
-            settled = database.execute("SELECT * FROM settled ORDER BY model").fetchall()
+            settled = database.execute(
+                "SELECT model, usd, requests, perhaps_usd, unanswered FROM settled ORDER BY model"
+            ).fetchall()
             reserved = database.execute("SELECT usd FROM reserved").fetchall()
         return Spending(
-            {model: usd for model, usd, _ in settled},
-            {model: requests for model, _, requests in settled},
+            {row[0]: row[1] for row in settled},
+            {row[0]: row[2] for row in settled},
             [usd for (usd,) in reserved],
+            {row[0]: row[3] for row in settled if row[4]},
+            {row[0]: row[4] for row in settled if row[4]},
         )
 
     def reserve(self, model: str, usd: float) -> Reserved | None:
@@ -115,11 +140,16 @@ class Ledger:
             database.execute(_RESERVE, reserved)
         return reserved
 
-    def settle(self, reserved: Reserved, usd: float | None = None) -> None:
-        """Replace a reservation by what the request cost (null: all that was reserved)."""
+    def settle(self, reserved: Reserved, usd: float | None) -> None:
+        """Replace a reservation by what the request cost.
+
+        Null is for a request without an answer: it cost nothing, or perhaps all that was reserved.
+        """
+        without = usd is None
+        row = (reserved.model, usd or 0.0, 1, int(without), reserved.usd if without else 0.0)
         with self._transaction() as database:
             database.execute("DELETE FROM reserved WHERE id = ?", (reserved.identity,))
-            database.execute(_SETTLE, (reserved.model, reserved.usd if usd is None else usd, 1))
+            database.execute(_SETTLE, row)
 
     def release(self) -> float:
         """Remove every open reservation, and say how many dollars they held.

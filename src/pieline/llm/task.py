@@ -10,6 +10,9 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
 
+LIKELY_OUTPUT_TOKENS = 80
+"""Of an answer whose task says no more: a small JSON object with a sentence in it."""
+
 
 class Ask(Protocol):
     """Gets answers: recorded ones, and where they lack the question, the model's."""
@@ -45,6 +48,13 @@ class Task(Frozen, ABC):
         Those of a later round, which hold earlier answers, are among them as far as `recordings`
         has the answers that they need.
         """
+
+    def likely_output_tokens(self) -> int:
+        """Tokens of one answer, about and without thoughts, where no such answer is recorded.
+
+        Tasks of one class that say the same are taken to have answers of one length.
+        """
+        return LIKELY_OUTPUT_TOKENS
 
     @abstractmethod
     def run(self, entry: LLMEntry, ask: Ask) -> None:

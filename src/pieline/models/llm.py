@@ -1,8 +1,10 @@
 """What a language model is: entries of kind llm."""
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_serializer, model_validator
 
@@ -57,7 +59,11 @@ class LLMEntry(ModelEntry):
     accepts: frozenset[Parameter] = Field(
         description="Parameters that the provider accepts; others are not sent."
     )
-    prices: Prices | None = Field(default=None, description="Of a model that costs something.")
+    prices: Prices | Literal["free"] | None = Field(
+        default=None,
+        description="Of a model with a key or a remote api_base, which is not asked without; 'free' "
+        "where it costs nothing.",
+    )
     max_output_tokens: int | None = Field(
         default=None,
         ge=1,
@@ -98,6 +104,29 @@ class LLMEntry(ModelEntry):
         return self.source != "api"
 
     @property
+    def paid(self) -> Prices | None:
+        """The prices of a model that costs money."""
+        return self.prices if isinstance(self.prices, Prices) else None
+
+    @property
+    def cost_is_unknown(self) -> bool:
+        """Whether answers may cost money and the entry does not say how much.
+
+        Without prices only this machine costs nothing: a local model, or an endpoint on the
+        loopback that takes no key.
+        """
+        if self.is_local or self.prices is not None:
+            return False
+        return self.api_key_env is not None or not _is_loopback(self.api_base or "")
+
+    @property
+    def thinks(self) -> bool:
+        """Whether its answers are billed with thoughts, also where the papers call it no reasoning
+        model: what takes a `reasoning_effort` makes one.
+        """
+        return self.reasoning or "reasoning_effort" in self.accepts
+
+    @property
     def checkpoint(self) -> str:
         """What answers: the litellm id, and for pinned local weights the start of their digest."""
         if self.weights_sha256:
@@ -118,3 +147,12 @@ class LLMEntry(ModelEntry):
     def _sorted(self, accepts: frozenset[str]) -> list[str]:
         # A set has no order of its own, and an execution spec must not depend on the process.
         return sorted(accepts)
+
+
+def _is_loopback(address: str) -> bool:
+    """Whether a URL leads to this very machine."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False  # a name

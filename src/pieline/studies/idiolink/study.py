@@ -422,7 +422,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.validation,
                 runs,
                 where,
-                after_answers=True,
+                after_answers=("texts",),
             ),
         ]
 

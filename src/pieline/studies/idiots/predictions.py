@@ -127,6 +127,10 @@ class Detection(Task):
             seed=self.seed,
         )
 
+    def likely_output_tokens(self) -> int:
+        """Four JSON fields, two of them a sentence each."""
+        return 100
+
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and write what was said of it."""
         questions = self.questions(entry)

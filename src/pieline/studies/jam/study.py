@@ -339,7 +339,8 @@ class JamStudy(Study[JamSettings]):
         """Variants, the idioms of every sentence, and the same of neutral variants."""
         llm = self.constraints("llm")
         found = []
-        if self.settings.variants.source == "generated":
+        writes = self.settings.variants.source == "generated"
+        if writes:
             found.append(
                 Asking(
                     name="jam_generate_variants",
@@ -358,6 +359,7 @@ class JamStudy(Study[JamSettings]):
                 make=self.identification,
                 runs=list(self.runs("llm")),
                 constraints=llm,
+                after_answers=("sentences",) if writes else (),
             )
         )
         if self.settings.variants.model:
@@ -370,7 +372,7 @@ class JamStudy(Study[JamSettings]):
                     runs=self.neutral_run("llm", "encoder"),
                     constraints=self.constraints("llm", "encoder"),
                     minutes=60,
-                    after_answers=True,
+                    after_answers=("metrics", "dataset") if writes else ("metrics",),
                 )
             )
         found.append(
@@ -382,7 +384,7 @@ class JamStudy(Study[JamSettings]):
                 runs=self.neutral_run("llm"),
                 constraints=llm,
                 minutes=120,
-                after_answers=True,
+                after_answers=("sentences",),
             )
         )
         return found

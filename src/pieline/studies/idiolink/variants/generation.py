@@ -24,6 +24,9 @@ from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.records import PieText, Usage
 from pieline.studies.idiolink.settings import GenerationParameters
 
+TEXT_TOKENS = 45
+"""Output tokens of one text, about, with its marks and quotes."""
+
 _MARK = re.compile(r"\[\[(.*?)\]\]")
 
 
@@ -204,6 +207,10 @@ class Writing(RoleTask):
                 and not _serves(answer, pair, self.collection)
             ]
         return known
+
+    def likely_output_tokens(self) -> int:
+        """All texts of a pair."""
+        return TEXT_TOKENS * sum(TEXTS_PER_PAIR[self.collection].values())
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask until every pair has its texts, and write them."""

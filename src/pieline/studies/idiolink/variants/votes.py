@@ -145,6 +145,12 @@ class Validation(RoleTask):
         asked = validation_questions(self._texts(), self.judge(entry))
         return [question for question, _ in asked]
 
+    def likely_output_tokens(self) -> int:
+        """A number, four booleans and a comment for each text: six texts, the mean of ten documents
+        and two queries.
+        """
+        return 6 * 40
+
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask for every vote and write what the majority says."""
         save_jsonl(self.outputs["verdicts"], validate(self._texts(), self.judge(entry), ask))

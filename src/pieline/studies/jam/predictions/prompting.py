@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,10 @@ class Identification(Task):
         groups = questions_about(self._sentences(), entry, self._prompting())
         return [question for group in groups.values() for question in group]
 
+    def likely_output_tokens(self) -> int:
+        """A list of at most a few words; few-shot also candidates, each with an explanation."""
+        return 120 if self.setting == FEW_SHOT else 25
+
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and write which idioms the answers name."""
         predictions = identify(self._sentences(), entry, self._prompting(), ask)
@@ -159,8 +164,18 @@ class Identification(Task):
             zero_shot=self.parameters if isinstance(self.parameters, ZeroShot) else ZeroShot(),
             few_shot=self.parameters if isinstance(self.parameters, FewShot) else FewShot(),
             prompts=PromptFolder(Path(self.inputs["prompt"]).parent),
-            examples_from=read_id10m(train, split="train") if train else (),
+            examples_from=_train_split(train, _changed(train)) if train else (),
         )
+
+
+@lru_cache(maxsize=4)
+def _train_split(path: str, changed: int) -> list[TaggedSentence]:
+    """The split as it was `changed` last, read once for the tasks of all models and seeds."""
+    return read_id10m(path, split="train")
+
+
+def _changed(path: str) -> int:
+    return Path(path).stat().st_mtime_ns if Path(path).exists() else 0
 
 
 def prompt_file(setting: str) -> str:

@@ -5,6 +5,7 @@ Tokens keep their trailing space ("A \tO"), so a sentence is the concatenation o
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pieline.core.errors import UserError
@@ -33,7 +34,7 @@ class TaggedSentence:
         """The sentence."""
         return "".join(self.tokens)
 
-    @property
+    @cached_property
     def spans(self) -> list[Span]:
         """The tokens of each idiom."""
         return spans_of(self.tags)

@@ -37,6 +37,8 @@ GENERATE, REVIEW, NEUTRAL = (
     "review_variants.jinja",
     "neutral_variants.jinja",
 )
+VARIANT_TOKENS = 80
+"""Output tokens of one variant, about: 60 as written, 100 with the validating model's verdict."""
 READINGS = {True: "figurative", False: "literal"}
 
 
@@ -324,6 +326,10 @@ class HardVariants(_Written):
             lambda keys: read_answers(self.recordings, keys),
         )
 
+    def likely_output_tokens(self) -> int:
+        """All variants of an original."""
+        return VARIANT_TOKENS * self.generation.count
+
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Have variants written and validated, check them, and write them with a report."""
         originals = self._originals()
@@ -344,6 +350,10 @@ class NeutralVariants(_Written):
     def questions(self, entry: LLMEntry) -> list[Question]:
         """One question for each variant that confused the model."""
         return list(neutral_questions(*self._confusing(), self._writing(entry, "prompt")).values())
+
+    def likely_output_tokens(self) -> int:
+        """One variant."""
+        return VARIANT_TOKENS
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Have the variants written and write them with a report."""
