@@ -42,7 +42,6 @@ rule estimate_cost:
     input:
         script=script("estimate_cost"),
         models=here("models.yaml"),
-        questions=sorted(set(chain.from_iterable(study.questions_made_from() for study in STUDIES))),
     log:
         "logs/estimate_cost.log",
     localrule: True
@@ -56,23 +55,13 @@ rule estimate_cost:
         " 2> >(tee {log} >&2)"
 
 
-rule check:
+use rule estimate_cost as check with:
     """One error that lists all keys, weights and recordings that are missing; asks nothing."""
     input:
         script=script("check"),
         models=here("models.yaml"),
-        questions=sorted(set(chain.from_iterable(study.questions_made_from() for study in STUDIES))),
     log:
         "logs/check.log",
-    localrule: True
-    conda:
-        "../envs/llm.yaml"
-    params:
-        config=CONFIG.model_dump_json(),
-        root=ROOT,
-    shell:
-        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
-        " 2> >(tee {log} >&2)"
 
 
 onstart:

@@ -25,27 +25,32 @@ def dollars(entry: LLMEntry, usd: float | None) -> str:
 
 
 def row(found: TaskEstimate, retired: object) -> list[str]:
-    """A row of the table."""
+    """A row of the table; a question mark stands for questions that are not known yet."""
     cost, entry = found.estimate, found.entry
-    more = ("+?" if cost.questions else "?") if found.unknown else ""
+
+    def number(known: float | str) -> str:
+        more = found.unknown and known != "free"
+        return ("?" if not cost.questions else f"{known}+?") if more else str(known)
+
     return [
         found.kind,
-        f"{found.model} (retired)" if retired and (cost.to_ask or more) else found.model,
-        f"{cost.questions or ''}{more}" or "0",
+        f"{found.model} (retired)" if retired and (cost.to_ask or found.unknown) else found.model,
+        number(cost.questions),
         str(cost.recorded),
-        f"{cost.to_ask or ''}{more}" or "0",
-        str(cost.input_tokens),
-        str(cost.likely_output_tokens),
-        dollars(entry, cost.likely_usd),
-        dollars(entry, cost.usd),
+        number(cost.to_ask),
+        number(cost.input_tokens),
+        number(cost.likely_output_tokens),
+        number(dollars(entry, cost.likely_usd)),
+        number(dollars(entry, cost.usd)),
         ", ".join(found.bases),
     ]
 
 
-def in_all(sums: list[float | None]) -> str:
+def in_all(found: list[TaskEstimate], sums: list[float | None]) -> str:
     """The sum of what is known."""
     known = f"${sum(usd or 0.0 for usd in sums):.2f}"
-    return f"{known} and what is not known" if None in sums else known
+    all_known = None not in sums and not any(item.unknown and item.entry.paid for item in found)
+    return known if all_known else f"{known} and what is not known"
 
 
 @program(config=str, models=(Path, "models.yaml"), root=Path)
@@ -59,11 +64,11 @@ def main(it: Options) -> None:
         table.add_column(name)
     for item in found:
         table.add_row(*row(item, getattr(planned.registry[item.model], "retired", None)))
-    console = Console(width=None if Console().is_terminal else 140, soft_wrap=True)
+    console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
     console.print(table)
     console.print(BASES)
-    likely = in_all([item.estimate.likely_usd for item in found])
-    most = in_all([item.estimate.usd for item in found])
+    likely = in_all(found, [item.estimate.likely_usd for item in found])
+    most = in_all(found, [item.estimate.usd for item in found])
     cap = planned.settings.max_cost_usd
     console.print(f"likely {likely}, at most {most} in all; llm.max_cost_usd is ${cap:.2f}")
     asked = {item.model: item.entry for item in found if item.estimate.to_ask or item.unknown}

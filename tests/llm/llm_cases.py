@@ -26,6 +26,7 @@ def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMEntry
         "provider": "tests",
         "api_base": api_base,
         "api_key_env": "TEST_LLM_KEY",
+        "prices": "free",
         "accepts": ["temperature", "max_tokens", "seed"],
     }
     return LLMEntry.model_validate({**entry, **fields})

@@ -42,7 +42,7 @@ class Question:
     def __post_init__(self) -> None:
         plain = {name: _plain(value) for name, value in sorted(self.parameters.items())}
         object.__setattr__(self, "parameters", plain)
-        object.__setattr__(self, "messages", tuple(Message(*turn) for turn in self.messages))
+        object.__setattr__(self, "messages", _turns(self.messages))
 
     def __hash__(self) -> int:
         # Parameters are a mapping, which has no hash: equal questions have equal turns anyway.
@@ -83,8 +83,15 @@ def make_question(
     `Question.dropped`. A parameter given as None is not asked for.
     """
     sent, dropped = spec.accepted(parameters)
-    turns = tuple(Message(*turn) for turn in messages)
+    turns = _turns(messages)
     return Question(spec.checkpoint, turns, sent, sample=sample, name=name, dropped=dropped)
+
+
+def _turns(messages: Sequence[tuple[str, str]]) -> tuple[Message, ...]:
+    """Messages as turns; a tuple of turns stays the very same, for many questions share one."""
+    if isinstance(messages, tuple) and all(isinstance(turn, Message) for turn in messages):
+        return messages
+    return tuple(Message(*turn) for turn in messages)
 
 
 def _plain(value: Any) -> Any:

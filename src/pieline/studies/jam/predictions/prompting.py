@@ -114,7 +114,7 @@ def questions_about(
             sentence=sentence.sentence.strip(), language=sentence.language.capitalize()
         )
         # The examples stand between the system's turn and the question.
-        turns = [*messages[:-1], *examples, messages[-1]]
+        turns = (*messages[:-1], *examples, messages[-1])
         questions[sentence.id] = [
             make_question(
                 spec,

@@ -12,6 +12,8 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.studies.jam.bio import TAGS, Span, Tag, span_text, spans_of
 
+_KNOWN: dict[str, Tag] = {tag: tag for tag in TAGS}
+
 
 @dataclass(frozen=True)
 class TaggedSentence:
@@ -115,7 +117,7 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
 
 def _checked(tag: str, before: Sequence[Tag], *, where: str) -> Tag:
     """The tag, if it may follow these."""
-    found = next((known for known in TAGS if known == tag), None)
+    found = _KNOWN.get(tag)
     if found is None:
         mend = f"write one of {', '.join(TAGS)}"
         if tag.endswith("\r"):
