@@ -10,6 +10,8 @@ from pieline.llm.estimates import ENOUGH_ANSWERS, THOUGHT_TOKENS, TaskEstimate, 
 from pieline.models.llm import LLMEntry
 from pieline.planned import planned_tasks
 
+COLUMNS = ("asked for", "model", "questions", "recorded", "to ask", "tokens in", "tokens out")
+COLUMNS += ("likely $", "at most $", "by")
 BASES = (
     f"Likely, by the mean length of at least {ENOUGH_ANSWERS} recorded answers of one kind (own, or"
     " others' if the model has too few), else by the form that is asked for (and"
@@ -58,10 +60,8 @@ def main(it: Options) -> None:
     planned = planned_tasks(it.config, it.models, it.root)
     found = estimates(planned.tasks, planned.settings)
     table = Table(title="what is left to ask", title_justify="left", caption_justify="left")
-    for name in ("asked for", "model", "questions", "recorded", "to ask", "tokens in"):
-        table.add_column(name)
-    for name in ("tokens out", "likely $", "at most $", "by"):
-        table.add_column(name)
+    for name in COLUMNS:
+        table.add_column(name, no_wrap=name == "model")
     for item in found:
         table.add_row(*row(item, getattr(planned.registry[item.model], "retired", None)))
     console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)

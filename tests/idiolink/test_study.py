@@ -257,7 +257,7 @@ class TestAsking:
         made = configured("config.yaml")
         asked = {asking.name: asking for asking in made.askings()}
         assert not asked["idiolink_generate"].after_answers
-        assert asked["idiolink_validate"].after_answers
+        assert asked["idiolink_validate"].after_answers == ("texts",)
         for task in asked["idiolink_validate"].tasks():
             with pytest.raises(UserError, match="no such file"):
                 task.questions(task.entry())

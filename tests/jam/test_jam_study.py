@@ -284,6 +284,10 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
     assert again.recordings.endswith("/jam_neutral/english/gpt-4o-mini/zero_shot-seed-42.jsonl")
     assert again.inputs["sentences"] == neutral.outputs["variants"]
     assert neutral.inputs["metrics"] == made.metrics_on("english")[0]
-    # Neither is known before other answers are there.
-    assert [asking.after_answers for asking in made.askings()] == [False, False, True, True]
+    # Only the originals and the train split are there before anything is answered.
+    asked = [set(asking.after_answers) for asking in made.askings()]
+    assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
+    made_unasked = {Path(path).parent.name for path in made.questions_made_from()}
+    assert made_unasked == {"jam", "id10m"}
+    assert "results/datasets/jam/english.jsonl" not in made.questions_made_from()
     assert made.models() == ["gpt-4o-mini", "gemini-2.5-pro"]

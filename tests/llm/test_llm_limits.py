@@ -28,7 +28,7 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import Ledger
+from pieline.llm.spending import Ledger, Spending
 from pieline.models.llm import LLMEntry
 
 
@@ -286,19 +286,117 @@ def test_an_unbounded_answer_is_not_asked_for(folder: Path) -> None:
         ask([question], spec, settings, folder / "a.jsonl", progress=False)
 
 
-def test_rejected_requests_cost_nothing_and_unknown_ends_cost_all(folder: Path) -> None:
+FAULTS = {
+    "a timeout": Reply(hang=True),
+    "429": Reply(429, b'{"error": {"message": "slow down"}}'),
+    "500": Reply(500, b"no"),
+    "a lost connection": Reply(reset=True),
+    "a broken body": Reply(body=b'{"id": "chatcmpl-1", "choices": [{"mess'),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_request_without_an_answer_costs_nothing_and_stands_apart(
+    folder: Path, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FaultServer(lambda it: FAULTS[fault] if it.attempt == 1 else echo(it)) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, max_cost_usd=1, timeout_s=1)
+        ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl")
+    spending = Ledger(folder).spending()
+    assert spending.usd == pytest.approx(2 * EACH)
+    assert spending.perhaps == pytest.approx({"openai/test-model": 2 * MOST})
+    assert spending.unanswered == {"openai/test-model": 2}
+    assert spending.requests == {"openai/test-model": 4}
+    said = capsys.readouterr().err
+    assert f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more perhaps billed)" in said
+
+
+def test_a_bad_request_is_billed_by_nobody(folder: Path) -> None:
+    with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, max_cost_usd=1)
+        ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
+    spending = Ledger(folder).spending()
+    assert (spending.usd, spending.perhaps) == (0, {})
+
+
+def test_an_answer_whose_tokens_nobody_counted_costs_all_that_it_can(folder: Path) -> None:
+    with FaultServer(lambda _: answer("x", usage=None)) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, max_cost_usd=1)
+        ask(questions_for(spec, 1), spec, settings, folder / "a.jsonl", progress=False)
+    spending = Ledger(folder).spending()
+    assert (spending.usd, spending.perhaps) == (pytest.approx(MOST), {})
+
+
+def test_a_provider_that_often_fails_exhausts_no_cap(folder: Path) -> None:
+    """49 answers worth $0.013 once did with a cap of $0.12."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 8, "total_tokens": 18}
+    faults = [fault for name, fault in FAULTS.items() if name != "a timeout"]
+
     def behave(request: Request) -> Reply:
-        if request.text == "q0" and request.attempt < 3:
-            return Reply(500, b"no")
-        if request.text == "q1" and request.attempt == 1:
-            return Reply(hang=True)
-        return echo(request)
+        if request.attempt < 4:
+            return faults[(int(request.text[1:]) + request.attempt) % len(faults)]
+        return answer("x", usage=usage)
 
     with FaultServer(behave) as server:
         spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, max_cost_usd=1, timeout_s=0.7)
-        ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
-    assert Ledger(folder).spending().usd == pytest.approx(2 * EACH + MOST)
+        settings = settings_for(folder, max_cost_usd=0.12)
+        ask(questions_for(spec, 49), spec, settings, folder / "a.jsonl", progress=False)
+    spending = Ledger(folder).spending()
+    assert spending.usd == pytest.approx(49 * 0.00026)
+    assert sum(spending.perhaps.values()) > 0.12
+
+
+def test_the_cap_says_what_is_perhaps_billed_besides(folder: Path) -> None:
+    with FaultServer(lambda it: Reply(500, b"no") if it.attempt == 1 else echo(it)) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, concurrency=1, max_cost_usd=MOST)
+        with pytest.raises(UserError, match=r"besides at most \$0\.00\d\d perhaps billed") as stopped:
+            ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
+    assert f"${EACH:.4f} of ${MOST:.4f} spent" in str(stopped.value)
+
+
+def test_a_model_without_prices_is_not_asked_whatever_the_cap(folder: Path) -> None:
+    path = folder / "a.jsonl"
+    with FaultServer() as server:
+        free = spec_for(server.api_base)
+        recorded = ask(questions_for(free, 2), free, settings_for(folder), path, progress=False)
+        spec = spec_for(server.api_base, prices=None)
+        settings = settings_for(folder, max_cost_usd=1000)
+        with pytest.raises(UserError) as refused:
+            ask(questions_for(spec, 3), spec, settings, path, progress=False)
+        assert str(refused.value) == (
+            "Test model: no prices, so its cost is unknown;"
+            " give prices in its entry, or `prices: free` if it costs nothing"
+        )
+        assert len(server.requests) == 2
+        # What is recorded needs no prices.
+        assert ask(questions_for(spec, 2), spec, settings, path, progress=False) == recorded
+        keyless = spec_for(server.api_base, prices=None, api_key_env=None)
+        ask(questions_for(keyless, 3), keyless, settings, path, progress=False)
+        assert len(server.requests) == 3
+
+
+def test_a_ledger_of_an_older_version_is_brought_up_to_date(folder: Path) -> None:
+    folder.mkdir()
+    with sqlite3.connect(folder / "spending.sqlite") as database:
+        database.executescript(
+            "CREATE TABLE settled (model TEXT PRIMARY KEY, usd REAL NOT NULL,"
+            " requests INTEGER NOT NULL);"
+            "CREATE TABLE reserved (id TEXT PRIMARY KEY, model TEXT NOT NULL, usd REAL NOT NULL);"
+            "INSERT INTO settled VALUES ('m', 0.25, 3);"
+            "INSERT INTO reserved VALUES ('x', 'm', 0.5);"
+            "PRAGMA user_version = 1;"
+        )
+    ledger = Ledger(folder, 1.0)
+    assert ledger.spending() == Spending({"m": 0.25}, {"m": 3}, [0.5], {}, {})
+    reserved = ledger.reserve("m", 0.125)
+    assert reserved
+    ledger.settle(reserved, None)
+    again = Ledger(folder).spending()
+    assert again == Spending({"m": 0.25}, {"m": 4}, [0.5], {"m": 0.125}, {"m": 1})
 
 
 @given(
@@ -337,7 +435,7 @@ def _spend(folder: Path, usd: float) -> None:
             if reserved is None:
                 return
             sent.write(b".")
-            ledger.settle(reserved, usd / 2 if number % 3 else None)
+            ledger.settle(reserved, usd / 2 if number % 3 else usd)
 
 
 def test_processes_cannot_cross_the_cap_together(folder: Path) -> None:

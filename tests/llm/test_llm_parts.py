@@ -50,8 +50,8 @@ ENTRY = {
         ({"source": "package"}, "source: package needs package and file"),
         ({"source": "file"}, "source: file needs path"),
         ({"api_key_env": None}, "api needs api_key_env or api_base"),
-        ({"prices": {"input": 1}}, "prices.output: Field required"),
-        ({"prices": {"input": -1, "output": 1}}, "prices.input: Input should be greater"),
+        ({"prices": {"input": 1}}, "prices.Prices.output: Field required"),
+        ({"prices": {"input": -1, "output": 1}}, "prices.Prices.input: Input should be greater"),
         ({"source": "file", "path": "x.gguf"}, "a local model takes no api_base"),
     ],
 )
@@ -60,6 +60,33 @@ def test_wrong_entries(changes: dict[str, object], message: str) -> None:
         validated(LLMEntry, {**ENTRY, **changes}, where="models.yaml: m", mend="correct it")
     assert str(error.value).startswith("models.yaml: m: ")
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "known"),
+    [
+        ({"api_key_env": "K"}, False),
+        ({"api_key_env": "K", "prices": "free"}, True),
+        ({"api_key_env": "K", "prices": {"input": 1, "output": 2}}, True),
+        ({"api_base": "https://models.example.org/v1"}, False),
+        ({"api_base": "http://10.0.0.7:8000/v1"}, False),
+        ({"api_base": "http://10.0.0.7:8000/v1", "prices": "free"}, True),
+        ({"api_base": "http://localhost.example.org/v1"}, False),
+        ({"api_base": "http://localhost:8000/v1"}, True),
+        ({"api_base": "http://127.0.3.1/v1"}, True),
+        ({"api_base": "http://[::1]:8000/v1"}, True),
+        ({"api_base": "http://localhost:8000/v1", "api_key_env": "K"}, False),
+        ({"source": "file", "path": "x.gguf"}, True),
+    ],
+)
+def test_only_this_machine_costs_nothing_without_prices(
+    address: dict[str, object], known: bool
+) -> None:
+    spec = LLMEntry.model_validate({**ENTRY, "api_key_env": None, **address})
+    assert spec.cost_is_unknown is not known
+    question = make_question(spec, [("user", "x")], {})
+    assert (estimate([question], spec).likely_usd is None) is not known
+    assert LLMEntry.from_spec(spec.execution_spec()).prices == spec.prices
 
 
 def test_settings() -> None:
@@ -147,11 +174,14 @@ def test_estimate_and_costs() -> None:
     questions = [
         make_question(spec, [("user", "x" * 360)], {"max_tokens": 50, "seed": i}) for i in range(4)
     ]
-    expected = estimate([*questions, questions[0]], spec, {questions[3].key})
+    expected = estimate([*questions, questions[0]], spec, {questions[3].key}, likely=20)
     assert (expected.questions, expected.recorded, expected.to_ask) == (4, 1, 3)
     assert expected.input_tokens == 3 * (100 + 8)
     assert expected.output_tokens == 150
     assert expected.usd == pytest.approx(3 * (108 * 0.15 + 50 * 0.6) / 1e6)
+    assert expected.likely_usd == pytest.approx(3 * (108 * 0.15 + 20 * 0.6) / 1e6)
+    assert estimate(questions, spec, likely=70).likely_output_tokens == 4 * 50
+    assert (expected + expected).usd == pytest.approx(2 * expected.usd)
     assert estimate(questions, spec_for()).usd == 0
     unbounded = make_question(spec, [("user", "x")], {})
     assert estimate([unbounded], spec).usd is None
@@ -241,17 +271,22 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reserved = ledger.reserve("m", 0.5)
     assert reserved
     ledger.settle(reserved, 0.25)
+    unanswered = ledger.reserve("m", 0.0625)
+    assert unanswered
+    ledger.settle(unanswered, None)
     ledger.reserve("n", 0.125)
     code, out, _ = run(capsys, "recordings", "spending", folder)
     assert out.splitlines() == [
-        "m: $0.2500 for 1 requests",
+        "m: $0.2500 for 2 requests",
+        "m: at most $0.0625 perhaps billed for 1 of them without an answer",
         "at most $0.1250 for 1 requests without an end",
-        "total: $0.3750",
+        "total: $0.3750, apart from what is perhaps billed",
     ]
     assert run(capsys, "recordings", "spending", folder, "--release")[1].splitlines() == [
         "released $0.1250",
-        "m: $0.2500 for 1 requests",
-        "total: $0.2500",
+        "m: $0.2500 for 2 requests",
+        "m: at most $0.0625 perhaps billed for 1 of them without an answer",
+        "total: $0.2500, apart from what is perhaps billed",
     ]
 
 
