@@ -89,3 +89,6 @@ def test_missing_keys_are_one_error_before_anything_is_asked(
     told = make(project, "--cores", "1", "estimate_cost")
     assert "gpt-4o-mini" in told
     assert "claude-4-sonnet (retired)" in told
+    # It makes no data, and says which it lacks.
+    assert "snakemake --cores 1 -- results/datasets/idiots/sentences.jsonl" in told
+    assert not (project / "results/datasets").exists()

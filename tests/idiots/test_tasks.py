@@ -11,7 +11,8 @@ from idiots_cases import ROOT, sentences
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.estimates import check, estimates
+from pieline.llm.estimates import THOUGHT_TOKENS, check, estimates
+from pieline.llm.questions import Question
 from pieline.llm.recordings import record
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
@@ -61,11 +62,11 @@ def settings(folder: Path, **fields: Any) -> Any:
     return LLMSettings.model_validate({"recordings_folder": folder / "recordings"} | fields)
 
 
-def answered(task: Detection, count: int) -> None:
+def answered(task: Detection, count: int, **fields: Any) -> None:
     path = Path(task.recordings)
     path.parent.mkdir(parents=True, exist_ok=True)
     questions = task.questions(task.entry())[:count]
-    record(path, [(q, Answer(key=q.key, text="{}")) for q in questions])
+    record(path, [(q, Answer(key=q.key, text="{}", **fields)) for q in questions])
 
 
 def test_one_error_lists_every_model_with_what_it_lacks(folder: Path, registry: Registry) -> None:
@@ -74,9 +75,13 @@ def test_one_error_lists_every_model_with_what_it_lacks(folder: Path, registry: 
     with pytest.raises(UserError) as caught:
         check(listed, settings(folder))
     text = str(caught.value)
-    assert "gpt-4o (2 answers not recorded): the environment variable OPENAI_API_KEY is not" in text
-    assert "o3-mini (5 answers not recorded)" in text
-    assert "llama-2-7b-chat (5 answers not recorded): weights/llama-2-7b-chat.gguf: no such" in text
+    lacking = (
+        "the environment variable OPENAI_API_KEY is not set,"
+        " it costs money and llm.max_cost_usd is 0"
+    )
+    assert f"gpt-4o (2 answers not recorded): {lacking};" in text
+    assert f"o3-mini (nothing is recorded): {lacking};" in text
+    assert "llama-2-7b-chat (nothing is recorded): weights/llama-2-7b-chat.gguf: no such" in text
     assert "smollm2" not in text
 
 
@@ -87,7 +92,7 @@ def test_recorded_answers_need_no_key_but_a_fresh_run_does(
     answered(listed[0], 5)
     check(listed, settings(folder))
     check(listed, settings(folder, mode="replay"))
-    with pytest.raises(UserError, match=r"gpt-4o \(5 answers not recorded\)"):
+    with pytest.raises(UserError, match=r"gpt-4o \(all are asked anew\): the environment"):
         check(listed, settings(folder, mode="fresh"))
 
 
@@ -103,15 +108,47 @@ def test_a_model_that_costs_money_needs_a_cap(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key")
     listed = jobs(folder, registry, "gpt-4o")
-    with pytest.raises(UserError, match=r"costs up to \$0\.0\d and llm.max_cost_usd is 0"):
+    with pytest.raises(UserError, match=r"recorded\): it costs money and llm.max_cost_usd is 0"):
         check(listed, settings(folder))
     check(listed, settings(folder, max_cost_usd=1))
+
+
+def test_a_model_without_prices_needs_them(
+    folder: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key")
+    (priced,) = jobs(folder, registry, "gpt-4o")
+    entry = registry["gpt-4o"].model_copy(update={"prices": None})
+    listed = [priced.model_copy(update={"spec": entry.execution_spec()})]
+    with pytest.raises(UserError, match=r"recorded\): no prices, so its cost is unknown; mend"):
+        check(listed, settings(folder, max_cost_usd=1000))
+    (found,) = estimates(listed, settings(folder))
+    assert (found.estimate.to_ask, found.estimate.usd, found.estimate.likely_usd) == (5, None, None)
+    answered(listed[0], 5)
+    check(listed, settings(folder))
+    (found,) = estimates(listed, settings(folder))
+    assert (found.estimate.usd, found.estimate.likely_usd) == (0, 0)
+
+
+def test_no_question_is_made_of_a_model_that_lacks_nothing(
+    folder: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(task: Detection, entry: LLMEntry) -> list[Question]:
+        raise AssertionError("made")
+
+    listed = jobs(folder, registry, "smollm2-135m-instruct")
+    monkeypatch.setattr(Detection, "questions", refuse)
+    check(listed, settings(folder))
+    with pytest.raises(AssertionError, match="made"):
+        check(listed, settings(folder, mode="replay"))
 
 
 def test_estimate(folder: Path, registry: Registry) -> None:
     listed = jobs(folder, registry, "gpt-4o", "claude-4-sonnet", seeds=2)
     answered(listed[0], 2)
     gpt, claude = estimates(listed, settings(folder))
+    assert gpt.bases == claude.bases == ("form",)
+    assert gpt.estimate.likely_output_tokens == 8 * listed[0].likely_output_tokens()
     assert (gpt.kind, gpt.model) == ("Detection", "gpt-4o")
     assert (gpt.estimate.questions, gpt.estimate.to_ask) == (10, 8)
     assert gpt.estimate.output_tokens == 8 * 800
@@ -119,6 +156,44 @@ def test_estimate(folder: Path, registry: Registry) -> None:
     # Anthropic takes no seed: the second seed asks the very same questions.
     assert claude.estimate.questions == 5
     assert estimates(listed, settings(folder, mode="fresh"))[0].estimate.to_ask == 10
+    # Unless each run keeps its answers in a file of its own.
+    apart = [task.model_copy(update={"recordings": f"{folder}/{task.seed}"}) for task in listed[2:]]
+    assert estimates(apart, settings(folder))[0].estimate.questions == 10
+
+
+def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: Registry) -> None:
+    models = ("gpt-4o", "gpt-4o-mini", "o3-mini", "deepseek-r1")
+    listed = jobs(folder, registry, *models, seeds=5)
+    by_model = dict(zip(models, [listed[place : place + 5] for place in (0, 5, 10, 15)], strict=True))
+
+    def told() -> dict[str, tuple[int, tuple[str, ...]]]:
+        found = estimates(listed, settings(folder))
+        return {
+            item.model: (item.estimate.likely_output_tokens // item.estimate.to_ask, item.bases)
+            for item in found
+        }
+
+    form = listed[0].likely_output_tokens()
+    thoughtful = min(form + THOUGHT_TOKENS, 800)  # the longest answer
+    assert told()["gpt-4o"] == told()["gpt-4o-mini"] == (form, ("form",))
+    assert told()["o3-mini"] == (thoughtful, ("form and thoughts",))
+    for task in by_model["gpt-4o"][:4]:
+        answered(task, 5, output_tokens=33)
+    for task in by_model["deepseek-r1"][:4]:
+        answered(task, 4, output_tokens=700)
+    assert told()["gpt-4o"] == (33, ("own answers",))
+    assert told()["gpt-4o-mini"] == (33, ("others' answers",))
+    # 16 answers are too few, and those of models that do not think say nothing of thoughts.
+    assert told()["o3-mini"] == (thoughtful, ("form and thoughts",))
+    answered(by_model["deepseek-r1"][4], 4, output_tokens=700)
+    assert told()["o3-mini"] == (700, ("others' answers",))
+
+
+def test_hand_written_answers_say_nothing_of_lengths(folder: Path, registry: Registry) -> None:
+    listed = jobs(folder, registry, "gpt-4o", seeds=5)
+    for task in listed[:4]:
+        answered(task, 5, output_tokens=33, origin="hand-written")
+    assert estimates(listed, settings(folder))[0].bases == ("form",)
 
 
 def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
@@ -134,7 +209,7 @@ def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
         check(listed, settings(folder))
     Path(listed[0].recordings).parent.mkdir(parents=True)
     Path(listed[0].recordings).touch()
-    assert check(listed, settings(folder)) == 0
+    check(listed, settings(folder))
 
 
 def test_a_task_survives_its_command_line(folder: Path, registry: Registry) -> None:
@@ -159,6 +234,7 @@ def test_every_language_model_can_be_handed_to_a_job(registry: Registry) -> None
             entry.accepts,
         )
         assert (entry.prices is None) == entry.is_local
+        assert not entry.cost_is_unknown
         other = entry.model_copy(update={"label": "X", "notes": "X", "retired": "X"})
         assert other.execution_spec() == entry.execution_spec()
     with pytest.raises(UserError, match="--spec"):

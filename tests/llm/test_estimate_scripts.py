@@ -1,0 +1,126 @@
+"""The estimate and the check as the rules run them, before and after the data is there."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_cases import SOURCE
+from support import ROOT
+
+from pieline.config import layered, load_config
+from pieline.core.records import save_jsonl
+from pieline.core.yamls import read_yaml
+from pieline.studies.jam.bio import OUTSIDE
+from pieline.studies.jam.records import Original
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+GENERATED = {
+    "studies": ["jam", "idiots"],
+    "jam": {
+        "languages": ["german"],
+        "models": ["gpt-4o-mini", "o3-mini"],
+        "variants": {"source": "generated", "model": "gemini-2.5-pro", "generated": 5},
+    },
+    "idiots": {"models": ["llama-2-7b-chat"]},
+}
+ORIGINALS = "results/originals/jam/german.jsonl"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a script of the configuration in an empty folder, without keys."""
+    for name in [*os.environ]:
+        if name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+
+    def run(script: str, **changes: Any) -> subprocess.CompletedProcess[str]:
+        raw = read_yaml(ROOT / "config.yaml") | GENERATED | {"data": "released"} | changes
+        config = load_config(layered(raw, ROOT / "config/sample.yaml"))
+        options = ["--config", config.model_dump_json(), "--models", ROOT / "models.yaml"]
+        return subprocess.run(
+            [sys.executable, ROOT / f"scripts/{script}.py", *options, "--root", ROOT],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def rows(output: str) -> list[list[str]]:
+    lines = [line.strip("│").split("│") for line in output.splitlines() if line[:1] == "│"]
+    return [[cell.strip() for cell in line] for line in lines]
+
+
+def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Run) -> None:
+    done = run("estimate_cost")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ["HardVariants", "gemini-2.5-pro", "?", "0", *"?????", ""] in rows(done.stdout)
+    assert ["Identification", "o3-mini (retired)", "?", "0", *"?????", ""] in rows(done.stdout)
+    lines = done.stdout.splitlines()
+    assert "likely $0.00 and what is not known, at most $0.00 and what is not known" in done.stdout
+    for model, lacking in (
+        ("gemini-2.5-pro", "the environment variable GEMINI_API_KEY is not set, it costs money"),
+        ("gpt-4o-mini", "the environment variable OPENAI_API_KEY is not set, it costs money"),
+        ("o3-mini", "the environment variable OPENAI_API_KEY is not set, it costs money"),
+        ("llama-2-7b-chat", "weights/llama-2-7b-chat.gguf: no such file"),
+    ):
+        assert any(line.startswith(f"{model} cannot be asked: {lacking}") for line in lines)
+    first, later = lines[-2:]
+    assert first == (
+        "not known before this: snakemake --cores 1 -- results/datasets/idiots/sentences.jsonl"
+        f" {ORIGINALS} results/raw/id10m/train_german.tsv"
+    )
+    # What costs money to make is in no command.
+    assert later == "not known before models have answered: results/datasets/jam/german.jsonl"
+
+
+def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
+    original = Original(
+        id="test-0001",
+        language="german",
+        sentence="Sie gab den Löffel ab.",
+        tokens=("Sie gab den Löffel ab.",),
+        tags=(OUTSIDE,),
+        pies=("den Löffel abgeben",),
+        is_figurative=False,
+        true_idioms=(),
+        was_fixed=False,
+    )
+    save_jsonl(tmp_path / ORIGINALS, [original])
+    done = run("estimate_cost")
+    (row,) = [row for row in rows(done.stdout) if row[0] == "HardVariants"]
+    # Written and reviewed; 5 variants of 80 tokens after 1000 of thoughts.
+    assert row[1:5] + row[6:7] == ["gemini-2.5-pro", "2", "0", "2", "2800"]
+    assert row[-1] == "form and thoughts"
+    assert float(row[7]) == pytest.approx((int(row[5]) * 1.25 + 2800 * 10) / 1e6, abs=0.005)
+    assert ORIGINALS not in done.stdout
+
+
+def test_the_check_is_one_line_with_every_key_weight_and_file(run: Run) -> None:
+    done = run("check")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    for missing in (
+        "gemini-2.5-pro (nothing is recorded): the environment variable GEMINI_API_KEY",
+        "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY",
+        "o3-mini (nothing is recorded): the environment variable OPENAI_API_KEY",
+        "llama-2-7b-chat (nothing is recorded): weights/llama-2-7b-chat.gguf: no such file",
+        f"snakemake --cores 1 -- results/datasets/idiots/sentences.jsonl {ORIGINALS}",
+        "not known before models have answered: results/datasets/jam/german.jsonl;",
+    ):
+        assert missing in line
+
+
+def test_the_check_passes_where_nothing_lacks(run: Run) -> None:
+    done = run("check", **read_yaml(ROOT / "config.yaml"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("what language models are asked is recorded or ready to be asked;")
