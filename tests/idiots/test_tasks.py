@@ -164,7 +164,9 @@ def test_estimate(folder: Path, registry: Registry) -> None:
 def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: Registry) -> None:
     models = ("gpt-4o", "gpt-4o-mini", "o3-mini", "deepseek-r1")
     listed = jobs(folder, registry, *models, seeds=5)
-    by_model = dict(zip(models, [listed[place : place + 5] for place in (0, 5, 10, 15)], strict=True))
+    by_model = dict(
+        zip(models, [listed[place : place + 5] for place in (0, 5, 10, 15)], strict=True)
+    )
 
     def told() -> dict[str, tuple[int, tuple[str, ...]]]:
         found = estimates(listed, settings(folder))

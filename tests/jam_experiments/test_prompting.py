@@ -1,5 +1,6 @@
 """Prompting: the exact prompt of the paper, examples, self-consistency, unreadable answers."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
+    Identification,
     Prompting,
     combine,
     identify,
@@ -22,6 +24,7 @@ from pieline.studies.jam.predictions.prompting import (
     read_sample,
 )
 from pieline.studies.jam.predictions.records import IdiomSample
+from pieline.studies.jam.raw.id10m import write_id10m
 from pieline.studies.jam.records import JamSentence
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
@@ -237,3 +240,29 @@ def test_impossible_votes_are_refused() -> None:
 def test_the_prompt_file_names_its_source() -> None:
     text = Path(ROOT / "prompts/jam/zero_shot.jinja").read_text(encoding="utf-8")
     assert re.search("Figure 4, quoted word by word", text)
+
+
+def test_a_changed_train_split_gives_other_examples(tmp_path: Path) -> None:
+    (tmp_path / "sentences.jsonl").write_text(f"{sentence().model_dump_json()}\n")
+    train = tmp_path / "train.tsv"
+    task = Identification(
+        model="m",
+        spec=model().execution_spec(),
+        inputs={
+            "sentences": str(tmp_path / "sentences.jsonl"),
+            "prompt": str(PROMPTS.folder / "few_shot_sc_cotbest.jinja"),
+            "train": str(train),
+        },
+        outputs={},
+        recordings="",
+        setting="few_shot_sc_cotbest",
+        seed=42,
+        parameters=FewShot(),
+    )
+    shown = []
+    for seed in (1, 2):
+        train.write_text(write_id10m(sentences(60, seed=seed)))
+        os.utime(train, ns=(seed, seed))
+        shown.append([question.messages for question in task.questions(model())])
+        assert shown[-1] == [question.messages for question in task.questions(model())]
+    assert shown[0] != shown[1]

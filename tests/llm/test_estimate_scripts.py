@@ -123,4 +123,6 @@ def test_the_check_is_one_line_with_every_key_weight_and_file(run: Run) -> None:
 def test_the_check_passes_where_nothing_lacks(run: Run) -> None:
     done = run("check", **read_yaml(ROOT / "config.yaml"))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("what language models are asked is recorded or ready to be asked;")
+    assert done.stdout.startswith(
+        "what language models are asked is recorded or ready to be asked;"
+    )

@@ -353,7 +353,9 @@ def test_the_cap_says_what_is_perhaps_billed_besides(folder: Path) -> None:
     with FaultServer(lambda it: Reply(500, b"no") if it.attempt == 1 else echo(it)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=MOST)
-        with pytest.raises(UserError, match=r"besides at most \$0\.00\d\d perhaps billed") as stopped:
+        with pytest.raises(
+            UserError, match=r"besides at most \$0\.00\d\d perhaps billed"
+        ) as stopped:
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
     assert f"${EACH:.4f} of ${MOST:.4f} spent" in str(stopped.value)
 

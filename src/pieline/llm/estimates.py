@@ -201,7 +201,5 @@ def _not_recorded(tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings)
         keys.setdefault(task.recordings, set()).update(
             question.key for question in task.questions(entry)
         )
-    count = sum(
-        len(wanted - read_answers(path, wanted).keys()) for path, wanted in keys.items()
-    )
+    count = sum(len(wanted - read_answers(path, wanted).keys()) for path, wanted in keys.items())
     return f"{count} answers not recorded" if count else ""

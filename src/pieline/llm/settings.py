@@ -22,8 +22,8 @@ class LLMSettings(Settings):
     Attributes:
         mode: `record` reads recordings and asks what is missing; `replay` never asks; `fresh` asks
             everything anew and then replaces the recordings.
-        max_cost_usd: most that all runs with this recordings folder may spend together. The
-            default of 0 asks nothing that costs money.
+        max_cost_usd: most that all runs with this recordings folder may spend together (see
+            `spending`). The default of 0 asks nothing that costs money.
         timeout_s: seconds for one attempt, from sending to the last byte.
         max_attempts: attempts for one question before it counts as failed.
         backoff_s: scale of the random exponential wait between attempts.
