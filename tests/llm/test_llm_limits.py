@@ -158,17 +158,16 @@ def test_retry_after_as_a_date() -> None:
 
 def test_too_long_a_wait_is_a_failed_question(folder: Path) -> None:
     sender, spec = FakeSender([RateLimited(**{"retry-after": "86400"})]), spec_for()
-    answers = asked(spec, settings_for(folder), questions_for(spec, 2), sender)
-    errors = [answer.error for answer in answers.values() if answer.error]
-    assert len(errors) == 1
-    assert "86400 s" in errors[0]
+    with pytest.raises(UserError, match=r"1 of 2 questions got no answer \(1 × .*86400 s"):
+        asked(spec, settings_for(folder), questions_for(spec, 2), sender)
+    assert len(read_answers(folder / "a.jsonl")) == 1
 
 
 def test_waits_grow_and_end(folder: Path) -> None:
     spec, sender = spec_for(), FakeSender([RateLimited()] * 9)
     settings = settings_for(folder, backoff_s=1, max_attempts=9)
-    (failed,) = asked(spec, settings, questions_for(spec, 1), sender).values()
-    assert failed.error == "RateLimited: slow down"
+    with pytest.raises(UserError, match=r"1 of 1 questions .*RateLimited: slow down\)"):
+        asked(spec, settings, questions_for(spec, 1), sender)
     assert len(sender.sent) == 9
     assert read_answers(folder / "a.jsonl") == {}
     gaps = [
@@ -212,13 +211,12 @@ def test_a_bad_request_is_not_repeated(folder: Path, status: int) -> None:
     with FaultServer(behave) as server:
         spec = spec_for(server.api_base)
         questions = questions_for(spec, 8)
-        answers = ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
-        assert [bool(answers[question.key].error) for question in questions] == [
-            i == 3 for i in range(8)
-        ]
-        assert len(server.requests) == 8
-        ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
-        assert [request.text for request in server.requests[8:]] == ["q3"]
+        for asked_now in (["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"], ["q3"]):
+            server.requests.clear()
+            with pytest.raises(UserError, match=r"1 of \d questions got no answer"):
+                ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
+            assert sorted(request.text for request in server.requests) == asked_now
+        assert len(read_answers(folder / "a.jsonl")) == 7
 
 
 def test_a_slow_drip_times_out(folder: Path) -> None:

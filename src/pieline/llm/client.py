@@ -43,8 +43,8 @@ def ask(
       (`.fresh`), which replaces the recordings of these questions when all are there; an
       interrupted fresh run goes on where it stopped.
 
-    A question that fails in all its attempts gets an answer with `error`, which is not recorded:
-    the next run asks it again. Equal questions are asked once.
+    A question that fails in all its attempts keeps no other from being asked; then the run fails,
+    and the next one asks only what is missing. Equal questions are asked once.
 
     Processes that ask one provider take turns (a lock in the recordings folder), so that its limits
     hold for all of them together; a local model is asked by its own server, one question at a time.
@@ -58,8 +58,9 @@ def ask(
         progress: whether to tell on stderr what is asked, what it may cost and what it did cost.
 
     Raises:
-        UserError: in replay, answers are missing; no API key; the provider refuses; the spending
-            cap is reached; another process writes the file; a damaged recordings file.
+        UserError: in replay, answers are missing; no API key; the provider refuses or gives no
+            answer to some questions; the spending cap is reached; another process writes the file;
+            a damaged recordings file.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
@@ -71,7 +72,7 @@ def ask(
         raise _not_recorded(missing, spec, path)
     if missing:
         answers |= _ask_missing(unique, spec, settings, target, progress=progress)
-    if settings.mode == "fresh" and all(answers[key].error is None for key in unique):
+    if settings.mode == "fresh":
         _take_over(path, target, unique.keys())
     return {key: answers[key] for key in unique}
 
@@ -197,14 +198,10 @@ def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str
 
 
 def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
-    good = [answer for answer in asked.values() if answer.error is None]
-    failed = len(asked) - len(good)
-    total = spent(good, spec)
+    total = spent(asked.values(), spec)
     return (
-        f"{spec.label}: {len(good)} answers, {total.input_tokens} tokens in,"
-        f" {total.output_tokens} out"
-        + (f", ${total.usd:.4f}" if spec.prices else "")
-        + (f"; {failed} failed and will be asked anew" if failed else "")
+        f"{spec.label}: {len(asked)} answers, {total.input_tokens} tokens in,"
+        f" {total.output_tokens} out" + (f", ${total.usd:.4f}" if spec.prices else "")
     )
 
 

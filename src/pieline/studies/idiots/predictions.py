@@ -1,6 +1,5 @@
 """Idiom detection by prompting: does the sentence hold an idiom, and which (IdioTS, section 4)."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -131,12 +130,6 @@ class Detection(Task):
         """Ask about every sentence and write what was said of it."""
         questions = self.questions(entry)
         answers = ask(questions)
-        if failed := sum(answer.error is not None for answer in answers.values()):
-            print(
-                f"{entry.label}: {failed} questions failed and count as errors; to ask them again,"
-                " delete the predictions and run again",
-                file=sys.stderr,
-            )
         predictions = [
             read_prediction(sentence.id, answers[question.key])
             for sentence, question in zip(self._sentences(), questions, strict=True)
