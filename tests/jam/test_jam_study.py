@@ -158,7 +158,7 @@ def test_runs_follow_languages_and_settings() -> None:
         seeds_by_model={"o3-mini": [7]},
         fine_tuning={"seeds": [5]},
     )
-    runs = [tuple(run.values()) for run in made.runs("llm", "encoder")]
+    runs = [tuple(run.values()) for run in made.configured("llm", "encoder")]
     assert runs[:2] == [
         ("english", "o3-mini", "zero_shot", "7"),
         ("german", "o3-mini", "zero_shot", "7"),
@@ -283,7 +283,7 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
     )
     assert again.recordings.endswith("/jam_neutral/english/gpt-4o-mini/zero_shot-seed-42.jsonl")
     assert again.inputs["sentences"] == neutral.outputs["variants"]
-    assert neutral.inputs["metrics"] == made.metrics_on("english")[0]
+    assert neutral.inputs["metrics"].endswith("/english/gpt-4o-mini/zero_shot/seed-42.json")
     # Neither is known before other answers are there.
     assert [asking.after_answers for asking in made.askings()] == [False, False, True, True]
     assert made.models() == ["gpt-4o-mini", "gemini-2.5-pro"]

@@ -6,6 +6,7 @@ it.
 
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import chain
@@ -146,6 +147,18 @@ class Whole:
             models=self.models(),
             workflow="Snakefile" if self.run.root == Path() else None,
         ).canonical()
+
+    def left_out(self) -> list[str]:
+        """What the configuration names and the run does not make: a line for each reason."""
+        runs: dict[tuple[str, str], Counter[str]] = {}
+        for study in self.studies:
+            for run, reason in study.left_out().items():
+                runs.setdefault((study.name, reason), Counter())[run.partition("/")[0]] += 1
+        return [
+            f"left out of {study} ({reason}):"
+            f" {', '.join(f'{model}, {number} runs' for model, number in models.items())}"
+            for (study, reason), models in runs.items()
+        ]
 
     def targets(self) -> list[str]:
         """What shows the run; the document is compiled where the machine has pdflatex."""
