@@ -117,6 +117,15 @@ def test_what_differs_from_the_paper_is_said() -> None:
     ]
     zero_shot = json.loads(made.conditions("smollm2-135m-instruct", "zero_shot"))
     assert zero_shot["deviations"] == [scored]
+    fewer = study(
+        variants={"source": "sample", "kept": 2, "min_valid": 2},
+        models=["smollm2-135m-instruct"],
+        attention={"model": "smollm2-135m", "pairs": 5},
+    )
+    told = json.loads(fewer.conditions("smollm2-135m-instruct", "zero_shot"))
+    assert told["deviations"] == ["min valid 2, the paper 3", "kept 2, the paper 3"]
+    attention = json.loads(fewer.attention_conditions("smollm2-135m"))
+    assert attention["deviations"] == ["pairs 5, the paper 10"]
 
 
 @pytest.mark.parametrize(

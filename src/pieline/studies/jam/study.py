@@ -442,11 +442,9 @@ class JamStudy(Study[JamSettings]):
         if writer:
             written = {"writer": writer, "generation": self.generation().model_dump()}
             entry = self.run.language_model(writer)
-            reasons += [f"neutral contexts by {entry.label}, the paper's by {WRITER}"] * (
-                entry.published_as != WRITER
-            )
-            others = JamVariants.model_fields.keys() - {"temperature"}
-            reasons += deviations(self.settings.variants, besides=others)
+            if entry.published_as != WRITER:
+                reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
+            reasons += self._of_variants("temperature")
         return Conditions(
             settings={**run.settings, **written},
             weights=run.weights,
@@ -455,9 +453,17 @@ class JamStudy(Study[JamSettings]):
 
     def attention_conditions(self, model: str) -> str:
         """The same of the attention analysis."""
+        analysis = self.settings.attention or AttentionAnalysis(model=model)
         return Conditions(
-            settings={"pairs": self.pairs}, weights=json.loads(self.weights_spec(model))
+            settings={"pairs": analysis.pairs},
+            weights=json.loads(self.weights_spec(model)),
+            deviations=deviations(analysis, besides={"model", "language"}),
         ).canonical()
+
+    def _of_variants(self, *names: str) -> tuple[str, ...]:
+        """How some settings of the variants differ from the paper's."""
+        others = JamVariants.model_fields.keys() - set(names)
+        return deviations(self.settings.variants, besides=others)
 
     def _conditions(self, model: str, setting: str) -> Conditions:
         settings = self.settings
@@ -465,6 +471,7 @@ class JamStudy(Study[JamSettings]):
         reasons = []
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
+        reasons += self._of_variants("min_valid", "kept")
         if setting == FINE_TUNED:
             used |= settings.fine_tuning.model_dump(exclude={"seeds"})
             reasons += deviations(settings.fine_tuning, besides={"seeds"})
