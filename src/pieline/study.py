@@ -143,34 +143,34 @@ class Display:
     """
 
     kind: ClassVar[Literal["table", "figure"]]
+    folders: ClassVar[Mapping[str, str]]
+    """Where its files lie below paper_tables/, by their ending."""
     name: str
     place: str
     caption: str
     maker: str
     given: Given = field(default_factory=Given)
 
+    @property
+    def files(self) -> dict[str, str]:
+        """Its files by ending."""
+        return {
+            end: f"paper_tables/{folder}{self.name}.{end}" for end, folder in self.folders.items()
+        }
+
 
 class Table(Display):
     """A table: as LaTeX, as CSV, and as HTML for the results page."""
 
     kind = "table"
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Its files by ending."""
-        folders = {"csv": "", "html": "html/", "tex": ""}
-        return {end: f"paper_tables/{folder}{self.name}.{end}" for end, folder in folders.items()}
+    folders: ClassVar = {"csv": "", "html": "html/", "tex": ""}
 
 
 class Figure(Display):
     """A figure: as PDF for LaTeX, and as PNG for the results page."""
 
     kind = "figure"
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Its files by ending."""
-        return {end: f"paper_tables/figures/{self.name}.{end}" for end in ("pdf", "png")}
+    folders: ClassVar = {"pdf": "figures/", "png": "figures/"}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Figure, Study, Table
+from pieline.study import Study
 
 CATEGORY = "The whole artifact"
 """Where the report has what belongs to no single paper."""
@@ -184,8 +184,7 @@ class Whole:
         """Category, place and caption of what the report can show, of whatever study."""
         found = {path: (CATEGORY, *told) for path, told in PARTS.items()}
         for study in self.every.values():
-            shown_displays: list[Table | Figure] = [*study.tables(), *study.figures()]
-            for each in shown_displays:
+            for each in (*study.tables(), *study.figures()):
                 shown = each.files["csv" if each.kind == "table" else "png"]
                 found[shown] = (study.paper, each.place, each.caption)
         return found
