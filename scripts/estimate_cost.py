@@ -10,8 +10,8 @@ from pieline.llm.estimates import ENOUGH_ANSWERS, THOUGHT_TOKENS, TaskEstimate, 
 from pieline.models.llm import LLMEntry
 from pieline.planned import planned_tasks
 
-COLUMNS = ("asked for", "model", "questions", "recorded", "to ask", "tokens in", "tokens out")
-COLUMNS += ("likely $", "at most $", "by")
+COLUMNS = ("asked for", "model", "questions", "recorded", "to ask", "tokens in", "tokens out",
+           "likely $", "at most $", "by")  # fmt: skip
 BASES = (
     f"Likely, by the mean length of at least {ENOUGH_ANSWERS} recorded answers of one kind (own, or"
     " others' if the model has too few), else by the form that is asked for (and"
@@ -63,7 +63,7 @@ def main(it: Options) -> None:
     for name in COLUMNS:
         table.add_column(name, no_wrap=name == "model")
     for item in found:
-        table.add_row(*row(item, getattr(planned.registry[item.model], "retired", None)))
+        table.add_row(*row(item, planned.models[item.model].retired))
     console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
     console.print(table)
     console.print(BASES)
@@ -71,9 +71,10 @@ def main(it: Options) -> None:
     most = in_all(found, [item.estimate.usd for item in found])
     cap = planned.settings.max_cost_usd
     console.print(f"likely {likely}, at most {most} in all; llm.max_cost_usd is ${cap:.2f}")
-    asked = {item.model: item.entry for item in found if item.estimate.to_ask or item.unknown}
-    for model, entry in asked.items():
-        if missing := lacks(entry, planned.settings):
+    for model in dict.fromkeys(
+        item.model for item in found if item.estimate.to_ask or item.unknown
+    ):
+        if missing := lacks(planned.models[model], planned.settings):
             console.print(f"{model} cannot be asked: {', '.join(missing)}")
     for line in planned.not_made():
         console.print(line)

@@ -11,7 +11,8 @@ from pieline.core.errors import UserError
 from pieline.llm.estimates import not_made
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
-from pieline.models.registry import Registry, load_registry
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import load_registry
 
 
 class Planned(NamedTuple):
@@ -20,17 +21,17 @@ class Planned(NamedTuple):
     Attributes:
         tasks: all of them.
         settings: how they may be asked.
-        registry: the models that exist.
+        models: the models that are asked, by name.
         made_unasked: inputs of tasks that can be made before anything is asked.
     """
 
     tasks: list[Task]
     settings: LLMSettings
-    registry: Registry
+    models: dict[str, LLMEntry]
     made_unasked: Collection[str]
 
     def not_made(self) -> list[str]:
-        """What is not known because of files that are not there yet: a line each way to get them."""
+        """The files without which some questions are not known: a line each way to get them."""
         missing = sorted({path for task in self.tasks for path in not_made(task)})
         before = [path for path in missing if path in self.made_unasked]
         after = [path for path in missing if path not in self.made_unasked]
@@ -62,9 +63,12 @@ def planned_tasks(text: str, models: Path, root: Path) -> Planned:
     every_study = load_studies(config, registry, root)
     studies = [every_study[name] for name in config.studies]
     folder = root / config.llm.recordings_folder
+    planned = [
+        (task, study.run.language_model(task.model)) for study in studies for task in study.tasks()
+    ]
     return Planned(
-        tasks=[task for study in studies for task in study.tasks()],
+        tasks=[task for task, _ in planned],
         settings=config.llm.model_copy(update={"recordings_folder": folder}),
-        registry=registry,
+        models={task.model: entry for task, entry in planned},
         made_unasked={path for study in studies for path in study.questions_made_from()},
     )

@@ -145,14 +145,6 @@ def test_a_pair_without_texts_after_all_attempts_is_an_error() -> None:
     assert len(ask.asked) == 2
 
 
-def test_a_question_without_answer_stops_with_a_mend() -> None:
-    ask = scripted(lambda question: {"error": "rate limit", "finish_reason": None})
-    with pytest.raises(
-        UserError, match=r"1 of 1 questions got no answer \(rate limit\); run again"
-    ):
-        generate([PAIR], writer(), "documents", ask)
-
-
 def test_the_prompt_names_pie_domain_and_numbers() -> None:
     question = generation_question(PAIR, writer(), "documents", attempt=0)
     user = question.messages[-1].content

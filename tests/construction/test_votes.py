@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from construction_cases import judge, scripted, text
 
-from pieline.core.errors import UserError
 from pieline.llm.questions import Question
 from pieline.studies.idiolink.metrics.agreement import agreement
 from pieline.studies.idiolink.variants.votes import majority, validate
@@ -104,11 +103,6 @@ def test_each_pair_and_run_is_one_question_with_marked_texts() -> None:
     food = next(q for q in asked if "Domain: Food" in q.messages[-1].content).messages[-1].content
     assert "1. (literal) The cook [[spilled the beans]] on the floor." in food
     assert "2. (literal) A man [[spilled the beans]] in the kitchen." in food
-
-
-def test_a_question_without_answer_is_an_error_and_no_vote() -> None:
-    with pytest.raises(UserError, match="got no answer"):
-        verdicts_of({"error": "server error", "finish_reason": None})
 
 
 def judged(cells: Sequence[tuple[bool, bool, int]]) -> tuple[dict[str, bool], dict[str, bool]]:

@@ -158,7 +158,7 @@ def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
 
     with FaultServer(failing) as server:
         spec, model = asking(server.api_base)
-        with pytest.raises(UserError, match=r"test-0003: 1 questions got no answer.*run again"):
+        with pytest.raises(UserError, match=r"1 of 4 questions got no answer.*asks only"):
             generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
         server.behave = scripted
         asked = len(server.requests)

@@ -69,8 +69,14 @@ def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Ru
     for model, lacking in (
         ("gemini-2.5-pro", "the environment variable GEMINI_API_KEY is not set, it costs money"),
         ("gpt-4o-mini", "the environment variable OPENAI_API_KEY is not set, it costs money"),
-        ("o3-mini", "the environment variable OPENAI_API_KEY is not set, it costs money"),
-        ("llama-2-7b-chat", "weights/llama-2-7b-chat.gguf: no such file"),
+        (
+            "o3-mini",
+            "the checkpoint is retired, the environment variable OPENAI_API_KEY is not set",
+        ),
+        (
+            "llama-2-7b-chat",
+            "its weights are not here (weights/llama-2-7b-chat.gguf: no such file)",
+        ),
     ):
         assert any(line.startswith(f"{model} cannot be asked: {lacking}") for line in lines)
     first, later = lines[-2:]
@@ -113,7 +119,7 @@ def test_the_check_is_one_line_with_every_key_weight_and_file(run: Run) -> None:
         "gemini-2.5-pro (nothing is recorded): the environment variable GEMINI_API_KEY",
         "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY",
         "o3-mini (nothing is recorded): the environment variable OPENAI_API_KEY",
-        "llama-2-7b-chat (nothing is recorded): weights/llama-2-7b-chat.gguf: no such file",
+        "llama-2-7b-chat (nothing is recorded): its weights are not here (weights/llama-2",
         f"snakemake --cores 1 -- results/datasets/idiots/sentences.jsonl {ORIGINALS}",
         "not known before models have answered: results/datasets/jam/german.jsonl;",
     ):

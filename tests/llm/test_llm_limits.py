@@ -158,17 +158,16 @@ def test_retry_after_as_a_date() -> None:
 
 def test_too_long_a_wait_is_a_failed_question(folder: Path) -> None:
     sender, spec = FakeSender([RateLimited(**{"retry-after": "86400"})]), spec_for()
-    answers = asked(spec, settings_for(folder), questions_for(spec, 2), sender)
-    errors = [answer.error for answer in answers.values() if answer.error]
-    assert len(errors) == 1
-    assert "86400 s" in errors[0]
+    with pytest.raises(UserError, match=r"1 of 2 questions got no answer \(1 × .*86400 s"):
+        asked(spec, settings_for(folder), questions_for(spec, 2), sender)
+    assert len(read_answers(folder / "a.jsonl")) == 1
 
 
 def test_waits_grow_and_end(folder: Path) -> None:
     spec, sender = spec_for(), FakeSender([RateLimited()] * 9)
     settings = settings_for(folder, backoff_s=1, max_attempts=9)
-    (failed,) = asked(spec, settings, questions_for(spec, 1), sender).values()
-    assert failed.error == "RateLimited: slow down"
+    with pytest.raises(UserError, match=r"1 of 1 questions .*RateLimited: slow down\)"):
+        asked(spec, settings, questions_for(spec, 1), sender)
     assert len(sender.sent) == 9
     assert read_answers(folder / "a.jsonl") == {}
     gaps = [
@@ -212,13 +211,12 @@ def test_a_bad_request_is_not_repeated(folder: Path, status: int) -> None:
     with FaultServer(behave) as server:
         spec = spec_for(server.api_base)
         questions = questions_for(spec, 8)
-        answers = ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
-        assert [bool(answers[question.key].error) for question in questions] == [
-            i == 3 for i in range(8)
-        ]
-        assert len(server.requests) == 8
-        ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
-        assert [request.text for request in server.requests[8:]] == ["q3"]
+        for asked_now in (["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"], ["q3"]):
+            server.requests.clear()
+            with pytest.raises(UserError, match=r"1 of \d questions got no answer"):
+                ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
+            assert sorted(request.text for request in server.requests) == asked_now
+        assert len(read_answers(folder / "a.jsonl")) == 7
 
 
 def test_a_slow_drip_times_out(folder: Path) -> None:
@@ -309,14 +307,17 @@ def test_a_request_without_an_answer_costs_nothing_and_stands_apart(
     assert spending.unanswered == {"openai/test-model": 2}
     assert spending.requests == {"openai/test-model": 4}
     said = capsys.readouterr().err
-    assert f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more perhaps billed)" in said
+    assert (
+        f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more perhaps billed without an answer)" in said
+    )
 
 
 def test_a_bad_request_is_billed_by_nobody(folder: Path) -> None:
     with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1)
-        ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
+        with pytest.raises(UserError, match=r"2 of 2 questions got no answer \(2 × [^)]*\); the"):
+            ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
     spending = Ledger(folder).spending()
     assert (spending.usd, spending.perhaps) == (0, {})
 
@@ -358,6 +359,14 @@ def test_the_cap_says_what_is_perhaps_billed_besides(folder: Path) -> None:
         ) as stopped:
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
     assert f"${EACH:.4f} of ${MOST:.4f} spent" in str(stopped.value)
+
+
+def test_a_failed_run_says_what_is_perhaps_billed(folder: Path) -> None:
+    with FaultServer(lambda _: Reply(500, b"no")) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, max_cost_usd=1, max_attempts=2)
+        with pytest.raises(UserError, match=rf"got no answer .* \(at most \${4 * MOST:.4f} more"):
+            ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
 
 
 def test_a_model_without_prices_is_not_asked_whatever_the_cap(folder: Path) -> None:

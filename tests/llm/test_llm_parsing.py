@@ -144,7 +144,6 @@ def test_objects(text: str | None, outcome: Outcome, value: object) -> None:
         (said(GOOD, finish_reason="content_filter"), Outcome.REFUSED),
         (said(None, finish_reason="content_filter"), Outcome.REFUSED),
         (said(None, refusal="I will not"), Outcome.REFUSED),
-        (Answer(key="k", error="Timeout"), Outcome.ERROR),
         (said(GOOD, finish_reason=None), Outcome.OK),
         (said(GOOD, finish_reason="tool_calls"), Outcome.OK),
     ],

@@ -88,11 +88,6 @@ def test_an_answer_is_on_the_disk_when_append_returns(
         assert synced == [(tmp_path / "a.jsonl").stat().st_size]
 
 
-def test_a_failure_is_not_recorded(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="only an answer"):
-        record(tmp_path / "a.jsonl", [pair(1, None, error="timeout")])
-
-
 def test_a_last_line_torn_at_any_byte(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     write(path, pair(1), pair(2))

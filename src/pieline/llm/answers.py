@@ -16,7 +16,7 @@ Text = Annotated[str, AfterValidator(_without_lone_surrogates)]
 
 
 class Answer(Frozen):
-    """One answer, or (with `error`) the failure to get one.
+    """One answer: whatever a provider bills, also if it says nothing that can be read.
 
     Attributes:
         key: digest of the question.
@@ -31,7 +31,6 @@ class Answer(Frozen):
         input_tokens, output_tokens: as counted by the provider; output includes reasoning.
         reasoning_tokens: those of the output tokens that were thoughts, where told.
         origin: `asked` of the model, or `hand-written` for a scripted sample recording.
-        error: why no answer was had after all attempts; never recorded.
     """
 
     key: str
@@ -46,9 +45,8 @@ class Answer(Frozen):
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     origin: Literal["asked", "hand-written"] = "asked"
-    error: str | None = None
 
     def record(self) -> dict[str, Any]:
         """The fields to store: all but the key that are not null, and always the text."""
-        fields = self.model_dump(exclude={"key", "error"}, exclude_none=True)
+        fields = self.model_dump(exclude={"key"}, exclude_none=True)
         return {"text": None, **fields}

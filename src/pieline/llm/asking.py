@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -26,6 +27,10 @@ GRACE_S = 20.0
 
 FAILURES_IN_A_ROW = 3
 """Times the concurrency: so many failed questions in a row mean that the provider is down."""
+
+
+class UnansweredError(Exception):
+    """A question got no answer in all its attempts."""
 
 
 class Sender(Protocol):
@@ -65,19 +70,23 @@ class Asking:
         self._stop = Stop()
         self._budget = Budget(spec, settings, self._stop)
         self._taken = self._failed_in_a_row = 0
+        self._failures: list[str] = []
         self.answers: dict[str, Answer] = {}
 
     @property
-    def perhaps_usd(self) -> float:
-        """The most that requests without an answer may have cost."""
-        return self._budget.perhaps_usd
+    def perhaps_billed(self) -> str:
+        """What requests without an answer may have cost, to be said behind a sum."""
+        return self._budget.perhaps_billed
 
     async def run(self, sender: Sender) -> dict[str, Answer]:
-        """Ask all questions; answers by key, those with `error` where all attempts failed.
+        """Ask all questions; answers by key.
+
+        A question that fails in all its attempts does not keep the others from being asked.
 
         Raises:
             UserError: the spending cap is reached, the key or model is refused, the provider fails
-                again and again, or the disk is full. All answers had until then are kept.
+                again and again, the disk is full, or some questions got no answer. All answers had
+                until then are kept.
             KeyboardInterrupt, SystemExit: the process was told to stop; likewise.
         """
         count = min(self._concurrency, len(self._questions))
@@ -106,19 +115,25 @@ class Asking:
             self._taken += 1
             try:
                 answer = await self._ask(question, sender)
-                if answer.error is None:
-                    await self._keeper.keep(question, answer)
+                await self._keeper.keep(question, answer)
             except StoppedError:
                 return
+            except UnansweredError as error:
+                self._watch_failures(str(error))
+                continue
             except Exception as error:
                 self._stop.fail(error)
                 return
             self.answers[question.key] = answer
+            self._failed_in_a_row = 0
             self._on_answer(answer)
-            self._watch_failures(answer)
 
     async def _ask(self, question: Question, sender: Sender) -> Answer:
-        """Ask one question, with all its attempts."""
+        """Ask one question, with all its attempts.
+
+        Raises:
+            UnansweredError: they all failed.
+        """
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._settings.max_attempts),
             wait=Backoff(self._settings.backoff_s, self._settings.max_wait_s),
@@ -134,7 +149,7 @@ class Asking:
         except Exception as error:
             if is_fatal(error):
                 raise self._refused(error) from None
-            return Answer(key=question.key, error=self._describe(error))
+            raise UnansweredError(self._describe(error)) from None
 
     async def _attempt(self, question: Question, sender: Sender) -> Answer:
         if self._rates.limited:
@@ -157,13 +172,13 @@ class Asking:
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
 
-    def _watch_failures(self, answer: Answer) -> None:
-        self._failed_in_a_row = self._failed_in_a_row + 1 if answer.error else 0
+    def _watch_failures(self, reason: str) -> None:
+        self._failures.append(reason)
+        self._failed_in_a_row += 1
         if self._failed_in_a_row >= FAILURES_IN_A_ROW * self._concurrency:
             self._stop.fail(
                 UserError(
-                    f"{self._failed_in_a_row} questions in a row failed, the last with:"
-                    f" {answer.error}",
+                    f"{self._failed_in_a_row} questions in a row failed, the last with: {reason}",
                     where=self._spec.label,
                     mend="run again when the provider answers, nothing is asked twice",
                 )
@@ -191,6 +206,15 @@ class Asking:
             ) from None
         if failure is not None:
             raise failure
+        if self._failures:
+            reasons = Counter(self._failures).most_common()
+            others = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+            raise UserError(
+                f"{len(self._failures)} of {len(self._questions)} questions got no answer"
+                f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.perhaps_billed}",
+                where=self._spec.label,
+                mend="the other answers are kept: the same command asks only what is missing",
+            )
 
     def _refused(self, error: Exception) -> UserError:
         retired = f" (retired: {self._spec.retired})" if self._spec.retired else ""

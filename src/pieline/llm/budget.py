@@ -34,16 +34,13 @@ class Budget:
     Args:
         spec, settings: the model and the cap.
         stop: ends waiting.
-
-    Attributes:
-        perhaps_usd: the most that requests of this run without an answer may have cost.
     """
 
     def __init__(self, spec: LLMEntry, settings: LLMSettings, stop: Stop) -> None:
         self._spec, self._cap, self._stop = spec, settings.max_cost_usd, stop
         self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.paid else None
         self._under_way = 0
-        self.perhaps_usd = 0.0
+        self._perhaps_usd = 0.0
         self._settled = asyncio.Event()
 
     async def reserve(self, question: Question) -> Reserved | None:
@@ -78,8 +75,14 @@ class Budget:
                 self._under_way -= 1
                 self._ledger.settle(reserved, reservation.usd)
                 if reservation.usd is None:
-                    self.perhaps_usd += reserved.usd
+                    self._perhaps_usd += reserved.usd
                 self._settled.set()
+
+    @property
+    def perhaps_billed(self) -> str:
+        """What requests of this run without an answer may have cost, to be said behind a sum."""
+        usd = self._perhaps_usd
+        return f" (at most ${usd:.4f} more perhaps billed without an answer)" if usd else ""
 
     def explain(self, reached: CapReachedError, left: Sequence[Question]) -> UserError:
         """What was spent, what is left to ask, and how to raise the cap."""

@@ -43,8 +43,8 @@ def ask(
       (`.fresh`), which replaces the recordings of these questions when all are there; an
       interrupted fresh run goes on where it stopped.
 
-    A question that fails in all its attempts gets an answer with `error`, which is not recorded:
-    the next run asks it again. Equal questions are asked once.
+    A question that fails in all its attempts keeps no other from being asked; then the run fails,
+    and the next one asks only what is missing. Equal questions are asked once.
 
     Processes that ask one provider take turns (a lock in the recordings folder), so that its limits
     hold for all of them together; a local model is asked by its own server, one question at a time.
@@ -58,8 +58,9 @@ def ask(
         progress: whether to tell on stderr what is asked, what it may cost and what it did cost.
 
     Raises:
-        UserError: in replay, answers are missing; no prices or no API key; the provider refuses;
-            the spending cap is reached; another process writes the file; a damaged recordings file.
+        UserError: in replay, answers are missing; no prices or no API key; the provider refuses or
+            gives no answer to some questions; the spending cap is reached; another process writes
+            the file; a damaged recordings file.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
@@ -71,7 +72,7 @@ def ask(
         raise _not_recorded(missing, spec, path)
     if missing:
         answers |= _ask_missing(unique, spec, settings, target, progress=progress)
-    if settings.mode == "fresh" and all(answers[key].error is None for key in unique):
+    if settings.mode == "fresh":
         _take_over(path, target, unique.keys())
     return {key: answers[key] for key in unique}
 
@@ -122,16 +123,16 @@ def _ask_missing(
             tqdm(total=len(missing), desc=spec.label, disable=None if progress else True)
         )
 
-        async def run() -> tuple[dict[str, Answer], float]:
+        async def run() -> tuple[dict[str, Answer], str]:
             transport = Transport(
                 spec, api_key=key, api_base=api_base, timeout_s=settings.timeout_s
             )
             asking = Asking(spec, settings, recorder, missing, lambda answer: bar.update())
-            return await asking.run(transport), asking.perhaps_usd
+            return await asking.run(transport), asking.perhaps_billed
 
-        asked, perhaps_usd = asyncio.run(run())
+        asked, besides = asyncio.run(run())
         bar.close()
-        say(_summary(asked, spec, perhaps_usd))
+        say(_summary(asked, spec) + besides)
     return answers | asked
 
 
@@ -197,16 +198,11 @@ def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str
     )
 
 
-def _summary(asked: dict[str, Answer], spec: LLMEntry, perhaps_usd: float) -> str:
-    good = [answer for answer in asked.values() if answer.error is None]
-    failed = len(asked) - len(good)
-    total = spent(good, spec)
+def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
+    total = spent(asked.values(), spec)
     return (
-        f"{spec.label}: {len(good)} answers, {total.input_tokens} tokens in,"
-        f" {total.output_tokens} out"
-        + (f", ${total.usd:.4f}" if spec.paid else "")
-        + (f" (at most ${perhaps_usd:.4f} more perhaps billed)" if perhaps_usd else "")
-        + (f"; {failed} failed and will be asked anew" if failed else "")
+        f"{spec.label}: {len(asked)} answers, {total.input_tokens} tokens in,"
+        f" {total.output_tokens} out" + (f", ${total.usd:.4f}" if spec.paid else "")
     )
 
 

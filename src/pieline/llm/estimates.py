@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.costs import Estimate, estimate, require_known_cost
-from pieline.llm.keys import api_key
+from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import weights_path
@@ -64,19 +64,19 @@ def estimates(tasks: Iterable[Task], settings: LLMSettings) -> list[TaskEstimate
     lengths = _lengths(groups, entries, answers)
     recorded = {} if settings.mode == "fresh" else answers
     return [
-        _estimate(*name, members, entries[name], recorded, lengths)
+        _estimate(name, members, entries[name], recorded, lengths)
         for name, members in groups.items()
     ]
 
 
 def _estimate(
-    kind: str,
-    model: str,
+    name: tuple[str, str],
     tasks: Sequence[Task],
     entry: LLMEntry,
     recorded: Mapping[str, Mapping[str, Answer]],
     lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]],
 ) -> TaskEstimate:
+    """The sum of one model's tasks of one kind, which `name` says."""
     total = Estimate(entry)
     unknown: set[str] = set()
     bases: dict[str, None] = {}
@@ -94,7 +94,7 @@ def _estimate(
         total += found
         if found.to_ask:
             bases[basis] = None
-    return TaskEstimate(kind, model, entry, total, tuple(sorted(unknown)), tuple(bases))
+    return TaskEstimate(*name, entry, total, tuple(sorted(unknown)), tuple(bases))
 
 
 def _lengths(
@@ -171,18 +171,18 @@ def unanswerable(tasks: Iterable[Task], settings: LLMSettings) -> list[str]:
 
 
 def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:
-    """All that keeps a model from being asked."""
+    """All that keeps a model from being asked, as the settings are."""
+    found = list(obstacles(entry, settings.mode))
     if settings.mode == "replay":
-        return ["llm.mode is replay"]
-    needs: list[Callable[[LLMEntry], object]] = [require_known_cost, api_key]
-    if entry.is_local:
+        return found
+    needs: list[Callable[[LLMEntry], object]] = [require_known_cost]
+    if entry.is_local and not found:
         needs.append(weights_path)
-    found = []
     for need in needs:
         try:
             need(entry)
         except UserError as error:
-            found.append(f"{error.where}: {error.what}" if entry.is_local else error.what)
+            found.append(error.what)
     if entry.paid and settings.max_cost_usd == 0:
         found.append("it costs money and llm.max_cost_usd is 0")
     return found

@@ -180,9 +180,7 @@ def _read(answer: Answer) -> tuple[Parsed[None] | None, str, str | None]:
     text, thoughts = split_thoughts(answer.text or "")
     reasoning = "\n".join(filter(None, [answer.reasoning, thoughts])) or None
     closed: Parsed[None] | None = None
-    if answer.error is not None:
-        closed = Parsed(Outcome.ERROR, reason=answer.error)
-    elif answer.finish_reason == "length":
+    if answer.finish_reason == "length":
         closed = Parsed(Outcome.TRUNCATED, reason="the answer reached its longest length")
     elif answer.finish_reason in ("content_filter", "refusal") or answer.text is None:
         closed = Parsed(Outcome.REFUSED, reason=answer.refusal or "no text")

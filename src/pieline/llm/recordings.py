@@ -128,7 +128,7 @@ class Recorder:
         os.fsync(self._handle)
 
     def _lines(self, question: Question, answer: Answer) -> Iterator[str]:
-        if answer.error is not None or answer.key != question.key:
+        if answer.key != question.key:
             raise ValueError("only an answer to this very question can be recorded")
         content = question.content()
         for turn in content["messages"][:-1]:

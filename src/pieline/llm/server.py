@@ -35,11 +35,11 @@ def find_package_file(package: str, pattern: str) -> Path:
     return matching[0]
 
 
-def weights_path(spec: LLMEntry) -> Path:
-    """The GGUF file of a local model, with its digest checked if the entry has one.
+def find_weights(spec: LLMEntry) -> Path:
+    """The GGUF file of a local model.
 
     Raises:
-        UserError: there is no such file, or it is another than the entry says.
+        UserError: there is no such file.
     """
     if spec.source == "package":
         path = find_package_file(str(spec.package), str(spec.file))
@@ -47,6 +47,16 @@ def weights_path(spec: LLMEntry) -> Path:
         path = Path(str(spec.path), spec.file or "")
     if not path.is_file():
         raise UserError("no such file", where=path, mend=f"correct the entry of {spec.label}")
+    return path
+
+
+def weights_path(spec: LLMEntry) -> Path:
+    """The same, with its digest checked if the entry has one.
+
+    Raises:
+        UserError: there is no such file, or it is another than the entry says.
+    """
+    path = find_weights(spec)
     if spec.weights_sha256 and sha256(path) != spec.weights_sha256:
         raise UserError(
             "these are not the weights of the entry (sha256 differs)",

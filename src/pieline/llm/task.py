@@ -18,7 +18,11 @@ class Ask(Protocol):
     """Gets answers: recorded ones, and where they lack the question, the model's."""
 
     def __call__(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
-        """Answers by the questions' keys."""
+        """Answers to all questions, by their keys.
+
+        Raises:
+            UserError: some of them cannot be had.
+        """
 
 
 class Task(Frozen, ABC):

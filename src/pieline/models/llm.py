@@ -61,8 +61,7 @@ class LLMEntry(ModelEntry):
     )
     prices: Prices | Literal["free"] | None = Field(
         default=None,
-        description="Of a model with a key or a remote api_base, which is not asked without; 'free' "
-        "where it costs nothing.",
+        description="Needed with a key or a remote api_base; 'free' where it costs nothing.",
     )
     max_output_tokens: int | None = Field(
         default=None,
@@ -121,8 +120,9 @@ class LLMEntry(ModelEntry):
 
     @property
     def thinks(self) -> bool:
-        """Whether its answers are billed with thoughts, also where the papers call it no reasoning
-        model: what takes a `reasoning_effort` makes one.
+        """Whether its answers are billed with thoughts.
+
+        That is more than the papers' reasoning models: what takes a `reasoning_effort` makes one.
         """
         return self.reasoning or "reasoning_effort" in self.accepts
 

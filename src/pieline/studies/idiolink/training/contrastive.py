@@ -110,7 +110,7 @@ def fine_tune(
 
     Queries are embedded as the training mode says, documents always as whole sentences. With the
     same arguments, number of threads and device the weights are the same to the bit, also if the
-    process was killed in between: a call that finds its checkpoint goes on behind the last epoch
+    process was killed in between: a call that finds its checkpoint goes on after the last epoch
     that was finished.
 
     Args:

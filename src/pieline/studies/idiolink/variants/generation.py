@@ -123,8 +123,7 @@ def generate(
     An answer that cannot be read, or lacks texts or marks, is asked again as another sample.
 
     Raises:
-        UserError: pairs that still have no texts after all attempts, or answers that the provider
-            did not give; what was answered is recorded, so that running again goes on from there.
+        UserError: pairs that still have no texts after all attempts.
     """
     texts: list[GeneratedText] = []
     outcomes: Counter[str] = Counter()
@@ -137,7 +136,7 @@ def generate(
         questions = [
             generation_question(pair, writer, collection, attempt=attempt) for pair in waiting
         ]
-        answers = answered(ask, questions)
+        answers = ask(questions)
         problems = {}
         for pair, question in zip(waiting, questions, strict=True):
             answer = answers[question.key]
@@ -226,24 +225,6 @@ def _serves(answer: Answer, pair: Pair, collection: Collection) -> bool:
     except ValueError:
         return False
     return True
-
-
-def answered(ask: Ask, questions: Sequence[Question]) -> Mapping[str, Answer]:
-    """Answers to all questions.
-
-    Raises:
-        UserError: some were not given; a result made without them would change when they are.
-    """
-    answers = ask(questions)
-    failed = [question for question in questions if answers[question.key].error is not None]
-    if failed:
-        raise UserError(
-            f"{len(failed)} of {len(questions)} questions got no answer"
-            f" ({answers[failed[0].key].error})",
-            where=failed[0].name,
-            mend="run again: the answers that were given are recorded",
-        )
-    return answers
 
 
 def _texts_in(

@@ -10,7 +10,7 @@ from pieline.llm.parsing import parse_object
 from pieline.llm.questions import Question
 from pieline.llm.task import Ask
 from pieline.models.llm import LLMEntry
-from pieline.studies.idiolink.variants.generation import GeneratedText, Role, RoleTask, answered
+from pieline.studies.idiolink.variants.generation import GeneratedText, Role, RoleTask
 
 CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
 """The four conditions of section 3.2.3, in its order."""
@@ -100,13 +100,9 @@ def validation_questions(
 
 
 def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[TextVerdict]:
-    """Judge texts of one collection by majority vote; sorted by id.
-
-    Raises:
-        UserError: the provider did not answer some question.
-    """
+    """Judge texts of one collection by majority vote; sorted by id."""
     asked = validation_questions(texts, judge)
-    answers = answered(ask, [question for question, _ in asked])
+    answers = ask([question for question, _ in asked])
     votes: dict[str, list[tuple[str, Judgement | None, str]]] = defaultdict(list)
     for question, members in asked:
         found = _judgements(answers[question.key], len(members))
@@ -146,8 +142,9 @@ class Validation(RoleTask):
         return [question for question, _ in asked]
 
     def likely_output_tokens(self) -> int:
-        """A number, four booleans and a comment for each text: six texts, the mean of ten documents
-        and two queries.
+        """A number, four booleans and a comment for each of six texts.
+
+        Six is the mean of a pair's ten documents and two queries.
         """
         return 6 * 40
 

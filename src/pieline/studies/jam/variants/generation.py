@@ -369,22 +369,8 @@ class NeutralVariants(_Written):
 def _parsed(
     questions: Mapping[str, Question], ask: Ask, record: type[Any]
 ) -> dict[str, Parsed[Any]]:
-    """What the answers to named questions say.
-
-    Raises:
-        UserError: a question got no answer in all its attempts.
-    """
+    """What the answers to named questions say."""
     answers = ask(list(questions.values())) if questions else {}
-    failed = {
-        name: answers[question.key].error
-        for name, question in questions.items()
-        if answers[question.key].error
-    }
-    if failed:
-        # Going on would make a smaller dataset of a passing fault.
-        name, error = next(iter(failed.items()))
-        mend = "run again, nothing is asked twice"
-        raise UserError(f"{len(failed)} questions got no answer: {error}", where=name, mend=mend)
     return {
         name: parse_object(answers[question.key], record) for name, question in questions.items()
     }
