@@ -85,7 +85,7 @@ def asking(tmp_path, monkeypatch):
 
     def make(api_base, mode="record"):
         entry = {"kind": "llm", "label": "Writer", "licence": "none", "source": "api"}
-        entry |= {"litellm_id": "openai/writer"}
+        entry |= {"litellm_id": "openai/writer", "prices": "free"}
         entry |= {"provider": "tests", "api_base": api_base, "api_key_env": "TEST_JAM_KEY"}
         spec = LLMEntry.model_validate(entry | {"accepts": ["temperature", "max_tokens", "seed"]})
         fields = {"recordings_folder": tmp_path / "recordings", "mode": mode}
