@@ -124,7 +124,8 @@ def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
     assert "snakemake --cores 1 -- results/datasets/idiots/sentences.jsonl" in listed
     check = run_snakemake(project, "--cores", "1", "check")
     (line,) = {line for line in check.stderr.splitlines() if line.startswith("error: ")}
-    assert "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY" in line
+    assert "gpt-4o-mini (nothing recorded of 2 runs): the environment variable OPENAI_API" in line
+    assert "claude-4-sonnet (nothing is recorded): the environment variable ANTHROPIC_API" in line
 
 
 @pytest.mark.slow

@@ -213,6 +213,9 @@ def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
     Path(listed[0].recordings).parent.mkdir(parents=True)
     Path(listed[0].recordings).touch()
     check(listed, settings(folder))
+    another = listed[0].model_copy(update={"recordings": f"{folder}/another.jsonl"})
+    with pytest.raises(UserError, match=r"gpt-4o \(nothing recorded of 1 runs\): the environment"):
+        check([*listed, another], settings(folder))
 
 
 def test_a_task_survives_its_command_line(folder: Path, registry: Registry) -> None:

@@ -154,7 +154,7 @@ def check(tasks: Iterable[Task], settings: LLMSettings, besides: Sequence[str] =
 def unanswerable(tasks: Iterable[Task], settings: LLMSettings) -> list[str]:
     """Each model that cannot be asked for answers that are not recorded, with all that it lacks.
 
-    Tasks whose inputs are not made yet count only where nothing of their model is recorded.
+    Of tasks whose inputs are not made yet only those without any recording count.
     """
     by_model: dict[str, list[Task]] = {}
     for task in tasks:
@@ -202,4 +202,8 @@ def _not_recorded(tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings)
             question.key for question in task.questions(entry)
         )
     count = sum(len(wanted - read_answers(path, wanted).keys()) for path, wanted in keys.items())
-    return f"{count} answers not recorded" if count else ""
+    runs = [task for task in tasks if task not in made and not Path(task.recordings).exists()]
+    told = [f"{count} answers not recorded"] if count else []
+    if runs:
+        told.append(f"nothing recorded of {len(runs)} runs")
+    return ", ".join(told)
