@@ -62,6 +62,7 @@ use rule estimate_cost as check with:
         models=here("models.yaml"),
     log:
         "logs/check.log",
+    localrule: True
 
 
 onstart:
