@@ -294,13 +294,8 @@ class TestTraining:
     ) -> None:
         def trained(*scores: float) -> tuple[TrainingLog, Any]:
             given = iter(scores)
-            return trainer(
-                score=lambda run: next(given),
-                max_epochs=10,
-                patience=3,
-                min_delta=0.001,
-                **settings,
-            )
+            stopping = {"max_epochs": 10, "patience": 3, "min_delta": 0.001}
+            return trainer(score=lambda run: next(given), **stopping)
 
         # Epoch 3 is the best, but not by enough to let training go on beyond epoch 5.
         log, weights = trained(0.5, 0.6, 0.6009, 0.55, 0.6005, 0.9)
