@@ -25,7 +25,8 @@ class ToolCall(Frozen):
 class Sent(Frozen):
     """What was sent to get an answer (see `pieline.llm.wire`): path of the address and body.
 
-    In the body `{"turn": n}` stands for the text of the question's n-th turn.
+    In the body `{"question": 0}` stands for the text of the question's first turn,
+    `{"question": "messages"}` for all its turns and `{"question": name}` for a parameter.
     """
 
     path: str

@@ -17,45 +17,59 @@ from pieline.llm.questions import Message, Question
 
 Body = dict[str, Any]
 
+_REFERENCE = "question"
 _ABSENT = object()
 _SHOWN = 80
 
 
 def sent(question: Question, path: str, body: Body) -> Sent:
-    """A body to keep: of each string that is a turn's text only the turn's number is kept."""
-    turns = {turn.content: number for number, turn in reversed([*enumerate(question.messages)])}
+    """A body to keep: what the question holds as well is only referred to."""
+    parts = _parts(question)
+    texts = {part: name for name, part in reversed(parts.items()) if isinstance(part, str)}
+    wholes = {name: part for name, part in parts.items() if not isinstance(part, str)}
 
     def shortened(value: Any) -> Any:
-        if isinstance(value, str) and value in turns:
-            return {"turn": turns[value]}
+        if isinstance(value, str):
+            return {_REFERENCE: texts[value]} if value in texts else value
+        for name, whole in wholes.items():
+            if value == whole:
+                return {_REFERENCE: name}
         if isinstance(value, dict):
             short = {name: shortened(item) for name, item in value.items()}
-            # A body that itself says {"turn": ...} must not be taken for such a number.
-            return {"turn": short} if short.keys() == {"turn"} else short
+            # A body that itself says {"question": ...} must not be taken for a reference.
+            return {_REFERENCE: short} if short.keys() == {_REFERENCE} else short
         return [shortened(item) for item in value] if isinstance(value, list) else value
 
-    return Sent(path=path, body=shortened(body))
+    return Sent(path=path, body={name: shortened(item) for name, item in body.items()})
 
 
 def body_of(question: Question, kept: Sent) -> Body:
     """The body that `sent` made shorter, as it was.
 
     Raises:
-        IndexError, AttributeError: it names a turn that the question does not have.
+        KeyError, TypeError: it refers to what the question does not have.
     """
+    parts = _parts(question)
 
     def restored(value: Any) -> Any:
         if isinstance(value, dict):
-            if value.keys() == {"turn"}:
-                turn = value["turn"]
-                if isinstance(turn, int):
-                    return question.messages[turn].content
-                value = turn
+            if value.keys() == {_REFERENCE}:
+                value = value[_REFERENCE]
+                if not isinstance(value, dict):
+                    return parts[value]
             return {name: restored(item) for name, item in value.items()}
         return [restored(item) for item in value] if isinstance(value, list) else value
 
-    body: Body = restored(kept.body)
-    return body
+    return {name: restored(item) for name, item in kept.body.items()}
+
+
+def _parts(question: Question) -> dict[int | str, Any]:
+    """What a body may refer to: each turn's text by its number, all turns, larger parameters."""
+    return {
+        **{number: turn.content for number, turn in enumerate(question.messages)},
+        "messages": [turn._asdict() for turn in question.messages],
+        **{name: value for name, value in question.parameters.items() if isinstance(value, dict)},
+    }
 
 
 def difference(question: Question, path: str, body: Body) -> str | None:
@@ -75,8 +89,8 @@ def misfit(question: Question, kept: Sent) -> str | None:
     """What is wrong with a body that was kept; null if it is its question's."""
     try:
         differs = difference(question, kept.path, body_of(question, kept))
-    except (IndexError, AttributeError):
-        return "the body that was sent names a turn that the question does not have"
+    except (KeyError, TypeError):
+        return "the body that was sent refers to what the question does not have"
     return f"the body that was sent {differs}" if differs else None
 
 
