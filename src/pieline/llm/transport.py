@@ -1,8 +1,9 @@
 """The way of one question to its provider and back: agno's LiteLLM model class.
 
-agno brings the provider-neutral interface; this module sees to it that nothing but the question is
-sent, and keeps what agno drops (finish reason, returned model, fingerprint). Importing it loads
-agno and litellm, which takes seconds: only `pieline.llm.asking` does so, when an answer is missing.
+agno brings the provider-neutral interface over litellm; this module lets nothing but the question
+leave (see `wire`), and keeps what agno drops (finish reason, returned model, fingerprint).
+Importing it loads both, which takes seconds: only `pieline.llm.client` does so, when an answer is
+missing.
 """
 
 import json
