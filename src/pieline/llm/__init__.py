@@ -10,6 +10,7 @@ Where to look:
 - `prompts`, `questions`: from a template to a `Question` and its key
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: what was answered, and the files that keep it
+- `wire`: whether a request's body is its question
 - `parsing`: from an answer's text to an object and a stated outcome
 - `costs`, `spending`: what it will cost, what it cost, and the spending cap
 - `options`: all of this on the command line of a script

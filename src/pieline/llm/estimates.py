@@ -105,7 +105,7 @@ def _lengths(
     """Output tokens of recorded answers, by kind of answer and model."""
     found: dict[AnswerKind, dict[str, list[int]]] = {}
     for (kind, model), tasks in groups.items():
-        thinks = entries[kind, model].thinks
+        thinks = entries[kind, model].bills_thoughts
         for expected, path in {(task.likely_output_tokens(), task.recordings) for task in tasks}:
             counts = [
                 answer.output_tokens
@@ -121,12 +121,12 @@ def _likely(
 ) -> tuple[int, str]:
     """Output tokens of one answer, about, and what says so."""
     expected = task.likely_output_tokens()
-    by_model = lengths[type(task).__name__, expected, entry.thinks]
+    by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
     everyone = [count for counts in by_model.values() for count in counts]
     for counts, whose in ((by_model[task.model], "own answers"), (everyone, "others' answers")):
         if len(counts) >= ENOUGH_ANSWERS:
             return round(fmean(counts)), whose
-    if entry.thinks:
+    if entry.bills_thoughts:
         return expected + THOUGHT_TOKENS, "form and thoughts"
     return expected, "form"
 

@@ -59,6 +59,13 @@ class LLMEntry(ModelEntry):
     accepts: frozenset[Parameter] = Field(
         description="Parameters that the provider accepts; others are not sent."
     )
+    defaults: dict[Parameter, int | float | str] | None = Field(
+        default=None,
+        description="Parameters that litellm or the provider sends where a run asks for none.",
+    )
+    system_role: Literal["user"] | None = Field(
+        default=None, description="Role in which system turns are sent, where it is another."
+    )
     prices: Prices | Literal["free"] | None = Field(
         default=None,
         description="Needed with a key or a remote api_base; 'free' where it costs nothing.",
@@ -69,6 +76,10 @@ class LLMEntry(ModelEntry):
         description="Longest answer, with its reasoning: bounds the cost without max_tokens.",
     )
     reasoning: bool = Field(default=False, description="Whether it thinks before it answers.")
+    thinks: bool | None = Field(
+        default=None,
+        description="Whether thoughts are billed with its answers; null: if it is for reasoning.",
+    )
     retired: str | None = Field(
         default=None, description="Why the checkpoint cannot be asked any more."
     )
@@ -119,29 +130,31 @@ class LLMEntry(ModelEntry):
         return self.api_key_env is not None or not _is_loopback(self.api_base or "")
 
     @property
-    def thinks(self) -> bool:
-        """Whether its answers are billed with thoughts.
-
-        That is more than the papers' reasoning models: what takes a `reasoning_effort` makes one.
-        """
-        return self.reasoning or "reasoning_effort" in self.accepts
+    def bills_thoughts(self) -> bool:
+        """Whether thoughts are among its output tokens, as also with models not for reasoning."""
+        return self.reasoning if self.thinks is None else self.thinks
 
     @property
     def checkpoint(self) -> str:
-        """What answers: the litellm id, and for pinned local weights the start of their digest."""
-        if self.weights_sha256:
-            return f"{self.litellm_id}@sha256:{self.weights_sha256[:16]}"
+        """What answers: the litellm id, and for local weights the start of their digest.
+
+        Weights whose digest is `unknown` are not asked, and no recording is found for them.
+        """
+        if self.weights_sha256 or self.is_local:
+            return f"{self.litellm_id}@sha256:{(self.weights_sha256 or 'unknown')[:16]}"
         return self.litellm_id
 
     def accepted(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Split wanted parameters into those sent (by name) and the names of those dropped.
 
-        A parameter whose value is None was not asked for: it is neither sent nor dropped.
+        A parameter whose value is None was not asked for: it is not dropped, and sent only if it is
+        among the `defaults`.
         """
         asked = {name: value for name, value in sorted(wanted.items()) if value is not None}
         accepts = set(map(str, self.accepts))
-        sent = {name: value for name, value in asked.items() if name in accepts}
-        return sent, tuple(name for name in asked if name not in sent)
+        dropped = tuple(name for name in asked if name not in accepts)
+        sent = {str(name): value for name, value in (self.defaults or {}).items()}
+        return sent | {name: asked[name] for name in asked if name in accepts}, dropped
 
     @field_serializer("accepts")
     def _sorted(self, accepts: frozenset[str]) -> list[str]:
