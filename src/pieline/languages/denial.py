@@ -94,10 +94,14 @@ def kind_of(key: str) -> Kind | None:
         )
         about = words.figurative | words.sentences | words.besides
         if form <= about.union(*(own for _, own in named)):
-            for kind, own in named:
-                if form & own:
-                    return kind
+            kind = next((kind for kind, own in named if form & own), None)
+            return "idioms" if kind == "expressions" and form & words.figurative else kind
     return None
+
+
+def joins(between: str) -> bool:
+    """Whether no word stands between two answers, or only one like "or"."""
+    return _all("besides").issuperset(normalise(between).split())
 
 
 def announces_others(lead: str) -> bool:
@@ -135,14 +139,17 @@ def _says_none(prose: str, words: AnswerWords) -> bool:
     )
     if _QUOTE.search(prose):
         return False
-    denied = False
+    denied, before = False, ""
     for clause, stop in _clauses(prose):
         own, negations = set(clause), _negations(clause, words)
         is_literal = own & words.literal and own <= plain | words.literal and not negations
+        # "no idioms, proverbs, or other figurative language"
+        goes_on = before == "," and own <= plain and not negations and about & set(clause[:2])
         if own <= plain and own & speaking and stop != "?" and negations == 1:
             denied = True
-        elif own & (words.contrast | about) and not (is_literal and not own & words.contrast):
+        elif own & words.contrast or (own & about and not is_literal and not (denied and goes_on)):
             return False
+        before = stop
     return denied
 
 

@@ -82,8 +82,8 @@ ANSWERS = AnswerWords(
         of in within from to as with by or and than i im we you can could do does did has have
         contain contains contained include includes present found find identify identified detect
         detected extracted see appear appears exist exists used using given provided following
-        above list names named such clear obvious actual real words word so therefore thus most
-        certain english german italian spanish
+        above list names named meant such clear obvious actual real words word so therefore thus
+        most certain english german italian spanish
         """
     ),
     contrast=words(

@@ -86,9 +86,9 @@ ANSWERS = AnswerWords(
         es gibt ist sind war waren wird werden wurde wurden sein in im dem den der die das diesem
         dieser dieses diese dies ein eine einen einem einer hier enthält enthalten enthaltene
         beinhaltet kommt kommen vor vorhanden gefunden gefundene finde finden erkannt erkannte
-        erkennbar erkenne identifiziert verwendet benutzt gebraucht ich kann konnte habe sehe um
-        handelt sich als von zu und oder gegebenen vorliegenden obigen worte wörter also daher
-        somit sicherste deutschen englischen
+        erkennbar erkenne identifiziert verwendet benutzt gebraucht gemeint ich kann konnte habe
+        sehe um handelt sich als von zu und oder gegebenen vorliegenden obigen worte wörter also
+        daher somit sicherste deutschen englischen
         """
     ),
     contrast=words("aber jedoch doch allerdings obwohl außer nur sondern während sonst zwar"),

@@ -13,6 +13,7 @@ from pieline.languages.denial import (
     View,
     announces_others,
     is_sentence,
+    joins,
     kind_of,
     names_nothing,
     truth_of,
@@ -102,7 +103,8 @@ def _read(text: str) -> Reading:
         AmbiguousError: nothing, or not clearly.
     """
     whole = re.sub(r"```\w*", "", text).strip()
-    if names_nothing(whole) and (normalise(whole) or set(whole) <= set("-–—/")):
+    is_plain = not whole.startswith(("[", "{", '"'))
+    if is_plain and names_nothing(whole) and (normalise(whole) or set(whole) <= set("-–—/")):
         return Reading([], "null" if whole == "null" else "says that there is none")
     if (quoted := _quoted(whole)) is not None:
         return Reading(_chosen(quoted), "text")
@@ -114,8 +116,8 @@ def _read(text: str) -> Reading:
     last = pieces[-1]
     for one in pieces[-2:-1]:
         # With no word between them the later of two answers revises nothing.
-        beside = not re.sub(r"```\w*|[\s,;]", "", text[one.end : last.start])
-        if beside and _forms_of(one.says) not in (None, _forms_of(last.says)):
+        between = re.sub(r"```\w*", "", text[one.end : last.start])
+        if joins(between) and _forms_of(one.says) not in (None, _forms_of(last.says)):
             raise AmbiguousError("two answers side by side")
     if isinstance(last.says, AmbiguousError):
         raise last.says
@@ -162,7 +164,7 @@ def _labelled(text: str, label: re.Match[str]) -> tuple[int, Said | None]:
 
 def _labelled_text(text: str, start: int, kind: Kind, label: str) -> tuple[int, Said | None]:
     """The same where no bracket follows: a line, or a list of lines below it."""
-    is_name = kind in ("idioms", "expressions") and len(label.split()) <= _LONGEST_LABEL
+    is_name = kind == "idioms" and len(label.split()) <= _LONGEST_LABEL
     if bullets := _BULLETS.match(text, start):
         lines = [re.sub(_BULLET, "", line.strip(), count=1) for line in bullets[1].splitlines()]
         return bullets.end(), _attempt(lambda: _listed(_bulleted(lines), kind)) if is_name else None
@@ -192,7 +194,7 @@ def _said_by(value: Json, lead: str, kind: Kind | None = None) -> Said:
     def read() -> Reading:
         idioms, rule = read_value(value.value)
         if idioms and announces_others(clause):
-            raise AmbiguousError(f"{clause!r} announces no idioms")
+            raise AmbiguousError("a list of candidates, or of what is literal")
         if kind:
             rule = "no candidates" if kind == "candidates" else f"labelled {rule}"
         return Reading(idioms, rule, value.outcome)
@@ -226,11 +228,11 @@ def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
     if isinstance(value, dict):
         return _of_object(value, is_item=is_item)
     if not isinstance(value, list):
-        raise AmbiguousError(f"{str(value)[:20]!r} is neither a list nor an object")
+        raise AmbiguousError("neither a list nor an object")
     if all(item is None or isinstance(item, str) for item in value):
         return _names(value), "list of texts" if value else "empty list"
     if all(item is None or isinstance(item, dict) for item in value):
-        items = [name for item in value for name in read_value(item, is_item=True)[0]]
+        items = [name for item in value for name in read_value(item, is_item=is_item)[0]]
         return items, "list of objects"
     raise AmbiguousError("a list of neither texts nor objects")
 
@@ -258,7 +260,7 @@ def _parts(value: dict[str, Any], *, is_item: bool) -> _Parts:
     rejected: set[str] = set()
     for key, item in value.items():
         if item is TWICE:
-            raise AmbiguousError(f"{key!r} twice, with different values")
+            raise AmbiguousError("a key twice, with different values")
         kind = kind_of(key) or ("items" if is_item and key.lower() in _NAMES_OF_ITEMS else None)
         truth = _truth(item)
         if kind is None:
@@ -309,7 +311,7 @@ def _agreeing(group: dict[str, Any], kind: str) -> list[str]:
     if len({re.sub(r"\d", "", key) for key in group}) == 1:
         return [name for names in read for name in names]
     if any(_forms(names) != _forms(read[0]) for names in read):
-        raise AmbiguousError(f"{' and '.join(group)} disagree")
+        raise AmbiguousError("keys that disagree")
     return read[0]
 
 
@@ -353,7 +355,7 @@ def _names(texts: Iterable[str | None]) -> list[str]:
         raise AmbiguousError("a list with idioms and with none")
     for text in named:
         if truth_of(text) or views(text) & {"denies", "doubts"}:
-            raise AmbiguousError(f"{text[:40]!r} is no name")
+            raise AmbiguousError("a name that says yes, or that it is literal")
     return named
 
 
@@ -378,7 +380,7 @@ def _bulleted(lines: Iterable[str]) -> list[str]:
         told = _EXPLAINED.fullmatch(line)
         name, explanation = told.groups() if told else (line, "")
         items.append({"idiom": _unquoted(name), "explanation": explanation})
-    return read_value(items)[0]
+    return read_value(items, is_item=True)[0]
 
 
 def _written(said: str) -> list[str]:

@@ -277,6 +277,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
 _MARKS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
 _BEGINS = {
-    "{": r"\{(?=\s*(?:\}|[\"'“”‘’]?[^\W\d][\w -]*[\"'“”‘’]?\s*:))",
-    "[": r"\[(?=\s*(?:[\]\[{\"'“”‘’]|-?\d|null\b|none\b|true\b|false\b))",
+    "{": r"""\{(?=\s*(?:\}|["'“”‘’]?[^\W\d][\w -]*["'“”‘’]?\s*:|["“][^"“”{}]*\Z|\Z))""",
+    "[": r"""\[(?=\s*(?:[\]\[{"'“”‘’]|-?\d|(?:null|none|true|false)\b|\Z))""",
 }
