@@ -66,6 +66,8 @@ NAMES: list[tuple[str, list[str]]] = [
     ("candidates:\n- a b: used figuratively\nidioms: [a b]", ["a b"]),
     ("candidates:\n- in hot water: literal\n- a b: not literal\nidioms: [a b]", ["a b"]),
     ("candidates: none\nidioms: [a b]", ["a b"]),
+    ('idioms: [a b]\ncandidates: ["a b", "c d"]', ["a b"]),
+    ("idioms: [a b]\ncandidates: none", ["a b"]),
     ("idioms:\n- piss off\n- in hot water: used literally", ["piss off"]),
     ("idioms: piss off, lose face.", ["piss off", "lose face"]),
     ("Idiom: piss off (to go away)", ["piss off"]),
@@ -80,6 +82,9 @@ NAMES: list[tuple[str, list[str]]] = [
     ('[]\nWait, it is figurative. Final answer: ["a b"]', ["a b"]),
     ('idioms: [x y]\nFinal:\n{"idioms": ["a b"]}', ["a b"]),
     ('["a b"]\n["A b"]', ["A b"]),
+    ('["a b"]\nThere are no other idioms in this sentence.', ["a b"]),
+    ('{"idiom": "a b", "note": "There are no other idioms."}', ["a b"]),
+    ('I weighed what is literal.\n["a b"]', ["a b"]),
     # German, Italian, Spanish.
     ('{"Redewendungen": ["die Nase voll haben"]}', ["die Nase voll haben"]),
     ('{"Redewendung": "ins Schwarze treffen", "Bedeutung": "x"}', ["ins Schwarze treffen"]),
@@ -93,6 +98,9 @@ NAMES: list[tuple[str, list[str]]] = [
     ('{"expresiones idiomáticas": ["romper el hielo"]}', ["romper el hielo"]),
     ('{"modismo": "romper el hielo"}', ["romper el hielo"]),
     ("modismos: [romper el hielo]", ["romper el hielo"]),
+    ('["non dire gatto se non ce l\'hai nel sacco"]', ["non dire gatto se non ce l'hai nel sacco"]),
+    ('{"modismo": "a b", "nota": "No hay otros modismos."}', ["a b"]),
+    ('{"Redewendung": "a b", "Notiz": "Es gibt keine weiteren Redewendungen."}', ["a b"]),
 ]
 NONE = [
     "[]", "{}", "null", "None", "No", "No.", "none", "N/A", "-", "—", "No idiom", '"none"',
@@ -116,7 +124,8 @@ NONE = [
     '{"idiom": "in hot water", "status": "not an idiom"}',
     '{"idiom": "in hot water", "explanation": "Used literally here: the soup is hot."}',
     '{"idioms": [{"expression": "in hot water", "usage": "literal"}]}',
-    '{"has_idiom": false}', '{"hasIdiom": false, "idiom": "in hot water"}',
+    '["in hot water (not an idiom)"]', '{"has_idiom": false}',
+    '{"hasIdiom": false, "idiom": "in hot water"}',
     '{"message": "There are no idioms in this sentence."}', '{"answer": "none"}',
     '["in hot water"] Wait, that is literal. Final answer: []',
     '{"idioms": ["in hot water"]} On reflection: {"idioms": []}',
@@ -177,7 +186,8 @@ UNREADABLE = [
     '{"idiom": "in hot water", "explanation": "It names literal hot water."}',
     '{"idiom": "in hot water", "valid": false}',
     '{"idioms": ["in hot water"], "literal_expressions": ["in hot water"]}',
-    '["a b"]\n[]', '["a b"] or ["c d"]', '```json\n["a b"]\n```\n```json\n[]\n```',
+    '["a b"]\n[]', '["a b"]\n[]\n[]', 'No idioms other than: ["a b"]',
+    '["a b"] or ["c d"]', '```json\n["a b"]\n```\n```json\n[]\n```',
     '["in hot water"]\nHowever, it is used literally here.', '["a b"] There are no idioms here.',
     '[]\nWait, "pissed off" is an idiom here.', '{"idioms": ["a b"]} {"verdict": "who knows"}',
     # Broken off.
@@ -247,6 +257,8 @@ def test_texts_in_the_place_of_a_name() -> None:
 
 def test_what_a_text_says_of_an_expression() -> None:
     assert views("used figuratively, not literally") == {"affirms"}
+    assert views("non-literal or metaphorical") == {"affirms"}
+    assert views("non-idiomatic") == {"denies"}
     assert views("It is literal rather than figurative.") == {"denies"}
     assert views("Nicht wörtlich, sondern übertragen.") == {"affirms"}
     assert views("the soup is literally hot") == {"doubts"}

@@ -59,15 +59,24 @@ def views(text: str) -> set[View]:
     found: set[View] = set()
     count = len(normalise(text).split())
     for clause, _ in _clauses(text):
-        whole = len(clause) == count
         said = _said(clause)
-        if said == {False} and (whole or len(clause) > 1) and _is_closed(clause):
+        own = set(clause)
+        if own & _all("others") and not own & _all("literal"):
+            continue  # "there are no other idioms"
+        if said == {False} and (len(clause) > 1 or count == 1) and _is_closed(clause):
             found.add("denies")
         elif False in said:
             found.add("doubts")
         if True in said:
             found.add("affirms")
     return found
+
+
+def is_commented(name: str) -> bool:
+    """Whether the name of an idiom has a comment that it is none: "in hot water (literal)"."""
+    has_comment = bool(re.search(r"[(\[:–—]| - ", name))
+    is_literal = not _all("literal").isdisjoint(normalise(name).split())
+    return (has_comment or is_literal) and not views(name) <= {"affirms"}
 
 
 def view_of(key: str, truth: bool) -> View | None:
@@ -177,15 +186,13 @@ def _said(clause: list[str]) -> set[bool]:
 
 def _is_closed(clause: list[str]) -> bool:
     """Whether a language's words for such statements are all that a clause is made of."""
-    return any(
-        (_known(words) | words.literal | words.contrast).issuperset(clause)
-        for words in answer_words()
-    )
+    rest = clause[1:] if clause[0] in _all("contrast") else clause
+    return any((_known(words) | words.literal).issuperset(rest) for words in answer_words())
 
 
 def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
     """The words of each clause, and the sign that ends it."""
-    pieces = [*_BREAK.split(text), ""]
+    pieces = [*_BREAK.split(re.sub(r"(?i)\bnon-(?=\w)", "non", text)), ""]
     for piece, stop in zip(pieces[::2], pieces[1::2], strict=True):
         if words := normalise(piece).split():
             yield words, stop

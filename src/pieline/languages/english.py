@@ -54,9 +54,9 @@ ANSWERS = AnswerWords(
     expressions=words("expression expressions phrase phrases saying sayings proverb proverbs"),
     figurative=words(
         "idiomatic idiomatically figurative figuratively metaphor metaphors metaphorical"
-        " metaphorically"
+        " metaphorically nonliteral nonliterally"
     ),
-    literal=words("literal literally"),
+    literal=words("literal literally nonidiomatic nonfigurative"),
     uses=words("use uses usage usages language meaning meanings sense senses way speech"),
     candidates=words("candidate candidates potential potentially possible possibly pie pies"),
     answers=words(
@@ -66,7 +66,7 @@ ANSWERS = AnswerWords(
     sentences=words("sentence text context input"),
     negations=words(
         """
-        no not non none nothing without never cannot cant couldnt doesnt dont didnt isnt arent wasnt
+        no not none nothing without never cannot cant couldnt doesnt dont didnt isnt arent wasnt
         werent hasnt havent rather instead
         """
     ),
@@ -87,6 +87,7 @@ ANSWERS = AnswerWords(
         """
     ),
     contrast=words(
-        "but however although though yet except besides apart other only unless while whereas still"
+        "but however although though yet except besides apart only unless while whereas still"
     ),
+    others=words("other others another further additional"),
 )

@@ -92,4 +92,5 @@ ANSWERS = AnswerWords(
         """
     ),
     contrast=words("aber jedoch doch allerdings obwohl außer nur sondern während sonst zwar"),
+    others=words("andere anderen anderer weitere weiteren weiterer sonstige sonstigen"),
 )

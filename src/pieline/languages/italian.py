@@ -33,5 +33,6 @@ ANSWERS = AnswerWords(
         usati usate ho ha data dato fornita fornito quindi parole modo modi più certa
         """
     ),
-    contrast=words("ma però tuttavia sebbene eccetto tranne solo mentre altri altre"),
+    contrast=words("ma però tuttavia sebbene eccetto tranne solo mentre"),
+    others=words("altri altre altro altra ulteriori"),
 )

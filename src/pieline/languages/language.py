@@ -57,6 +57,7 @@ class AnswerWords:
         yes, no: whole texts that say no more than yes or no.
         besides: all other words of sentences which say that there is none.
         contrast: words that take back what was said before.
+        others: words for further idioms, of which to say that there is none says nothing.
     """
 
     idioms: frozenset[str]
@@ -74,6 +75,7 @@ class AnswerWords:
     no: frozenset[str]
     besides: frozenset[str]
     contrast: frozenset[str]
+    others: frozenset[str]
 
 
 def words(text: str) -> frozenset[str]:

@@ -38,5 +38,6 @@ ANSWERS = AnswerWords(
         proporcionada proporcionado palabras frases más segura
         """
     ),
-    contrast=words("pero aunque excepto salvo solo sólo mientras otros otras"),
+    contrast=words("pero aunque excepto salvo solo sólo mientras"),
+    others=words("otro otra otros otras demás"),
 )

@@ -6,12 +6,14 @@ What the answer rejects is never read as an idiom, and what is ambiguous is `unp
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from pieline.languages.denial import (
     Kind,
     View,
     announces_others,
+    is_commented,
     is_sentence,
     joins,
     kind_of,
@@ -40,6 +42,7 @@ _EXPLAINED = re.compile(r"(.*?)(?:[:.] | [-–—] |\s*\()(.*)")
 
 
 _RANKS: tuple[Kind | Literal["items"], ...] = ("answer", "idioms", "expressions", "items")
+_NO_CANDIDATES = "no candidates"
 _LONGEST_LABEL = 3
 """Words before a colon; after more of them a text is prose."""
 
@@ -54,6 +57,10 @@ class Reading(NamedTuple):
 
 class AmbiguousError(Exception):
     """What is said could be meant in more than one way, or is of no known form."""
+
+
+class CandidatesError(AmbiguousError):
+    """What is said names candidates, or what is literal, and makes no choice."""
 
 
 Said = Reading | AmbiguousError
@@ -113,11 +120,14 @@ def _read(text: str) -> Reading:
     pieces = list(_pieces(text))
     if not pieces:
         raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
+    # Candidates say nothing beside a choice, wherever it stands.
+    pieces = [piece for piece in pieces if not _is_of_candidates(piece.says)] or pieces
     last = pieces[-1]
-    for one in pieces[-2:-1]:
+    for one, other in pairwise(reversed(pieces)):
+        if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
+            break
         # With no word between them the later of two answers revises nothing.
-        between = re.sub(r"```\w*", "", text[one.end : last.start])
-        if joins(between) and _forms_of(one.says) not in (None, _forms_of(last.says)):
+        if _forms_of(other.says) not in (None, _forms_of(last.says)):
             raise AmbiguousError("two answers side by side")
     if isinstance(last.says, AmbiguousError):
         raise last.says
@@ -130,9 +140,9 @@ def _read(text: str) -> Reading:
 def _pieces(text: str) -> Iterator[Piece]:
     """All JSON values and labelled lists of a text, in order."""
     position = done = 0
-    value: Json | None = None
+    value = next(json_values(text), None)
     while True:
-        if value is None or value.start < position:
+        if value and value.start < position:
             value = next(json_values(text, position), None)
         label = _LABEL.search(text, position)
         if label and (value is None or label.start() <= value.start):
@@ -178,8 +188,8 @@ def _labelled_text(text: str, start: int, kind: Kind, label: str) -> tuple[int, 
 def _listed(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPAIRED) -> Reading:
     if kind == "candidates":
         if idioms:
-            raise AmbiguousError("candidates and no choice")
-        return Reading([], "no candidates", outcome)
+            raise CandidatesError("candidates and no choice")
+        return Reading([], _NO_CANDIDATES, outcome)
     return Reading(idioms, "labelled list" if outcome is Outcome.OK else "labelled text", outcome)
 
 
@@ -189,14 +199,14 @@ def _said_by(value: Json, lead: str, kind: Kind | None = None) -> Said:
         return AmbiguousError("the last value breaks off")
     if value.outcome is Outcome.UNPARSEABLE:
         return AmbiguousError("braces that hold no JSON")
-    clause = re.split(r"[.,;!?]\s|\n", re.sub(r"```\w*", "", lead).strip())[-1]
+    clause = re.split(r"[.!?]$|[.,;!?]\s|\n", re.sub(r"```\w*", "", lead).strip())[-1]
 
     def read() -> Reading:
         idioms, rule = read_value(value.value)
         if idioms and announces_others(clause):
-            raise AmbiguousError("a list of candidates, or of what is literal")
+            raise CandidatesError("a list of candidates, or of what is literal")
         if kind:
-            rule = "no candidates" if kind == "candidates" else f"labelled {rule}"
+            rule = _NO_CANDIDATES if kind == "candidates" else f"labelled {rule}"
         return Reading(idioms, rule, value.outcome)
 
     return _attempt(read)
@@ -207,6 +217,12 @@ def _attempt(read: Callable[[], Reading]) -> Said:
         return read()
     except AmbiguousError as problem:
         return problem
+
+
+def _is_of_candidates(said: Said) -> bool:
+    return isinstance(said, CandidatesError) or (
+        isinstance(said, Reading) and said.rule == _NO_CANDIDATES
+    )
 
 
 def _forms_of(said: Said) -> set[str] | None:
@@ -301,8 +317,10 @@ def _rule_without_name(candidates: dict[str, Any], said: set[View]) -> str:
     if said == {"denies"}:
         return "object that says no"
     if candidates and not said and not _forms(_texts_in(list(candidates.values()))):
-        return "no candidates"
-    raise AmbiguousError("candidates and no choice" if candidates else "no key for idioms")
+        return _NO_CANDIDATES
+    if candidates:
+        raise CandidatesError("candidates and no choice")
+    raise AmbiguousError("no key for idioms")
 
 
 def _agreeing(group: dict[str, Any], kind: str) -> list[str]:
@@ -354,8 +372,8 @@ def _names(texts: Iterable[str | None]) -> list[str]:
     if named and len(named) < len(said):
         raise AmbiguousError("a list with idioms and with none")
     for text in named:
-        if truth_of(text) or views(text) & {"denies", "doubts"}:
-            raise AmbiguousError("a name that says yes, or that it is literal")
+        if truth_of(text) or is_commented(text):
+            raise AmbiguousError("a name that says yes, or what is literal")
     return named
 
 
