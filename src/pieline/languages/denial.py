@@ -57,13 +57,13 @@ def says_none(prose: str) -> bool:
 def views(text: str) -> set[View]:
     """All that the clauses of a text say of the expression that it explains."""
     found: set[View] = set()
-    count = len(normalise(text).split())
-    for clause, _ in _clauses(text):
+    clauses = [clause for clause, _ in _clauses(text)]
+    for clause in clauses:
         said = _said(clause)
         own = set(clause)
         if own & _all("others") and not own & _all("literal"):
             continue  # "there are no other idioms"
-        if said == {False} and (len(clause) > 1 or count == 1) and _is_closed(clause):
+        if said == {False} and (len(clause) > 1 or len(clauses) == 1) and _is_closed(clause):
             found.add("denies")
         elif False in said:
             found.add("doubts")
