@@ -95,6 +95,7 @@ rule answers:
 
 onstart:
     # Before any job starts, and so before money is spent: all that is missing, in one message.
+    print(*WHOLE.left_out(), sep="\n", file=sys.stderr, flush=True)
     asking = [job for job in workflow.dag.needrun_jobs() if "task" in job.params.keys()]
     try:
         check_answers(

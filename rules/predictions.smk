@@ -222,8 +222,8 @@ rule tag_idioms:
         " 2> >(tee {log} >&2)"
 
 
-rule tag_neutral:
-    """What an encoder tags in the neutral variants of those that confused it."""
+# What an encoder tags in the neutral variants of those that confused it.
+use rule tag_idioms as tag_neutral with:
     input:
         script=script("tag_idioms"),
         modules=modules("tag_idioms"),
@@ -233,19 +233,3 @@ rule tag_neutral:
         "results/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
     log:
         "logs/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.log",
-    wildcard_constraints:
-        model=JAM.run.constraint("encoder"),
-    conda:
-        "../envs/gpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(model_memory),
-        runtime=growing(30),
-        gpu=gpus,
-        gpu_mem_mb=gpu_memory,
-    params:
-        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
-    shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --sentences {input.sentences} --threads 1 --output {output}"
-        " 2> >(tee {log} >&2)"

@@ -15,7 +15,7 @@ from pieline.studies.idiolink.records import Document, Query
 )  # fmt: skip
 def main(it: Options) -> None:
     if (it.seed is None) == (it.released is None):
-        raise UserError("give one of both", where="--seed and --released")
+        raise UserError("both or neither given", where="--seed and --released", mend="give one")
     queries, documents = load_jsonl(it.queries, Query), load_jsonl(it.documents, Document)
     if it.released:
         tuples = read_released_tuples(it.released, queries, documents)

@@ -10,10 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
+from pieline.llm.obstacles import obstacle
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.checkpoint import CheckpointEntry
@@ -91,6 +92,19 @@ class Run:
             raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name a language model")
         return entry
 
+    def unanswered(self, model: str, recordings: str) -> str:
+        """Why no answer of a language model can be had, empty if some can.
+
+        Args:
+            model: its name.
+            recordings: the file that its answers to one run are recorded in.
+        """
+        path = Path(recordings)
+        if path.exists() and path.stat().st_size:
+            return ""
+        reason = obstacle(self.language_model(model), self.llm.mode)
+        return reason and f"nothing is recorded, and {reason}"
+
     def unpacked_weights(self, model: str) -> list[str]:
         """The folder of a model's unpacked weights, if they come as one GGUF file."""
         entry = self.entry(model)
@@ -129,34 +143,34 @@ class Display:
     """
 
     kind: ClassVar[Literal["table", "figure"]]
+    folders: ClassVar[Mapping[str, str]]
+    """Where its files lie below paper_tables/, by their ending."""
     name: str
     place: str
     caption: str
     maker: str
     given: Given = field(default_factory=Given)
 
+    @property
+    def files(self) -> dict[str, str]:
+        """Its files by ending."""
+        return {
+            end: f"paper_tables/{folder}{self.name}.{end}" for end, folder in self.folders.items()
+        }
+
 
 class Table(Display):
     """A table: as LaTeX, as CSV, and as HTML for the results page."""
 
     kind = "table"
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Its files by ending."""
-        folders = {"csv": "", "html": "html/", "tex": ""}
-        return {end: f"paper_tables/{folder}{self.name}.{end}" for end, folder in folders.items()}
+    folders: ClassVar = {"csv": "", "html": "html/", "tex": ""}
 
 
 class Figure(Display):
     """A figure: as PDF for LaTeX, and as PNG for the results page."""
 
     kind = "figure"
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Its files by ending."""
-        return {end: f"paper_tables/figures/{self.name}.{end}" for end in ("pdf", "png")}
+    folders: ClassVar = {"pdf": "figures/", "png": "figures/"}
 
 
 @dataclass(frozen=True)
@@ -168,7 +182,8 @@ class Asking:
         task: the class.
         outputs: file names with wildcards, by name.
         make: the task of some wildcards.
-        runs: the wildcards of every run that the configuration names.
+        runs: the wildcards of every run that the configuration names, also of those that are left
+            out because they cannot be asked and nothing is recorded.
         constraints: of the wildcards.
         minutes: time that a cluster should grant at first.
         after_answers: whether its inputs are made from other answers, so that nothing is known of
@@ -291,15 +306,30 @@ class Study(ABC, Generic[S]):
             for path in task.inputs.values()
         ]
 
-    def absent(self, *kinds: str) -> tuple[list[str], dict[str, str]]:
-        """The paper's models of these kinds that are not run, and why."""
-        named = set(self.models())
-        names = [
+    def left_out(self) -> dict[str, str]:
+        """Why runs that the configuration names are not made, by run (see `Given.not_run`)."""
+        return {}
+
+    def given(
+        self, metrics: Iterable[str], models: Iterable[str], *kinds: str, **options: Any
+    ) -> Given:
+        """What a table or figure of some models is made from.
+
+        The paper's other models of these kinds are named, with the reason why they were not run.
+        """
+        shown = list(models)
+        absent = [
             name
             for name in self.run.names(*kinds)
-            if name not in named and self.run.registry[name].published_as
+            if name not in shown and self.run.registry[name].published_as
         ]
-        return names, dict.fromkeys(names, NOT_CONFIGURED)
+        return Given(
+            metrics=tuple(metrics),
+            models=self.run.described(shown),
+            absent=self.run.described(absent),
+            not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
+            options=options,
+        )
 
     def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:
         """Raise a `UserError` for a name that models.yaml lacks or whose kind cannot be used."""

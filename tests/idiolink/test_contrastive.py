@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from pieline.studies.idiolink.predictions.encoders import load_encoder, weights_
 from pieline.studies.idiolink.predictions.query_texts import QueryText
 from pieline.studies.idiolink.raw.released import RELEVANT_USAGES, meaning_qrels, read_texts
 from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.training import contrastive
 from pieline.studies.idiolink.training.contrastive import (
     TrainingData,
     TrainingLog,
@@ -287,10 +289,16 @@ class TestTraining:
         assert same(one[1], other[1])
         assert not same(one[1], trainer(max_epochs=2, seed=43)[1])
 
-    def test_early_stopping_keeps_the_best_epoch(self, trainer: Trainer) -> None:
-        scores = iter([0.5, 0.6, 0.6009, 0.55, 0.6005, 0.9])
-        log, weights = trainer(score=lambda run: next(scores), max_epochs=10, patience=3)
-        # 0.6009 does not beat 0.6 by the min-delta of 0.001, so epoch 2 stays the best.
+    def test_the_best_epoch_is_kept_and_the_minimal_difference_ends_training(
+        self, trainer: Trainer
+    ) -> None:
+        def trained(*scores: float) -> tuple[TrainingLog, Any]:
+            given = iter(scores)
+            stopping = {"max_epochs": 10, "patience": 3, "min_delta": 0.001}
+            return trainer(score=lambda run: next(given), **stopping)
+
+        # Epoch 3 is the best, but not by enough to let training go on beyond epoch 5.
+        log, weights = trained(0.5, 0.6, 0.6009, 0.55, 0.6005, 0.9)
         assert [epoch.validation_ndcg_at_10 for epoch in log.epochs] == [
             0.5,
             0.6,
@@ -298,14 +306,29 @@ class TestTraining:
             0.55,
             0.6005,
         ]
-        assert log.best_epoch == 2
-        scores = iter([0.5, 0.6, 0.1, 0.1, 0.1])
-        same_until_2 = trainer(score=lambda run: next(scores), max_epochs=10, patience=3)
-        assert same(weights, same_until_2[1])
-        scores = iter([0.6, 0.5, 0.1, 0.1])
-        assert not same(
-            weights, trainer(score=lambda run: next(scores), max_epochs=10, patience=3)[1]
-        )
+        assert log.best_epoch == 3
+        assert same(weights, trained(0.1, 0.2, 0.6, 0.1, 0.1, 0.1)[1])
+        assert not same(weights, trained(0.1, 0.6, 0.1, 0.1, 0.1)[1])
+        # Many small steps add up to a difference; of equal epochs the first is kept.
+        assert len(trained(*(0.5 + 0.0004 * n for n in range(10)))[0].epochs) == 10
+        assert trained(0.5, 0.6, 0.6, 0.5, 0.5)[0].best_epoch == 2
+
+    def test_the_last_batch_may_be_left_out(
+        self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sizes: list[int] = []
+        step = contrastive._Training._step
+        monkeypatch.setattr(
+            contrastive._Training, "_step",
+            lambda self, batch: sizes.append(len(batch)) or step(self, batch),
+        )  # fmt: skip
+        trainer(max_epochs=1, batch_size=3)
+        kept, sizes[:] = list(sizes), []
+        trainer(max_epochs=1, batch_size=3, drop_last=True)
+        assert kept[-1] < 3
+        assert sizes == kept[:-1]
+        with pytest.raises(UserError, match=r"make no whole batch of 1000; lower batch_size"):
+            trainer(max_epochs=1, batch_size=1000, drop_last=True)
 
     def test_going_on_from_a_checkpoint_changes_nothing(
         self, trainer: Trainer, tmp_path: Path

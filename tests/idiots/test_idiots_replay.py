@@ -20,7 +20,7 @@ from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.records import DetectionPrediction
 
 MODEL = "smollm2-135m-instruct"
-RECORDINGS = ROOT / "recordings" / "idiots" / f"{MODEL}.jsonl"
+RECORDINGS = ROOT / "recordings" / "idiots" / MODEL
 
 REPLAY = """
 import runpy, sys
@@ -46,7 +46,8 @@ def test_the_default_run_replays_without_model_or_provider_library(
     study = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)["idiots"]
     (task,) = [task for task in study.tasks() if task.setting == setting]
     settings = {"mode": "replay", "recordings_folder": str(ROOT / "recordings")}
-    before = RECORDINGS.read_bytes()
+    recordings = RECORDINGS / f"{setting}-seed-0.jsonl"
+    before = recordings.read_bytes()
     made = []
     for name in ("one.jsonl", "two.jsonl"):
         moved = task.model_copy(
@@ -68,16 +69,17 @@ def test_the_default_run_replays_without_model_or_provider_library(
         assert result.returncode == 0, result.stderr
         made.append((tmp_path / name).read_bytes())
     assert made[0] == made[1]
-    assert RECORDINGS.read_bytes() == before
+    assert recordings.read_bytes() == before
     predictions = load_jsonl(tmp_path / "one.jsonl", DetectionPrediction)
     assert len(predictions) == 82
-    answers = read_answers(RECORDINGS)
+    answers = read_answers(recordings)
     assert all(answers[prediction.answer_key].origin == "asked" for prediction in predictions)
 
 
-def test_recordings_are_canonical_and_hold_what_was_asked(tmp_path: Path) -> None:
-    assert verify(RECORDINGS) == []
-    copy = tmp_path / RECORDINGS.name
-    copy.write_bytes(RECORDINGS.read_bytes())
+@pytest.mark.parametrize("recordings", sorted(RECORDINGS.iterdir()), ids=lambda path: path.stem)
+def test_recordings_are_canonical_and_hold_what_was_asked(recordings: Path, tmp_path: Path) -> None:
+    assert verify(recordings) == []
+    copy = tmp_path / recordings.name
+    copy.write_bytes(recordings.read_bytes())
     canonicalise(copy)
-    assert copy.read_bytes() == RECORDINGS.read_bytes()
+    assert copy.read_bytes() == recordings.read_bytes()

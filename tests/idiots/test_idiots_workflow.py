@@ -5,7 +5,14 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
+from llm.fault_server import FaultServer, Reply, Request, answer
+from llm.llm_cases import spec_for
 from support import run_snakemake
+
+from pieline.llm.answers import Answer
+from pieline.llm.questions import make_question
+from pieline.llm.recordings import record
 
 RUN = "results/predictions/idiots/smollm2-135m-instruct"
 TARGETS = (
@@ -58,34 +65,112 @@ def test_from_scratch_twice_and_then_nothing(project: Path) -> None:
     edit(project / "config.yaml", "mode: record", "mode: replay")
     edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 0\n  timeout_s: 60")
     assert "Nothing to be done" in make(project, "-n", *TARGETS)
-    # Another seed is another question, which replay cannot answer.
+    # Another seed is another run, which replay cannot make: its rows are empty and say why.
     edit(project / "config.yaml", "idiots:\n", "idiots:\n  seeds: [1]\n")
-    result = run_snakemake(project, "--cores", "1", *TARGETS[:1])
-    assert result.returncode != 0
-    assert "smollm2-135m-instruct (164 answers not recorded): llm.mode is replay" in result.stderr
+    told = make(project, "--cores", "1", *TARGETS[:1])
+    reason = "nothing is recorded, and llm.mode is replay"
+    assert f"left out of idiots ({reason}): smollm2-135m-instruct, 2 runs" in told
+    assert reason in (project / TARGETS[0]).read_text(encoding="utf-8")
     assert not list((project / RUN).rglob("seed-1*"))
 
 
+def use(project: Path, *models: str, settings: str = "[zero_shot]") -> None:
+    """Have the study ask these models."""
+    old = "idiots:\n  models: [smollm2-135m-instruct]\n  settings: [zero_shot, zero_shot_schema]"
+    new = f"idiots:\n  models: [{', '.join(models)}]\n  settings: {settings}"
+    edit(project / "config.yaml", old, new)
+
+
+def serve(project: Path, server: FaultServer, **fields: object) -> None:
+    """Add a model that a test server plays."""
+    entry = spec_for(server.api_base, **fields).model_dump(mode="json", exclude_none=True)
+    with (project / "models.yaml").open("a", encoding="utf-8") as stream:
+        yaml.safe_dump({"served": entry}, stream)
+
+
 @pytest.mark.slow
-def test_missing_keys_are_one_error_before_anything_is_asked(
+def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [*os.environ]:
         if name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
-    models = "[gpt-4o-mini, claude-4-sonnet]"
-    old = "idiots:\n  models: [smollm2-135m-instruct]\n  settings: [zero_shot, zero_shot_schema]"
-    edit(project / "config.yaml", old, f"idiots:\n  models: {models}\n  settings: [zero_shot]")
-    result = run_snakemake(project, "--cores", "2", *TARGETS[:4])
-    assert result.returncode != 0
-    assert "Traceback" not in result.stdout + result.stderr
-    lines = {line for line in result.stderr.splitlines() if line.startswith("error: ")}
-    assert len(lines) == 1
-    line = lines.pop()
-    assert "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY" in line
-    assert "claude-4-sonnet (nothing is recorded): the environment variable ANTH" in line
-    assert not list((project / "results/predictions/idiots").rglob("*.jsonl"))
+    monkeypatch.setenv("TOGETHER_API_KEY", "not-a-key-but-set")
+    names = ("gpt-4o-mini", "claude-4-sonnet", "llama-2-7b-chat", "deepseek-r1")
+    use(project, *names, settings="[zero_shot, zero_shot_schema]")
+    only = "idiots:\n  settings_by_model: {deepseek-r1: [zero_shot_schema]}\n"
+    edit(project / "config.yaml", "idiots:\n", only)
+    told = make(project, "--cores", "2", *TARGETS[:4])
+    reasons = (
+        "nothing is recorded, and the environment variable OPENAI_API_KEY is not set",
+        "nothing is recorded, and the checkpoint is retired",
+        "nothing is recorded, and its weights are not here (weights/llama-2-7b-chat.gguf:",
+        "the provider enforces no form of the answer",
+    )
+    for table in TARGETS[:3]:
+        shown = (
+            project / table.replace("tables/", "tables/html/").replace("tex", "html")
+        ).read_text()
+        for name, reason in zip(names, reasons, strict=True):
+            assert f"left out of idiots ({reason}" in told, name
+            assert reason in shown
+    csv = (project / "paper_tables/idiots_detection.csv").read_text(encoding="utf-8")
+    assert "llama-2-7b-chat" in csv
 
-    told = make(project, "--cores", "1", "estimate_cost")
-    assert "gpt-4o-mini" in told
-    assert "claude-4-sonnet (retired)" in told
+    listed = make(project, "--cores", "1", "estimate_cost")
+    assert "claude-4-sonnet (retired)" in listed
+    check = run_snakemake(project, "--cores", "1", "check")
+    (line,) = {line for line in check.stderr.splitlines() if line.startswith("error: ")}
+    assert "gpt-4o-mini (164 answers not recorded): the environment variable OPENAI_API_KEY" in line
+
+
+@pytest.mark.slow
+def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_LLM_KEY", "sk-testing-testing")
+
+    def faulty(request: Request) -> Reply:
+        if len(request.text) % 4 == 0:
+            return Reply(status=400, body=b'{"error": {"message": "bad request"}}')
+        return answer('{"hasIdiom": false, "idiom": "", "meaning": "", "explanation": ""}')
+
+    with FaultServer(faulty) as server:
+        serve(project, server)
+        use(project, "served")
+        edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 0\n  max_attempts: 1")
+        targets = ("paper_tables/idiots_detection.tex", "paper_tables/jam_statistics.tex")
+        failed = run_snakemake(project, "--cores", "2", "--keep-going", *targets)
+        assert failed.returncode != 0
+        (line,) = {line for line in failed.stderr.splitlines() if line.startswith("error: ")}
+        assert len(server.requests) == 82
+        bad = sum(len(request.text) % 4 == 0 for request in server.requests)
+        assert 0 < bad < 82
+        assert f"served: {bad} of 82 questions got no answer ({bad} × BadRequest" in line
+        assert not (project / targets[0]).exists()
+        assert (project / targets[1]).exists()
+
+        server.requests.clear()
+        server.behave = lambda request: answer('{"hasIdiom": false}')
+        make(project, "--cores", "2", *targets)
+        assert len(server.requests) == bad
+        assert all(len(request.text) % 4 == 0 for request in server.requests)
+    assert "Nothing to be done" in make(project, "--cores", "2", *targets)
+
+
+@pytest.mark.slow
+def test_what_is_partly_recorded_and_cannot_be_asked_stops_the_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    use(project, "gpt-4o-mini")
+    recordings = project / "recordings/idiots/gpt-4o-mini/zero_shot-seed-0.jsonl"
+    recordings.parent.mkdir()
+    question = make_question(spec_for(), [("user", "something else")], {})
+    record(recordings, [(question, Answer(key=question.key, text="{}"))])
+    make(project, "--cores", "1", "results/datasets/idiots/sentences.jsonl")
+    result = run_snakemake(project, "--cores", "2", *TARGETS[:1])
+    assert result.returncode != 0
+    (line,) = {line for line in result.stderr.splitlines() if line.startswith("error: ")}
+    assert "gpt-4o-mini (82 answers not recorded): the environment variable OPENAI_API_KEY" in line
+    assert not list((project / "results/predictions/idiots").rglob("*.jsonl"))

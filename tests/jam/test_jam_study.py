@@ -117,6 +117,15 @@ def test_what_differs_from_the_paper_is_said() -> None:
     ]
     zero_shot = json.loads(made.conditions("smollm2-135m-instruct", "zero_shot"))
     assert zero_shot["deviations"] == [scored]
+    fewer = study(
+        variants={"source": "sample", "kept": 2, "min_valid": 2},
+        models=["smollm2-135m-instruct"],
+        attention={"model": "smollm2-135m", "pairs": 5},
+    )
+    told = json.loads(fewer.conditions("smollm2-135m-instruct", "zero_shot"))
+    assert told["deviations"] == ["min valid 2, the paper 3", "kept 2, the paper 3"]
+    attention = json.loads(fewer.attention_conditions("smollm2-135m"))
+    assert attention["deviations"] == ["pairs 5, the paper 10"]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +167,7 @@ def test_runs_follow_languages_and_settings() -> None:
         seeds_by_model={"o3-mini": [7]},
         fine_tuning={"seeds": [5]},
     )
-    runs = [tuple(run.values()) for run in made.runs("llm", "encoder")]
+    runs = [tuple(run.values()) for run in made.configured("llm", "encoder")]
     assert runs[:2] == [
         ("english", "o3-mini", "zero_shot", "7"),
         ("german", "o3-mini", "zero_shot", "7"),
@@ -283,7 +292,7 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
     )
     assert again.recordings.endswith("/jam_neutral/english/gpt-4o-mini/zero_shot-seed-42.jsonl")
     assert again.inputs["sentences"] == neutral.outputs["variants"]
-    assert neutral.inputs["metrics"] == made.metrics_on("english")[0]
+    assert neutral.inputs["metrics"].endswith("/english/gpt-4o-mini/zero_shot/seed-42.json")
     # Neither is known before other answers are there.
     assert [asking.after_answers for asking in made.askings()] == [False, False, True, True]
     assert made.models() == ["gpt-4o-mini", "gemini-2.5-pro"]

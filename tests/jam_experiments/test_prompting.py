@@ -145,7 +145,7 @@ def test_schema_setting_needs_a_provider_that_enforces_it() -> None:
     asked = prompting("zero_shot_schema")
     (question,) = questions_about([sentence()], model(), asked)["test-0001"]
     assert question.parameters["response_format"]["type"] == "json_schema"
-    with pytest.raises(UserError, match="not asked in the setting"):
+    with pytest.raises(UserError, match="enforces no form of the answer"):
         questions_about([sentence()], model(accepts=["temperature"]), asked)
 
 

@@ -177,6 +177,34 @@ def test_what_was_not_run_is_unknown_with_its_reason(tmp_path: Path) -> None:
     assert "German" not in text.split(r"\caption")[0]
 
 
+@pytest.mark.parametrize("found", [[], [metrics(GPT_4O)]], ids=["nothing ran", "one ran"])
+@pytest.mark.parametrize("maker", ["results:drift", "results:usage", "runs:runs", "runs:pairs"])
+def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
+    maker: str, found: list[JamMetrics], tmp_path: Path
+) -> None:
+    published = {"results:drift": "jam_table3.csv", "results:usage": "jam_table5.csv"}
+    made_from = given(found, tmp_path, published=published.get(maker, "jam_table6.csv"))
+    keys = {f"gpt-4o/few_shot_sc_cotbest/{name}/42": "no key" for name in ("english", "german")}
+    left_out = {**keys, "gpt-4o/zero_shot_schema/english/42": "no such form"}
+    made_from = made_from.model_copy(update={"not_run": made_from.not_run | left_out})
+    text, rows = make(maker, made_from, tmp_path)
+    for reason in ("no key", "no such form"):
+        assert f"~{reason}" in text
+        empty = [row for row in rows if row["reason"].startswith(f"not run: {reason}")]
+        assert empty
+        assert not any(row["ours"] for row in empty)
+    assert len(re.findall(r"GPT-4o.*textsuperscript", text)) >= 2
+
+
+def test_a_seed_that_was_left_out_is_a_note(tmp_path: Path) -> None:
+    made_from = given(SEEDS[:2], tmp_path, published="jam_table3.csv")
+    seed = {"gpt-4o-mini/zero_shot/english/44": "no key"}
+    made_from = made_from.model_copy(update={"not_run": made_from.not_run | seed})
+    text, rows = make("results:drift", made_from, tmp_path)
+    assert "Without seed 44 of GPT-4o mini (Zero-shot, English): no key." in text
+    assert cell(rows, "gpt-4o-mini", "success")["seeds"] == "42 43"
+
+
 def test_deviations_from_the_paper_make_numbers_incomparable(tmp_path: Path) -> None:
     found = [metrics(GPT_4O, deviations=("epochs 4, the paper 20",))]
     _, rows = write("drift", found, tmp_path)

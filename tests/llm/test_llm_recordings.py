@@ -26,6 +26,7 @@ from pieline.llm.archive import (
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import canonicalise, read_answers, read_lines, record, recording
+from pieline.llm.wire import sent
 
 SYSTEM = "You mark potentially idiomatic expressions. " * 5
 
@@ -326,6 +327,7 @@ def test_exactly_the_question_is_sent(folder: Path) -> None:
         response_id="chatcmpl-1",
         input_tokens=10,
         output_tokens=5,
+        sent=sent(question, "/v1/chat/completions", server.requests[0].body),
     )
 
 

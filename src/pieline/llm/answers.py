@@ -15,6 +15,24 @@ def _without_lone_surrogates(text: str) -> str:
 Text = Annotated[str, AfterValidator(_without_lone_surrogates)]
 
 
+class ToolCall(Frozen):
+    """A function that the model wanted called, and with what: JSON, as the model wrote it."""
+
+    name: Text | None = None
+    arguments: Text = ""
+
+
+class Sent(Frozen):
+    """What was sent to get an answer (see `pieline.llm.wire`): path of the address and body.
+
+    In the body `{"question": 0}` stands for the text of the question's first turn,
+    `{"question": "messages"}` for all its turns and `{"question": name}` for a parameter.
+    """
+
+    path: str
+    body: dict[str, Any]
+
+
 class Answer(Frozen):
     """One answer: whatever a provider bills, also if it says nothing that can be read.
 
@@ -24,12 +42,14 @@ class Answer(Frozen):
         reasoning: thoughts that the provider returned apart from the text.
         refusal: what the provider returned in place of the text where the model declined.
         finish_reason: why the model stopped, in litellm's names (`stop`, `length`,
-            `content_filter`, ...).
+            `content_filter`, `tool_calls`, ...).
+        tool_calls: functions that it wanted called; nothing calls them.
         returned_model: the checkpoint that the provider says has answered.
         fingerprint: the provider's name for the system that answered.
         response_id: the provider's number for the request (null for local models).
         input_tokens, output_tokens: as counted by the provider; output includes reasoning.
         reasoning_tokens: those of the output tokens that were thoughts, where told.
+        sent: what was sent; null in older recordings and in hand-written ones.
         origin: `asked` of the model, or `hand-written` for a scripted sample recording.
     """
 
@@ -38,12 +58,14 @@ class Answer(Frozen):
     reasoning: Text | None = None
     refusal: Text | None = None
     finish_reason: str | None = None
+    tool_calls: tuple[ToolCall, ...] | None = None
     returned_model: str | None = None
     fingerprint: str | None = None
     response_id: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    sent: Sent | None = None
     origin: Literal["asked", "hand-written"] = "asked"
 
     def record(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from pieline.llm.recordings import (
     recording,
     replace,
 )
+from pieline.llm.wire import misfit
 
 _LEVEL = 12
 
@@ -91,8 +92,8 @@ def verify(path: str | Path) -> list[str]:
     """Problems of a file, each as `file:line: what`; none if all answers are under their question.
 
     Found are: lines that are no recordings, keys that are not the digest of their question, shared
-    texts that are not those of their digest or are missing, answers with unknown fields, and two
-    answers under one key.
+    texts that are not those of their digest or are missing, answers with unknown fields, bodies
+    that were sent and are not their question's, and two answers under one key.
     """
     path = Path(path)
     problems: list[str] = []
@@ -118,7 +119,7 @@ def _problem(value: dict[str, Any], texts: dict[str, str], seen: dict[str, str])
         return None if digest == value["text"] else "the text is not the one of its digest"
     try:
         question = question_in(value, texts)
-        Answer(key=value["key"], **value["answer"])
+        kept = Answer(key=value["key"], **value["answer"]).sent
     except KeyError as error:
         return f"lacks {error}"
     except (TypeError, AttributeError, ValueError, UserError) as error:
@@ -128,7 +129,7 @@ def _problem(value: dict[str, Any], texts: dict[str, str], seen: dict[str, str])
     answer = canonical_json(value["answer"])
     if seen.setdefault(question.key, answer) != answer:
         return "another answer stands under the same key"
-    return None
+    return misfit(question, kept) if kept else None
 
 
 def merge(target: str | Path, source: str | Path) -> Merged:

@@ -20,6 +20,7 @@ from pieline.llm.recordings import (
     recording,
     replace,
 )
+from pieline.llm.server import LocalServer, require_digest
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 
@@ -58,9 +59,10 @@ def ask(
         progress: whether to tell on stderr what is asked, what it may cost and what it did cost.
 
     Raises:
-        UserError: in replay, answers are missing; no API key; the provider refuses or gives no
-            answer to some questions; the spending cap is reached; another process writes the file;
-            a damaged recordings file.
+        UserError: in replay, answers are missing; no API key; a local model without its weights or
+            their digest; a request that would not be its question; the provider refuses, or gives
+            no answer to some questions; the spending cap is reached; another process writes the
+            file; a damaged recordings file.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
@@ -109,8 +111,6 @@ def _ask_missing(
         say(_announcement(unique, spec, answers))
         api_base = spec.api_base
         if spec.is_local:
-            from pieline.llm.server import LocalServer
-
             api_base = stack.enter_context(LocalServer(spec)).api_base
 
         from tqdm import tqdm
@@ -141,6 +141,7 @@ def _check(
     for question in questions:
         if question.model != spec.checkpoint:
             raise ValueError(f"a question for {question.model}, not for {spec.checkpoint}")
+    require_digest(spec)
     if settings.recordings_folder.resolve() not in path.resolve().parents:
         raise UserError(
             "the file is not in the recordings folder",

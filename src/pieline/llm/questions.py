@@ -73,13 +73,16 @@ def make_question(
     sample: int = 0,
     name: str = "",
 ) -> Question:
-    """A question for `spec`'s model that sends only the parameters which its provider accepts.
+    """A question for `spec`'s model as its provider gets it.
 
     Parameters that are not accepted are left out of the question and its key, and listed in
-    `Question.dropped`. A parameter given as None is not asked for.
+    `Question.dropped`. A parameter given as None is not asked for. What is sent in any case
+    (`LLMEntry.defaults`) and the role that system turns get (`LLMEntry.system_role`) are part of
+    the question.
     """
     sent, dropped = spec.accepted(parameters)
-    turns = tuple(Message(*turn) for turn in messages)
+    roles = {"system": spec.system_role or "system"}
+    turns = tuple(Message(roles.get(role, role), content) for role, content in messages)
     return Question(spec.checkpoint, turns, sent, sample=sample, name=name, dropped=dropped)
 
 

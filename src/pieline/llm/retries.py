@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from aiolimiter import AsyncLimiter
 from tenacity import RetryCallState, wait_random_exponential
 
+from pieline.core.errors import UserError
 from pieline.llm.settings import ProviderLimits
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -21,6 +22,10 @@ _TOKEN_BURST = 0.1
 
 class MalformedResponseError(Exception):
     """The provider answered with something that is no chat completion."""
+
+
+class NotSentError(UserError):
+    """The request would have been another than the question, so it was not sent."""
 
 
 class TooLongWaitError(Exception):
@@ -58,10 +63,12 @@ def is_transient(error: BaseException) -> bool:
 
 
 def was_rejected(error: BaseException) -> bool:
-    """Whether the provider itself refused the request, so that it is not billed.
+    """Whether the provider itself refused the request, or never got it: then it is not billed.
 
     litellm gives a status to broken answers and connections too, but only a response has headers.
     """
+    if isinstance(error, NotSentError):
+        return True
     status = status_of(error)
     return status is not None and status >= 400 and bool(headers_of(error))
 

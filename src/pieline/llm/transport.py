@@ -1,38 +1,44 @@
 """The way of one question to its provider and back: agno's LiteLLM model class.
 
-agno brings the provider-neutral interface; this module sees to it that nothing but the question is
-sent, and keeps what agno drops (finish reason, returned model, fingerprint). Importing it loads
-agno and litellm, which takes seconds: only `pieline.llm.asking` does so, when an answer is missing.
+agno brings the provider-neutral interface over litellm; this module lets nothing but the question
+leave (see `wire`), and keeps what agno drops (finish reason, returned model, fingerprint).
+Importing it loads both, which takes seconds: only `pieline.llm.client` does so, when an answer is
+missing.
 """
 
+import json
 import logging
 import os
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from pieline.core.files import canonical_json
-from pieline.llm.answers import Answer
+from pieline.core.errors import UserError
+from pieline.llm.answers import Answer, Sent, ToolCall
+from pieline.llm.keys import redact
 from pieline.llm.questions import Question
-from pieline.llm.retries import MalformedResponseError
+from pieline.llm.retries import MalformedResponseError, NotSentError
+from pieline.llm.wire import difference, sent
 from pieline.models.llm import LLMEntry
 
-# Before the imports: no price list from the network, no telemetry, no `.env` file, and no debug
-# output, which would show API keys.
+# Before the imports: no price list from the network, no telemetry, no `.env` file, no debug output,
+# which would show API keys, and no way to the network but the one below.
 os.environ.update(
     LITELLM_LOCAL_MODEL_COST_MAP="True",
     LITELLM_MODE="PRODUCTION",
     LITELLM_LOG="ERROR",
+    LITELLM_HTTP2="False",
+    DISABLE_AIOHTTP_TRANSPORT="False",
     AGNO_TELEMETRY="false",
     AGNO_DEBUG="false",
 )
 
+import httpx
 import litellm
-from agno.agent import Agent
 from agno.models.litellm import LiteLLM
 from agno.models.message import Message as AgnoMessage
-from agno.run.base import RunStatus
 from litellm.exceptions import ContentPolicyViolationError
+from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
 
 litellm.suppress_debug_info = True
@@ -46,46 +52,48 @@ FILTERED = "content_filter"
 
 @dataclass
 class _Exchange:
-    """One request under way: what must be sent, and what came back."""
+    """One request under way: what was sent, why it was not, and what came back."""
 
     question: Question
-    response: Any = None
-    error: Exception | None = None
+    sent: Sent | None = None
+    misfit: str | None = None
+    response: httpx.Response | None = None
 
 
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
-class _Seam:
-    """Stands between agno and litellm: checks what is sent and keeps what comes back."""
-
-    def __init__(self, timeout_s: float) -> None:
-        # The caller's own timeout comes first; litellm's would not end a slow drip of bytes.
-        self._timeout_s = timeout_s + 60
-
-    async def acompletion(self, **request: Any) -> Any:
-        exchange = _EXCHANGE.get()
-        question = exchange.question
-        sent = {key: value for key, value in request.items() if key not in _ADDRESS}
-        asked = {**question.parameters, "messages": [turn._asdict() for turn in question.messages]}
-        if sent != asked:
-            exchange.error = RuntimeError("what is sent is not the question")
-            raise exchange.error
-        try:
-            exchange.response = await litellm.acompletion(
-                **request,
-                timeout=self._timeout_s,
-                num_retries=0,
-                max_retries=0,
-                drop_params=False,
-            )
-        except Exception as error:
-            exchange.error = error
-            raise
-        return exchange.response
+_pass_on = LiteLLMAiohttpTransport.handle_async_request
 
 
-_ADDRESS = ("model", "api_key", "api_base")
+async def _checked(transport: LiteLLMAiohttpTransport, request: httpx.Request) -> httpx.Response:
+    """Send a request if its body is the question, and only once.
+
+    litellm itself sends a body again where a connection fails.
+    """
+    exchange = _EXCHANGE.get()
+    if exchange.sent is not None:
+        raise httpx.ConnectError("the connection failed", request=request)
+    path, body = request.url.path, json.loads(await request.aread())
+    exchange.misfit = difference(exchange.question, path, body)
+    if request.url.query:
+        exchange.misfit = "has parameters in its address"
+    if exchange.misfit:
+        raise ValueError(exchange.misfit)
+    exchange.sent = sent(exchange.question, path, body)
+    exchange.response = await _pass_on(transport, request)
+    return exchange.response
+
+
+# The one way to the network that litellm has for all providers.
+LiteLLMAiohttpTransport.handle_async_request = _checked  # type: ignore[assignment,method-assign]
+
+
+class _Model(LiteLLM):
+    """agno's model class, with litellm's whole response: agno's own drops what is kept here."""
+
+    def _parse_provider_response(self, response: Any, **_: Any) -> Any:
+        return response
 
 
 class Transport:
@@ -103,72 +111,136 @@ class Transport:
     ) -> None:
         self._spec = spec
         self._address = {"api_key": api_key, "api_base": api_base}
-        self._seam = _Seam(timeout_s)
-        self._agents: dict[str, Agent] = {}
+        self._once = {
+            # The caller's own timeout comes first; litellm's would not end a slow drip of bytes.
+            "timeout": timeout_s + 60,
+            "num_retries": 0,
+            "max_retries": 0,
+            "drop_params": False,
+        }
 
     async def send(self, question: Question) -> Answer:
-        """Send a question once and return its answer.
+        """Send a question once and return its answer: whatever the provider bills is one.
 
         Raises:
+            NotSentError: the body that litellm made is not the question; it was not sent.
             Exception: whatever litellm raises; `MalformedResponseError` for an answer that is none.
         """
         exchange = _Exchange(question)
         _EXCHANGE.set(exchange)
-        # agno appends to the list it is given.
         turns = [AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages]
-        run = await self._agent(question).arun(turns)
-        if exchange.error is not None:
-            if _is_filtered(exchange.error):
-                return Answer(key=question.key, finish_reason=FILTERED)
-            raise exchange.error
-        if not getattr(exchange.response, "choices", None):
-            raise MalformedResponseError("the answer has no choices")
-        if run.status is not RunStatus.completed:
-            raise MalformedResponseError(f"agno ended with status {run.status}: {run.content}")
-        return _answer(question.key, exchange.response, keep_id=not self._spec.is_local)
+        reply = AgnoMessage(role="assistant")
+        try:
+            response: Any = await self._model(question).ainvoke(turns, assistant_message=reply)
+        except Exception as error:
+            if exchange.misfit:
+                raise self._not_sent(exchange.misfit) from None
+            came = _came(exchange)
+            fields = _billed(came or {})
+            if isinstance(error, ContentPolicyViolationError):
+                fields["finish_reason"] = FILTERED
+            if not fields:
+                raise error if came is None else MalformedResponseError(str(error)) from None
+        else:
+            fields = _fields(response)
+            if not fields:
+                raise MalformedResponseError("the answer has neither choices nor usage")
+        if exchange.sent is None:
+            raise UserError(
+                "litellm sends this provider's requests on a way on which they cannot be checked",
+                where=self._spec.label,
+                mend="use an OpenAI-compatible address of the provider (openai/<name>, api_base)",
+            )
+        if not self._spec.is_local:
+            came = _came(exchange) or {}
+            fields["response_id"] = came.get("id") or came.get("responseId")
+        return Answer(key=question.key, sent=exchange.sent, **fields)
 
     async def close(self) -> None:
         """Close litellm's connections, which belong to the running event loop."""
         await close_litellm_async_clients()  # type: ignore[no-untyped-call]
 
-    def _agent(self, question: Question) -> Agent:
-        """The agent for these parameters; none of agno's own defaults is sent."""
-        key = canonical_json(dict(question.parameters))
-        if key not in self._agents:
-            model = LiteLLM(
-                id=self._spec.litellm_id,
-                temperature=None,  # type: ignore[arg-type]
-                top_p=None,  # type: ignore[arg-type]
-                request_params=dict(question.parameters),
-                append_trailing_user_message=False,
-                client=self._seam,
-                **self._address,  # type: ignore[arg-type]
-            )
-            self._agents[key] = Agent(model=model, telemetry=False, retries=0)
-        return self._agents[key]
+    def _model(self, question: Question) -> LiteLLM:
+        """The model with these parameters and none of agno's own defaults."""
+        return _Model(
+            id=self._spec.litellm_id,
+            temperature=None,  # type: ignore[arg-type]
+            top_p=None,  # type: ignore[arg-type]
+            request_params={**question.parameters, **self._once},
+            append_trailing_user_message=False,
+            **self._address,  # type: ignore[arg-type]
+        )
+
+    def _not_sent(self, misfit: str) -> NotSentError:
+        return NotSentError(
+            f"the request {redact(misfit, self._spec)}; nothing was sent",
+            where=self._spec.label,
+            mend="state it in the entry of models.yaml (accepts, defaults, system_role), or ask"
+            " otherwise",
+        )
 
 
-def _is_filtered(error: Exception) -> bool:
-    return isinstance(error, ContentPolicyViolationError)
-
-
-def _answer(key: str, response: Any, *, keep_id: bool) -> Answer:
-    choice = response.choices[0]
-    message = choice.message
+def _fields(response: Any) -> dict[str, Any]:
+    """What an answer keeps of litellm's response; empty where that is none."""
     usage: Any = getattr(response, "usage", None)
     # litellm fills in zeros where the provider counted nothing.
     counted = usage is not None and bool(usage.prompt_tokens or usage.completion_tokens)
+    if not response.choices and not counted:
+        return {}
     details = getattr(usage, "completion_tokens_details", None)
-    return Answer(
-        key=key,
-        text=message.content,
-        reasoning=getattr(message, "reasoning_content", None),
-        refusal=(getattr(message, "provider_specific_fields", None) or {}).get("refusal"),
-        finish_reason=choice.finish_reason,
-        returned_model=response.model,
-        fingerprint=getattr(response, "system_fingerprint", None),
-        response_id=response.id if keep_id else None,
-        input_tokens=usage.prompt_tokens if counted else None,
-        output_tokens=usage.completion_tokens if counted else None,
-        reasoning_tokens=getattr(details, "reasoning_tokens", None),
-    )
+    fields = {
+        "returned_model": response.model,
+        "fingerprint": getattr(response, "system_fingerprint", None),
+        "input_tokens": usage.prompt_tokens if counted else None,
+        "output_tokens": usage.completion_tokens if counted else None,
+        "reasoning_tokens": getattr(details, "reasoning_tokens", None),
+    }
+    if not response.choices:
+        return fields
+    message = response.choices[0].message
+    called = [
+        ToolCall(name=call.function.name, arguments=call.function.arguments or "")
+        for call in getattr(message, "tool_calls", None) or ()
+    ]
+    return fields | {
+        "text": message.content,
+        "reasoning": getattr(message, "reasoning_content", None),
+        "refusal": (getattr(message, "provider_specific_fields", None) or {}).get("refusal"),
+        "finish_reason": response.choices[0].finish_reason,
+        "tool_calls": called or None,
+    }
+
+
+def _came(exchange: _Exchange) -> dict[str, Any] | None:
+    """The JSON object that came back whole, with a status of success; null if none did."""
+    try:
+        if exchange.response is not None and exchange.response.is_success:
+            body = exchange.response.json()
+            return body if isinstance(body, dict) else None
+    except (ValueError, httpx.StreamError):
+        pass
+    return None
+
+
+def _billed(body: dict[str, Any]) -> dict[str, Any]:
+    """Tokens that a body counts which litellm cannot read; empty where it counts none."""
+    usage = body.get("usage") or body.get("usageMetadata")
+    if not isinstance(usage, dict):
+        return {}
+    counts = {
+        field: sum(count for name in names if isinstance(count := usage.get(name), int))
+        for field, names in _COUNTS.items()
+    }
+    return counts if any(counts.values()) else {}
+
+
+_COUNTS = {
+    "input_tokens": ("prompt_tokens", "input_tokens", "promptTokenCount"),
+    "output_tokens": (
+        "completion_tokens",
+        "output_tokens",
+        "candidatesTokenCount",
+        "thoughtsTokenCount",
+    ),
+}
+"""Names of token counts in the responses of all providers."""

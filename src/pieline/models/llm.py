@@ -57,6 +57,13 @@ class LLMEntry(ModelEntry):
     accepts: frozenset[Parameter] = Field(
         description="Parameters that the provider accepts; others are not sent."
     )
+    defaults: dict[Parameter, int | float | str] | None = Field(
+        default=None,
+        description="Parameters that litellm or the provider sends where a run asks for none.",
+    )
+    system_role: Literal["user"] | None = Field(
+        default=None, description="Role in which system turns are sent, where it is another."
+    )
     prices: Prices | None = Field(default=None, description="Of a model that costs something.")
     max_output_tokens: int | None = Field(
         default=None,
@@ -99,20 +106,25 @@ class LLMEntry(ModelEntry):
 
     @property
     def checkpoint(self) -> str:
-        """What answers: the litellm id, and for pinned local weights the start of their digest."""
-        if self.weights_sha256:
-            return f"{self.litellm_id}@sha256:{self.weights_sha256[:16]}"
+        """What answers: the litellm id, and for local weights the start of their digest.
+
+        Weights whose digest is `unknown` are not asked, and no recording is found for them.
+        """
+        if self.weights_sha256 or self.is_local:
+            return f"{self.litellm_id}@sha256:{(self.weights_sha256 or 'unknown')[:16]}"
         return self.litellm_id
 
     def accepted(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Split wanted parameters into those sent (by name) and the names of those dropped.
 
-        A parameter whose value is None was not asked for: it is neither sent nor dropped.
+        A parameter whose value is None was not asked for: it is not dropped, and sent only if it is
+        among the `defaults`.
         """
         asked = {name: value for name, value in sorted(wanted.items()) if value is not None}
         accepts = set(map(str, self.accepts))
-        sent = {name: value for name, value in asked.items() if name in accepts}
-        return sent, tuple(name for name in asked if name not in sent)
+        dropped = tuple(name for name in asked if name not in accepts)
+        sent = {str(name): value for name, value in (self.defaults or {}).items()}
+        return sent | {name: asked[name] for name in asked if name in accepts}, dropped
 
     @field_serializer("accepts")
     def _sorted(self, accepts: frozenset[str]) -> list[str]:

@@ -1,6 +1,8 @@
 """Where the weights of a checkpoint lie."""
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pieline.core.errors import UserError
@@ -36,3 +38,20 @@ def weights_location(entry: CheckpointEntry) -> str:
     if entry.source == "folder":
         return str(entry.path)
     return entry.checkpoint
+
+
+@contextmanager
+def loading(entry: CheckpointEntry) -> Iterator[None]:
+    """Make one line of whatever keeps the weights from being loaded in the block.
+
+    Raises:
+        UserError: they cannot be.
+    """
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"cannot load the weights: {str(error).splitlines()[0]}",
+            where=f"{entry.checkpoint} ({entry.source})",
+            mend="check network and revision, or download the checkpoint on a machine with network",
+        ) from None

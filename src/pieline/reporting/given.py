@@ -14,8 +14,9 @@ class Given(Frozen):
         metrics: metric files, in the order in which they are shown.
         files: other inputs by name (printed numbers and the like).
         models: what to say of the models that were run.
-        not_run: the paper's models that were not, each with its reason.
-        absent: what to say of those.
+        not_run: why models have no numbers: the reason by model, or by a run of one that the
+            configuration names (`model/setting/...`).
+        absent: what to say of the paper's models that the configuration does not name.
         options: anything else, as JSON.
     """
 
@@ -33,6 +34,17 @@ class Given(Frozen):
     def inputs(self) -> list[str]:
         """All files."""
         return [*self.metrics, *self.files.values()]
+
+    def why_not(self, model: str, *run: str) -> str:
+        """Why a run of a model was not made (its setting and so on), empty if nothing says."""
+        wanted = "/".join((model, *run, ""))
+        reasons = (reason for key, reason in self.not_run.items() if f"{key}/".startswith(wanted))
+        return next(reasons, self.not_run.get(model, ""))
+
+    def left_out(self) -> dict[tuple[str, ...], str]:
+        """The runs that the configuration names and that were not made, with the reason."""
+        keys = {tuple(key.split("/")): reason for key, reason in self.not_run.items()}
+        return {key: reason for key, reason in keys.items() if len(key) > 1}
 
     def labels(self) -> dict[str, str]:
         """Labels of all models by name."""

@@ -110,6 +110,12 @@ def read_published(
     return rows
 
 
+_COMPARED = (
+    *("ours", "printed", "difference", "comparable", "tolerance", "reproduced", "reason"),
+    "metrics",
+)
+
+
 def write_comparisons(
     path: str | Path,
     rows: Iterable[tuple[Mapping[str, str], Comparison, Sequence[str]]],
@@ -124,22 +130,22 @@ def write_comparisons(
         decimals: to which ours and the difference are rounded, where a comparison does not say; the
             printed number stays as printed.
     """
-    table = pd.DataFrame(
-        [
-            {
-                **name,
-                "ours": rounded(cell.ours, cell.places(decimals)),
-                "printed": "" if cell.printed is None else f"{cell.printed:g}",
-                "difference": rounded(cell.difference, cell.places(decimals)),
-                "comparable": "yes" if cell.comparable else "no",
-                "tolerance": f"{cell.tolerance:g}" if cell.comparable else "",
-                "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],
-                "reason": cell.reason,
-                "metrics": " ".join(metrics),
-            }
-            for name, cell, metrics in rows
-        ]
-    )
+    lines = [
+        {
+            **name,
+            "ours": rounded(cell.ours, cell.places(decimals)),
+            "printed": "" if cell.printed is None else f"{cell.printed:g}",
+            "difference": rounded(cell.difference, cell.places(decimals)),
+            "comparable": "yes" if cell.comparable else "no",
+            "tolerance": f"{cell.tolerance:g}" if cell.comparable else "",
+            "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],
+            "reason": cell.reason,
+            "metrics": " ".join(metrics),
+        }
+        for name, cell, metrics in rows
+    ]
+    # A table without rows still has a header.
+    table = pd.DataFrame(lines) if lines else pd.DataFrame(columns=_COMPARED)
     write_text(path, table.to_csv(index=False, lineterminator="\n"))
 
 

@@ -6,6 +6,7 @@ it.
 
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import chain
@@ -17,7 +18,7 @@ from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Figure, Study, Table
+from pieline.study import Study
 
 CATEGORY = "The whole artifact"
 """Where the report has what belongs to no single paper."""
@@ -147,6 +148,18 @@ class Whole:
             workflow="Snakefile" if self.run.root == Path() else None,
         ).canonical()
 
+    def left_out(self) -> list[str]:
+        """What the configuration names and the run does not make: a line for each reason."""
+        runs: dict[tuple[str, str], Counter[str]] = {}
+        for study in self.studies:
+            for run, reason in study.left_out().items():
+                runs.setdefault((study.name, reason), Counter())[run.partition("/")[0]] += 1
+        return [
+            f"left out of {study} ({reason}):"
+            f" {', '.join(f'{model}, {number} runs' for model, number in models.items())}"
+            for (study, reason), models in runs.items()
+        ]
+
     def targets(self) -> list[str]:
         """What shows the run; the document is compiled where the machine has pdflatex."""
         return [
@@ -171,8 +184,7 @@ class Whole:
         """Category, place and caption of what the report can show, of whatever study."""
         found = {path: (CATEGORY, *told) for path, told in PARTS.items()}
         for study in self.every.values():
-            shown_displays: list[Table | Figure] = [*study.tables(), *study.figures()]
-            for each in shown_displays:
+            for each in (*study.tables(), *study.figures()):
                 shown = each.files["csv" if each.kind == "table" else "png"]
                 found[shown] = (study.paper, each.place, each.caption)
         return found

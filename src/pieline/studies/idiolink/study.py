@@ -28,7 +28,7 @@ from pieline.studies.idiolink.training.settings import (
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
-from pieline.study import NOT_CONFIGURED, Asking, Figure, Study, Table, alternatives
+from pieline.study import Asking, Figure, Study, Table, alternatives
 
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 TUNING = "results/predictions/idiolink/val/{model}/tuning.json"
@@ -453,7 +453,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 filter_report=FILTER_REPORT,
             )
         embedders = self.named("embedder")
-        zero_shot = self._of_embedders(self.metrics_files("full", embedders), embedders)
+        zero_shot = self.given(self.metrics_files("full", embedders), embedders, "embedder")
         yield self._table(
             "zero_shot:zero_shot",
             "Table 2",
@@ -482,7 +482,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "finetuning:finetuned",
                 "Table 5",
                 "Retrieval by fine-tuned models, in per cent.",
-                self._of_embedders(self.tuned_metrics(), tuned),
+                self.given(self.tuned_metrics(), tuned, "embedder"),
                 published="idiolink_table5",
             )
         if set(settings.compositions) - {"full"}:
@@ -555,23 +555,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _checks(self) -> str:
         """Of the data that Table 1 describes: what was constructed, else the released files."""
         return CHECKS.format(origin="constructed" if self.constructs() else "released_format")
-
-    def _of_embedders(self, metrics: Iterable[str], ran: Iterable[str]) -> Given:
-        """What a table of embedders is made from; those of the paper that were not run are named.
-
-        `Study.absent` would not do: a model may be run as published and not be fine-tuned.
-        """
-        absent = [
-            name
-            for name in self.run.names("embedder")
-            if name not in ran and self.run.registry[name].published_as
-        ]
-        return Given(
-            metrics=tuple(metrics),
-            models=self.run.described(ran),
-            absent=self.run.described(absent),
-            not_run=dict.fromkeys(absent, NOT_CONFIGURED),
-        )
 
     # What else a run needs and makes
 

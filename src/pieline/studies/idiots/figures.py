@@ -11,7 +11,7 @@ from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.reporting.printed import read_published
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
-from pieline.studies.idiots.tables import run_labels
+from pieline.studies.idiots.tables import run_labels, run_of
 
 _GREY = "#777777"
 _PRINTED = " (printed)"
@@ -37,7 +37,8 @@ def recall_against_specificity(given: Given) -> Figure:
         fontsize=6,
         color=_GREY,
     )
-    for label, item in zip(run_labels(metrics, given.models), metrics, strict=True):
+    names = run_labels([run_of(item) for item in metrics], given.models)
+    for label, item in zip(names, metrics, strict=True):
         recall, specificity = item.recall, item.specificity
         if recall.value is None or specificity.value is None:
             axis.plot([], [], "o", label=f"{label}: nothing to measure")

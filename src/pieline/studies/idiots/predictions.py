@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
+from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.parsing import Parsed, parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
@@ -16,9 +17,6 @@ from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters
-
-SCHEMA_SETTING = "zero_shot_schema"
-"""The setting in which the provider enforces the four JSON fields that the prompt asks for."""
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
@@ -87,16 +85,12 @@ def detection_questions(
     seed is sent where the provider accepts one.
 
     Raises:
-        UserError: the schema setting with a model whose provider enforces no schema.
+        UserError: the model cannot be asked in this setting.
     """
     wanted = {**parameters, "seed": seed}
+    if lack := cannot_be_asked(spec, setting):
+        raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
     if setting == SCHEMA_SETTING:
-        if "response_format" not in spec.accepts:
-            raise UserError(
-                f"the provider enforces no answer format, so there is no setting {setting!r}",
-                where=spec.label,
-                mend="leave the model or the setting out",
-            )
         wanted["response_format"] = ANSWER_SCHEMA
     return [
         make_question(spec, prompt.messages(sentence=sentence.sentence), wanted, name=sentence.id)

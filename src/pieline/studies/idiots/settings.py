@@ -30,6 +30,9 @@ class IdiotsSettings(Settings):
         description="'zero_shot' is the paper's; 'zero_shot_schema' has the provider enforce the"
         " JSON fields that the prompt asks for.",
     )
+    settings_by_model: dict[str, list[DetectionSetting]] = Field(
+        default={}, description="Of models that are prompted otherwise."
+    )
     seeds: list[NonNegativeInt] = Field(
         default=[0], min_length=1, description="Sent where the provider accepts a seed."
     )

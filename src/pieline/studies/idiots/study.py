@@ -4,6 +4,7 @@ import json
 from typing import get_args
 
 from pieline.core.conditions import Conditions, deviations
+from pieline.llm.obstacles import cannot_be_asked
 from pieline.reporting.given import Given
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionSetting, IdiotsSettings
@@ -25,20 +26,42 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def check(self, where: str) -> None:
         """Raise a `UserError` for a model that is no language model."""
-        self.check_models(self.settings.models, "llm", where=f"{where}.models")
+        settings = self.settings
+        self.check_models(settings.models, "llm", where=f"{where}.models")
+        self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
 
     def models(self) -> list[str]:
         """The language models that are asked."""
         return list(self.settings.models)
 
-    def runs(self) -> list[dict[str, str]]:
-        """Model, setting and seed of every run."""
+    def configured(self) -> list[dict[str, str]]:
+        """Model, setting and seed of every run that the configuration names."""
+        settings = self.settings
         return [
             {"model": model, "setting": setting, "seed": str(seed)}
-            for model in self.settings.models
-            for setting in self.settings.settings
-            for seed in self.settings.seeds
+            for model in settings.models
+            for setting in settings.settings_by_model.get(model, settings.settings)
+            for seed in settings.seeds
         ]
+
+    def runs(self) -> list[dict[str, str]]:
+        """Those of them that can be made."""
+        return [run for run in self.configured() if not self._why_not(**run)]
+
+    def left_out(self) -> dict[str, str]:
+        """Why the other runs are not made, by `model/setting/seed`."""
+        reasons = {"/".join(run.values()): self._why_not(**run) for run in self.configured()}
+        return {run: reason for run, reason in reasons.items() if reason}
+
+    def _why_not(self, model: str, setting: str, seed: str) -> str:
+        if lack := cannot_be_asked(self.run.language_model(model), setting):
+            return lack
+        return self.run.unanswered(model, self._recordings(model, setting, seed))
+
+    def _recordings(self, model: str, setting: str, seed: str) -> str:
+        # A file a run: where a provider accepts no seed, runs with different seeds ask the same
+        # questions and must not share their answers.
+        return self.run.recordings("idiots", model, f"{setting}-seed-{seed}.jsonl")
 
     def files(self, pattern: str) -> list[str]:
         """A file of every run."""
@@ -68,7 +91,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
             spec=self.run.language_model(model).execution_spec(),
             inputs={"sentences": SENTENCES, "prompt": self.run.here(PROMPT)},
             outputs={"predictions": PREDICTIONS.format(model=model, setting=setting, seed=seed)},
-            recordings=self.run.recordings("idiots", f"{model}.jsonl"),
+            recordings=self._recordings(model, setting, seed),
             setting=setting,
             seed=int(seed),
             parameters=self.settings.parameters,
@@ -82,7 +105,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 task=Detection,
                 outputs={"predictions": PREDICTIONS},
                 make=self.detection,
-                runs=self.runs(),
+                runs=[
+                    run
+                    for run in self.configured()
+                    if not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
+                ],
                 constraints=self.constraints(),
             )
         ]
@@ -128,13 +155,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def _given(self) -> Given:
-        absent, not_run = self.absent("llm")
-        return Given(
-            metrics=tuple(self.files(METRICS)),
-            models=self.run.described(self.settings.models),
-            absent=self.run.described(absent),
-            not_run=not_run,
-        )
+        return self.given(self.files(METRICS), self.settings.models, "llm")
 
     def raw_files(self) -> list[str]:
         """The sentences, and the sample's marked distractors."""

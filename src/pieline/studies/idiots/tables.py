@@ -1,6 +1,6 @@
 """IdioTS's tables: detection (Table 1), consistency (Table 2) and distractors (Table 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import get_args
 
 from pieline.core.outcomes import READABLE
@@ -57,19 +57,49 @@ Numbers = dict[str, Score | int]
 
 
 def run_labels(
-    metrics: Sequence[DetectionMetrics], models: Sequence[ModelDescription]
+    runs: Sequence[tuple[str, str, str]], models: Sequence[ModelDescription]
 ) -> list[str]:
-    """What a table or figure calls each run: the model, and what else tells the runs apart."""
+    """What a table or figure calls each run: the model, and what else tells the runs apart.
+
+    Args:
+        runs: model, setting and seed of each; no seed where all seeds are meant.
+        models: what to say of the models.
+    """
     labels = {model.name: model.label for model in models}
-    several_settings = len({item.setting for item in metrics}) > 1
-    several_seeds = len({item.seed for item in metrics}) > 1
+    several_settings = len({setting for _, setting, _ in runs}) > 1
+    several_seeds = len({seed for _, _, seed in runs if seed}) > 1
     names = []
-    for item in metrics:
-        details = [SETTING_LABELS[item.setting]] if several_settings else []
-        details += [f"seed {item.seed}"] if several_seeds else []
-        label = labels[item.model]
+    for model, setting, seed in runs:
+        details = [SETTING_LABELS[setting]] if several_settings else []
+        details += [f"seed {seed}"] if several_seeds and seed else []
+        label = labels[model]
         names.append(f"{label} ({', '.join(details)})" if details else label)
     return names
+
+
+def run_of(item: DetectionMetrics) -> tuple[str, str, str]:
+    """Model, setting and seed of a run."""
+    return item.model, item.setting, str(item.seed)
+
+
+def _not_made(
+    given: Given, made: Sequence[tuple[str, str, str]], printed: Collection[tuple[str, ...]]
+) -> dict[tuple[str, str, str], str]:
+    """The runs without numbers and why: those left out, and those that only the paper has.
+
+    Where no seed of a model and setting was run, they are one run without a seed.
+    """
+    settings = {run[:2] for run in made}
+    left_out = {
+        (model, setting, seed if (model, setting) in settings else ""): reason
+        for (model, setting, seed), reason in given.left_out().items()
+    }
+    of_paper = {
+        (model.name, PAPER_SETTING, ""): given.why_not(model.name) or "not in this setting"
+        for model in (*given.models, *given.absent)
+        if (model.published_as,) in printed and (model.name, PAPER_SETTING) not in settings
+    }
+    return of_paper | left_out
 
 
 def detection(given: Given) -> TableContent:
@@ -123,7 +153,9 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
     """
     printed = read_published(given.files["published"], ["model"])
     metrics = load_records(given.metrics, DetectionMetrics)
-    published_as = {model.name: model.published_as or "" for model in given.models}
+    published_as = {
+        model.name: model.published_as or "" for model in (*given.models, *given.absent)
+    }
     kinds = [
         kind
         for kind in get_args(DistractorKind)
@@ -134,8 +166,11 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
     rows: list[Row] = []
     scores = [_numbers(table, item) for item in metrics]
     best = {name: _best([row.get(name) for row in scores], name) for name in columns}
-    labels = run_labels(metrics, given.models)
-    for label, item, row, source in zip(labels, metrics, scores, given.metrics, strict=True):
+    models = (*given.models, *given.absent)
+    made = [run_of(item) for item in metrics]
+    missing = _not_made(given, made, printed)
+    labels = dict(zip([*made, *missing], run_labels([*made, *missing], models), strict=True))
+    for item, row, source in zip(metrics, scores, given.metrics, strict=True):
         of_paper = printed.get((published_as[item.model],), {})
         numbers = {
             name: Number(
@@ -154,15 +189,13 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
             Cell(numbers.get(name), best=_is_best(row.get(name), best[name])) for name in columns
         )
         others = tuple(number for name, number in numbers.items() if name not in columns)
-        rows.append(Row((label,), cells, unseen=others))
-    for model in given.absent:
-        of_paper = printed.get((model.published_as or "",), {})
-        if not of_paper:
-            continue
-        reason = given.not_run[model.name]
+        rows.append(Row((labels[run_of(item)],), cells, unseen=others))
+    for run, reason in missing.items():
+        model, setting, seed = run
+        of_paper = printed.get((published_as[model],), {}) if setting == PAPER_SETTING else {}
         absent = {
             name: Number(
-                _key(model.name, PAPER_SETTING, "", name, ""),
+                _key(model, setting, seed, name, ""),
                 compare(
                     None,
                     value,
@@ -174,7 +207,7 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
         }
         cells = tuple(Cell(absent.get(name)) for name in columns)
         others = tuple(number for name, number in absent.items() if name not in columns)
-        rows.append(Row((model.label,), cells, reason, others))
+        rows.append(Row((labels[run],), cells, reason, others))
     notes = []
     if table != "detection":
         human = sum(item.verdicts["human"] for item in metrics)

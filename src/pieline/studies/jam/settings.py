@@ -105,6 +105,9 @@ class JamSettings(Settings):
         description="How language models are prompted (section 4.2); reasoning models only"
         " zero_shot. 'zero_shot_schema' is ours: the provider enforces the form of the answer.",
     )
+    settings_by_model: dict[str, list[PromptSetting]] = Field(
+        default={}, description="Of language models that are prompted otherwise."
+    )
     seeds: list[NonNegativeInt] = Field(
         default=[42, 43, 44], min_length=1, description="Of prompted models."
     )

@@ -1,7 +1,7 @@
 """ID10M-JAM: do contexts that mislead models, but not people, make them misread an idiom?"""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -9,6 +9,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.languages.registry import known
+from pieline.llm.obstacles import cannot_be_asked
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
@@ -29,7 +30,7 @@ from pieline.studies.jam.variants.generation import (
     HardVariants,
     NeutralVariants,
 )
-from pieline.study import NOT_CONFIGURED, Asking, Figure, Study, Table, alternatives
+from pieline.study import Asking, Figure, Study, Table, alternatives
 
 FINE_TUNED = "fine_tuned"
 """The setting of encoders."""
@@ -104,7 +105,8 @@ class JamStudy(Study[JamSettings]):
         """Raise a `UserError` for a model of the wrong kind, or variants of another corpus."""
         settings, variants = self.settings, self.settings.variants
         self.check_models(settings.models, "llm", "encoder", where=f"{where}.models")
-        self.check_models(settings.seeds_by_model, "llm", where=f"{where}.seeds_by_model")
+        for name in ("settings_by_model", "seeds_by_model"):
+            self.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
         if settings.attention:
@@ -139,8 +141,11 @@ class JamStudy(Study[JamSettings]):
 
     # Runs ----------------------------------------------------------------------------------------
 
-    def runs(self, *kinds: str) -> Iterator[dict[str, str]]:
-        """Language, model, setting and seed of every run of models of these kinds."""
+    def configured(self, *kinds: str) -> Iterator[dict[str, str]]:
+        """Language, model, setting and seed of every run of these kinds of models.
+
+        Those that the configuration names, also those that cannot be made.
+        """
         settings = self.settings
         for model in settings.models:
             entry = self.run.entry(model)
@@ -149,7 +154,8 @@ class JamStudy(Study[JamSettings]):
             for language in settings.languages:
                 seeds: Sequence[int] = settings.seeds_by_model.get(model, settings.seeds)
                 if isinstance(entry, LLMEntry):
-                    ways: list[str] = [way for way in settings.settings if is_asked(entry, way)]
+                    named = settings.settings_by_model.get(model, settings.settings)
+                    ways: list[str] = [way for way in named if is_asked(entry, way)]
                 else:
                     seeds = settings.fine_tuning.seeds
                     ways = [FINE_TUNED] if language in getattr(entry, "languages", ()) else []
@@ -162,6 +168,26 @@ class JamStudy(Study[JamSettings]):
                             "seed": str(seed),
                         }
 
+    def runs(self, *kinds: str) -> Iterator[dict[str, str]]:
+        """Those of them that can be made."""
+        return (run for run in self.configured(*kinds) if not self._why_not(run))
+
+    def left_out(self) -> dict[str, str]:
+        """Why the other runs are not made, by `model/setting/language/seed`."""
+        return {
+            "/".join(run[name] for name in ("model", "setting", "language", "seed")): reason
+            for run in self.configured("llm")
+            if (reason := self._why_not(run))
+        }
+
+    def _why_not(self, run: Mapping[str, str]) -> str:
+        entry = self.run.entry(run["model"])
+        if not isinstance(entry, LLMEntry):
+            return ""
+        if lack := cannot_be_asked(entry, run["setting"]):
+            return lack
+        return self.run.unanswered(run["model"], self._recordings("jam", run))
+
     def metrics_on(self, *languages: str) -> list[str]:
         """The metric files of all runs on some languages."""
         runs = self.runs("llm", "encoder")
@@ -173,6 +199,15 @@ class JamStudy(Study[JamSettings]):
         if neutral is None or self.run.entry(neutral.model).kind not in kinds:
             return []
         return [{name: str(value) for name, value in neutral.model_dump().items()}]
+
+    def _why_no_neutral(self, run: Mapping[str, str]) -> str:
+        """What keeps the ablation from being made: the run itself, its texts, or what is said."""
+        found, writer = self._why_not(run), self.settings.variants.model
+        if not found and writer:
+            found = self.run.unanswered(writer, self.neutral_variants(**run).recordings)
+        if not found and self.run.entry(run["model"]).kind == "llm":
+            found = self.run.unanswered(run["model"], self._recordings("jam_neutral", run))
+        return found
 
     # Originals, variants, dataset ----------------------------------------------------------------
 
@@ -272,18 +307,21 @@ class JamStudy(Study[JamSettings]):
         for train in self.examples(language, setting):
             example = self.run.here("prompts/jam/few_shot_example.jinja")
             inputs |= {"train": train, "example": example}
-        # A file a run: where a provider accepts no seed, runs with different seeds ask the same
-        # questions and must not share their answers.
-        name = f"{setting}-seed-{run['seed']}.jsonl"
         return Identification(
             **self._of_model(model),
             inputs=inputs,
             outputs={"predictions": predictions.format(**run)},
-            recordings=self.run.recordings(folder, language, model, name),
+            recordings=self._recordings(folder, run),
             setting=setting,
             seed=int(run["seed"]),
             parameters=self.parameters(setting),
         )
+
+    def _recordings(self, folder: str, run: Mapping[str, str]) -> str:
+        # A file a run: where a provider accepts no seed, runs with different seeds ask the same
+        # questions and must not share their answers.
+        name = f"{run['setting']}-seed-{run['seed']}.jsonl"
+        return self.run.recordings(folder, run["language"], run["model"], name)
 
     def _of_model(self, model: str) -> dict[str, str]:
         """What every task says of its model."""
@@ -356,7 +394,11 @@ class JamStudy(Study[JamSettings]):
                 task=Identification,
                 outputs={"predictions": PREDICTIONS},
                 make=self.identification,
-                runs=list(self.runs("llm")),
+                runs=[
+                    run
+                    for run in self.configured("llm")
+                    if not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
+                ],
                 constraints=llm,
             )
         )
@@ -400,11 +442,9 @@ class JamStudy(Study[JamSettings]):
         if writer:
             written = {"writer": writer, "generation": self.generation().model_dump()}
             entry = self.run.language_model(writer)
-            reasons += [f"neutral contexts by {entry.label}, the paper's by {WRITER}"] * (
-                entry.published_as != WRITER
-            )
-            others = JamVariants.model_fields.keys() - {"temperature"}
-            reasons += deviations(self.settings.variants, besides=others)
+            if entry.published_as != WRITER:
+                reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
+            reasons += self._of_variants("temperature")
         return Conditions(
             settings={**run.settings, **written},
             weights=run.weights,
@@ -413,9 +453,17 @@ class JamStudy(Study[JamSettings]):
 
     def attention_conditions(self, model: str) -> str:
         """The same of the attention analysis."""
+        analysis = self.settings.attention or AttentionAnalysis(model=model)
         return Conditions(
-            settings={"pairs": self.pairs}, weights=json.loads(self.weights_spec(model))
+            settings={"pairs": analysis.pairs},
+            weights=json.loads(self.weights_spec(model)),
+            deviations=deviations(analysis, besides={"model", "language"}),
         ).canonical()
+
+    def _of_variants(self, *names: str) -> tuple[str, ...]:
+        """How some settings of the variants differ from the paper's."""
+        others = JamVariants.model_fields.keys() - set(names)
+        return deviations(self.settings.variants, besides=others)
 
     def _conditions(self, model: str, setting: str) -> Conditions:
         settings = self.settings
@@ -423,6 +471,7 @@ class JamStudy(Study[JamSettings]):
         reasons = []
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
+        reasons += self._of_variants("min_valid", "kept")
         if setting == FINE_TUNED:
             used |= settings.fine_tuning.model_dump(exclude={"seeds"})
             reasons += deviations(settings.fine_tuning, besides={"seeds"})
@@ -500,10 +549,13 @@ class JamStudy(Study[JamSettings]):
             self._table("results:confusion", runs.of(published=self._published(6))),
         ]
         for run in self.neutral_run("llm", "encoder"):
+            reason = self._why_no_neutral(run)
             neutral = Given(
-                metrics=(NEUTRAL_METRICS.format(**run),),
+                metrics=() if reason else (NEUTRAL_METRICS.format(**run),),
                 files={"text_numbers": numbers},
                 models=self.run.described([run["model"]]),
+                not_run={run["model"]: reason} if reason else {},
+                options=run,
             )
             found.append(self._table("appendix:neutral", neutral))
         if settings.attention:
@@ -517,8 +569,8 @@ class JamStudy(Study[JamSettings]):
             return found
         names = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
         found += [self._figure(f"results:{name}", self._runs()) for name in names]
-        if self.settings.attention:
-            found.append(self._figure("attention:attention", self._attention()))
+        if self.settings.attention and (given := self._attention()).metrics:
+            found.append(self._figure("attention:attention", given))
         return found
 
     def _table(self, maker: str, given: Given) -> Table:
@@ -531,19 +583,9 @@ class JamStudy(Study[JamSettings]):
         return self.run.here(f"published/jam_table{number}.csv")
 
     def _runs(self) -> Given:
-        """All runs, and the paper's models that are not among them."""
-        run, named = self.run, self.settings.models
-        absent = [
-            name
-            for name in run.names("llm", "encoder")
-            if name not in named and run.registry[name].published_as
-        ]
-        return Given(
-            metrics=tuple(self.metrics_on(*self.settings.languages)),
-            models=run.described(named),
-            absent=run.described(absent),
-            not_run=dict.fromkeys(absent, NOT_CONFIGURED),
-        )
+        """All runs, and those that were not made."""
+        languages, models = self.settings.languages, self.settings.models
+        return self.given(self.metrics_on(*languages), models, "llm", "encoder")
 
     def _statistics(self) -> Given:
         languages = self.settings.languages
@@ -552,9 +594,13 @@ class JamStudy(Study[JamSettings]):
     def _attention(self) -> Given:
         analysis = self.settings.attention
         assert analysis  # nothing asks for it without one
+        place = analysis.model_dump(include={"language", "model"})
+        made = bool(self.metrics_on(analysis.language))
         return Given(
-            metrics=(ATTENTION.format(**analysis.model_dump(include={"language", "model"})),),
+            metrics=(ATTENTION.format(**place),) if made else (),
             models=self.run.described([analysis.model]),
+            not_run={} if made else {analysis.model: "no run tells which variants mislead"},
+            options=place,
         )
 
     # The whole study -----------------------------------------------------------------------------

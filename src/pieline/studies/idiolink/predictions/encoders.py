@@ -11,7 +11,7 @@ from sentence_transformers.models import Normalize, Pooling, Transformer
 from pieline.core.errors import UserError
 from pieline.core.files import sha256
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.weights import weights_location
+from pieline.models.weights import loading, weights_location
 from pieline.studies.idiolink.predictions.pooling import LatentAttentionPooling
 
 
@@ -65,7 +65,7 @@ def load_encoder(
     if entry.attention:
         model_kwargs["attn_implementation"] = entry.attention
     revision = entry.revision if location == entry.checkpoint else None
-    try:
+    with loading(entry):
         if entry.pooling == "checkpoint":
             model = SentenceTransformer(
                 location,
@@ -88,12 +88,6 @@ def load_encoder(
             else:
                 pooling = Pooling(backbone.get_embedding_dimension(), pooling_mode=entry.pooling)
             model = SentenceTransformer(modules=[backbone, pooling, Normalize()], device=device)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"cannot load the weights: {str(error).splitlines()[0]}",
-            where=f"{entry.checkpoint} ({entry.source})",
-            mend="check network and revision, or download the checkpoint on a machine with network",
-        ) from None
     if entry.bidirectional:
         # Passed to from_pretrained it would be dropped silently: no decoder's config declares it.
         backbone_of(model).config.is_causal = False

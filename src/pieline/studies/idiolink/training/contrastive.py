@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn import functional
@@ -110,7 +111,7 @@ def fine_tune(
 
     Queries are embedded as the training mode says, documents always as whole sentences. With the
     same arguments, number of threads and device the weights are the same to the bit, also if the
-    process was killed in between: a call that finds its checkpoint goes on behind the last epoch
+    process was killed in between: a call that finds its checkpoint goes on after the last epoch
     that was finished.
 
     Args:
@@ -124,7 +125,8 @@ def fine_tune(
         progress: whether to show a progress bar.
 
     Raises:
-        UserError: a tuple names a text that is not in the split, or the loss is no number.
+        UserError: a tuple names a text that is not in the split, no batch is whole, or the loss is
+            no number.
     """
     training = _Training(model, entry, data, settings)
     state = _State(training)
@@ -137,7 +139,7 @@ def fine_tune(
                 break
             loss = training.run_epoch(epoch)
             state.add(Epoch(loss=loss, validation_ndcg_at_10=ndcg_at_10(training.validate())))
-            epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{state.best:.4f}")
+            epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{max(state.scores):.4f}")
             if checkpoint:
                 state.save(checkpoint)
     model.load_state_dict(state.best_weights)
@@ -174,7 +176,13 @@ class _Training:
         self._queries = {query.id: query for query in data.train.queries}
         self._documents = {document.id: document for document in data.train.documents}
         self._validation_queries = self._texts(data.validation.queries)
-        steps = -(-len(data.tuples) // settings.batch_size)
+        steps = len(self._batches(np.arange(len(data.tuples))))
+        if not steps:
+            raise UserError(
+                f"{len(data.tuples)} tuples make no whole batch of {settings.batch_size}",
+                where="idiolink.finetuning",
+                mend="lower batch_size, or set drop_last: false",
+            )
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
@@ -190,7 +198,7 @@ class _Training:
         return hashlib.sha256(repr(told).encode() + b"".join(code)).hexdigest()
 
     def run_epoch(self, epoch: int) -> float:
-        """Take every tuple once; the mean loss.
+        """Take every tuple once, or all that make whole batches; the mean loss.
 
         Seeding anew in each epoch makes its randomness a matter of its number alone.
         """
@@ -200,11 +208,18 @@ class _Training:
         generator = np.random.default_rng([self.settings.seed, epoch])
         order = generator.permutation(len(self.data.tuples))
         self.model.train()
-        losses = []
-        for start in range(0, len(order), self.settings.batch_size):
-            batch = [self.data.tuples[index] for index in order[start:][: self.settings.batch_size]]
-            losses.append(self._step(batch) * len(batch))
-        return sum(losses) / len(order)
+        losses, taken = 0.0, 0
+        for indices in self._batches(order):
+            batch = [self.data.tuples[index] for index in indices]
+            losses += self._step(batch) * len(batch)
+            taken += len(batch)
+        return losses / taken
+
+    def _batches(self, order: npt.NDArray[np.int_]) -> list[npt.NDArray[np.int_]]:
+        size = self.settings.batch_size
+        batches = [order[start : start + size] for start in range(0, len(order), size)]
+        whole = [batch for batch in batches if len(batch) == size]
+        return whole if self.settings.drop_last else batches
 
     def validate(self) -> Run:
         """Rank the validation split as the model stands, in the mode of the training."""
@@ -289,21 +304,31 @@ class _State:
     def __init__(self, training: _Training) -> None:
         self._training = training
         self.epochs: list[Epoch] = []
-        self.best = -1.0
-        self.best_epoch = 0
         self.best_weights: dict[str, torch.Tensor] = {}
 
     @property
+    def scores(self) -> list[float]:
+        """nDCG@10 on the validation split after each epoch."""
+        return [epoch.validation_ndcg_at_10 for epoch in self.epochs]
+
+    @property
+    def best_epoch(self) -> int:
+        """The best epoch (from 1); of equal ones the first."""
+        return self.scores.index(max(self.scores)) + 1
+
+    @property
     def stale(self) -> int:
-        """Epochs since the best one."""
-        return len(self.epochs) - self.best_epoch
+        """Epochs since one that was better by more than the minimal difference."""
+        reference, last = -1.0, 0
+        for number, score in enumerate(self.scores, start=1):
+            if score > reference + self._training.settings.min_delta:
+                reference, last = score, number
+        return len(self.epochs) - last
 
     def add(self, epoch: Epoch) -> None:
         """Take note of a finished epoch; the model holds its weights."""
         self.epochs.append(epoch)
-        if epoch.validation_ndcg_at_10 > self.best + self._training.settings.min_delta:
-            self.best = epoch.validation_ndcg_at_10
-            self.best_epoch = len(self.epochs)
+        if self.best_epoch == len(self.epochs):
             self.best_weights = {
                 name: tensor.detach().cpu().clone()
                 for name, tensor in self._training.model.state_dict().items()
@@ -317,8 +342,6 @@ class _State:
                 {
                     "key": training.key,
                     "epochs": [epoch.model_dump() for epoch in self.epochs],
-                    "best": self.best,
-                    "best_epoch": self.best_epoch,
                     "best_weights": self.best_weights,
                     "weights": training.model.state_dict(),
                     "optimizer": training.optimizer.state_dict(),
@@ -339,6 +362,4 @@ class _State:
         training.optimizer.load_state_dict(found["optimizer"])
         training.schedule.load_state_dict(found["schedule"])
         self.epochs = [Epoch.model_validate(epoch) for epoch in found["epochs"]]
-        self.best = found["best"]
-        self.best_epoch = found["best_epoch"]
         self.best_weights = found["best_weights"]

@@ -26,6 +26,11 @@ class Hyperparameters(Settings):
     )
     weight_decay: float = Field(default=0.01, ge=0, description="Of AdamW.")
     batch_size: PositiveInt = Field(default=32, description="Tuples a step.")
+    drop_last: bool = Field(
+        default=False,
+        description="Whether an epoch leaves out the last, incomplete batch, as the released code"
+        " does.",
+    )
     max_epochs: PositiveInt = 10
     warmup_steps: NonNegativeInt = Field(
         default=100, description="Over which the learning rate rises linearly from zero."
@@ -36,7 +41,8 @@ class Hyperparameters(Settings):
     min_delta: float = Field(
         default=0.001,
         ge=0,
-        description="Validation nDCG@10 (fraction) by which an epoch must beat the best one.",
+        description="Validation nDCG@10 (fraction) by which an epoch must be better for training to"
+        " go on; the best epoch is kept, however little better it is. The released code has 0.",
     )
     max_norm: PositiveFloat = Field(
         default=1.0, description="The gradient is clipped to this norm."

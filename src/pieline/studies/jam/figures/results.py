@@ -94,8 +94,8 @@ def confused_models(given: Given) -> Figure:
     """
     metrics = load_records(given.metrics, JamMetrics)
     runs, languages = prompted(metrics), languages_of(by_run(metrics))
-    figure, axes = _panels(len(languages))
-    for axis, language in zip(axes, languages, strict=True):
+    figure, axes = _panels(len(languages) or 1)
+    for axis, language in zip(axes, languages, strict=False):
         counts = Counter(confused_runs(runs, language).values())
         del counts[0]
         heights = [counts[number] for number in range(1, max(counts, default=0) + 1)]
@@ -174,6 +174,9 @@ def _finish(figure: Figure, runs: Runs, models: Sequence[ModelDescription]) -> F
 
 
 def _note(figure: Figure, runs: Runs) -> None:
+    if not runs:
+        axis = figure.axes[0]
+        axis.text(0.5, 0.5, "no language model was run", transform=axis.transAxes, ha="center")
     items = [item for found in runs.values() for item in found]
     if not all(item.dataset_is_released for item in items):
         figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")

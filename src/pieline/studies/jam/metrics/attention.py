@@ -17,11 +17,10 @@ import numpy.typing as npt
 import torch
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
-from pieline.core.errors import UserError
 from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 from pieline.models.checkpoint import CheckpointEntry
-from pieline.models.weights import weights_location
+from pieline.models.weights import loading, weights_location
 from pieline.studies.jam.bio import OUTSIDE
 from pieline.studies.jam.metrics.attention_records import (
     AttendedVariant,
@@ -57,7 +56,7 @@ def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = No
 
     location = str(weights) if weights else weights_location(entry)
     revision = entry.revision if location == entry.checkpoint else None
-    try:
+    with loading(entry):
         tokenizer = AutoTokenizer.from_pretrained(location, revision=revision)
         model: Any = AutoModelForCausalLM.from_pretrained(
             location,
@@ -65,12 +64,6 @@ def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = No
             dtype=getattr(torch, entry.dtype),
             attn_implementation="eager",
         )
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"cannot load the weights: {str(error).splitlines()[0]}",
-            where=f"{entry.checkpoint} ({entry.source})",
-            mend="check network and revision, or download the checkpoint on a machine with network",
-        ) from None
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return CausalModel(model.to(device).eval(), tokenizer)
 

@@ -11,6 +11,7 @@ from pieline.core.records import save_jsonl
 from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
+from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.parsing import Parsed
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, Question, make_question
@@ -98,11 +99,13 @@ def questions_about(
             where=spec.label,
             mend="ask it zero_shot",
         )
+    if lack := cannot_be_asked(spec, prompting.setting):
+        raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
     asked = prompting.few_shot if prompting.is_few_shot else prompting.zero_shot
     wanted: dict[str, Any] = {"max_tokens": asked.max_tokens}
     if not spec.reasoning:
         wanted["temperature"] = asked.temperature
-    if prompting.setting == "zero_shot_schema":
+    if prompting.setting == SCHEMA_SETTING:
         wanted["response_format"] = ANSWER_SCHEMA
     prompt = prompting.prompts.load(prompt_file(prompting.setting))
     examples = _examples(prompting) if prompting.is_few_shot else []
@@ -172,10 +175,8 @@ def prompt_file(setting: str) -> str:
 
 
 def is_asked(spec: LLMEntry, setting: PromptSetting) -> bool:
-    """Whether a model is asked in a setting: reasoning models are only asked zero-shot."""
-    if setting == "zero_shot_schema":
-        return "response_format" in spec.accepts
-    return setting == "zero_shot" or not spec.reasoning
+    """Whether the study asks a model so: reasoning models only zero-shot (section 4.3)."""
+    return setting != FEW_SHOT or not spec.reasoning
 
 
 def _sample_seed(prompting: Prompting, number: int) -> int:

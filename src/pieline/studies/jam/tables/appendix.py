@@ -1,8 +1,9 @@
 """ID10M-JAM's human baseline (5.1), neutral contexts (appendix G) and attention (appendix H)."""
 
-from pieline.core.records import load_record
+from pieline.core.records import load_record, load_records
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
+from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare, rounded
 from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
 from pieline.studies.jam.metrics.attention_records import AttentionMetrics, MeanShare
@@ -16,6 +17,7 @@ from pieline.studies.jam.tables.common import (
     heads,
     notes_of,
     percent_bounds,
+    unknown,
 )
 
 SIMULATED_NOTE = "The labels are simulated to show the computation: no person gave them."
@@ -73,23 +75,17 @@ def humans(given: Given) -> TableContent:
 
 def neutral(given: Given) -> TableContent:
     """How many confusing variants stay confusing with a neutral context."""
-    metrics = load_record(given.metrics[0], NeutralMetrics)
-    (model,) = given.models
-    obstacles = [] if metrics.dataset_is_released else [NOT_RELEASED]
-    if model.published_as != "GPT-4o mini":
-        obstacles.append("the paper's ablation is of GPT-4o mini")
-    obstacles += metrics.conditions.deviations
-    key = {"model": metrics.model, "setting": metrics.setting, "language": metrics.language}
-    numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics, key)
-    share = per_cent(metrics.share)
-    labels = (model.label, GROUPS[metrics.setting], find(metrics.language).label)
-    cells = (
-        Cell(text=str(metrics.confusing)),
-        numbers.cell("neutral_variants", metrics.neutral, decimals=0),
-        numbers.cell("neutral_confused", metrics.still_confused, decimals=0),
-        numbers.cell("neutral_share", share, decimals=1, tolerance=_TO_ONE_DECIMAL),
-        Cell(text=", ".join(percent_bounds(metrics.interval, 1) or ())),
-    )
+    (model,), run = given.models, given.options
+    labels = (model.label, GROUPS[run["setting"]], find(run["language"]).label)
+    made = load_records(given.metrics, NeutralMetrics)
+    if made:
+        rows = tuple(Row(labels, _neutral_cells(given, item, model)) for item in made)
+    else:
+        reason = given.why_not(model.name)
+        key = {name: run[name] for name in ("model", "setting", "language")}
+        names = ("confusing", "variants", "confused", "share", "interval")
+        blank = (unknown(key | {"id": f"jam.neutral_{name}"}, reason) for name in names)
+        rows = (Row(labels, tuple(blank), reason),)
     return TableContent(
         heads=(
             (
@@ -97,10 +93,29 @@ def neutral(given: Given) -> TableContent:
                 *heads("neutral", "still confusing", "%", "95 % interval"),
             ),
         ),
-        groups=(Group((Row(labels, cells),)),),
+        groups=(Group(rows),),
         caption="Hard variants that confused a model, rewritten with a neutral context: how many"
         " still confuse it.",
-        notes=notes_of(metrics.dataset_is_released),
+        notes=notes_of(*(item.dataset_is_released for item in made)),
+    )
+
+
+def _neutral_cells(
+    given: Given, metrics: NeutralMetrics, model: ModelDescription
+) -> tuple[Cell, ...]:
+    obstacles = [] if metrics.dataset_is_released else [NOT_RELEASED]
+    if model.published_as != "GPT-4o mini":
+        obstacles.append("the paper's ablation is of GPT-4o mini")
+    obstacles += metrics.conditions.deviations
+    key = {"model": metrics.model, "setting": metrics.setting, "language": metrics.language}
+    numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics, key)
+    share = per_cent(metrics.share)
+    return (
+        Cell(text=str(metrics.confusing)),
+        numbers.cell("neutral_variants", metrics.neutral, decimals=0),
+        numbers.cell("neutral_confused", metrics.still_confused, decimals=0),
+        numbers.cell("neutral_share", share, decimals=1, tolerance=_TO_ONE_DECIMAL),
+        Cell(text=", ".join(percent_bounds(metrics.interval, 1) or ())),
     )
 
 
@@ -109,7 +124,31 @@ def attention(given: Given) -> TableContent:
 
     The paper describes the pattern and prints no number; the CSV says so.
     """
-    metrics = load_record(given.metrics[0], AttentionMetrics)
+    (model,), language = given.models, find(given.options["language"]).label
+    made = load_records(given.metrics, AttentionMetrics)
+    if made:
+        rows = tuple(Row((model.label, language), _shares(given, item)) for item in made)
+    else:
+        reason = given.why_not(model.name)
+        names = ("pairs", "misleading", "resolved", "difference")
+        blank = (unknown({**given.options, "metric": name}, reason) for name in names)
+        rows = (Row((model.label, language), tuple(blank), reason),)
+    return TableContent(
+        heads=(
+            (
+                *heads("Model", "Language", "pairs"),
+                *heads("misleading (MIS)", "resolved (COR)", "difference"),
+            ),
+        ),
+        groups=(Group(rows),),
+        caption="Share of the attention from the PIE to its context that falls on the content words"
+        " of the added context, mean over layers, heads and pairs, in per cent with 95 % bootstrap"
+        " intervals over pairs.",
+        notes=notes_of(*(item.dataset_is_released for item in made)),
+    )
+
+
+def _shares(given: Given, metrics: AttentionMetrics) -> tuple[Cell, ...]:
     obstacles = [] if metrics.dataset_is_released else [NOT_RELEASED]
     pairs = str(len(metrics.pairs))
     key = {"model": metrics.model, "language": metrics.language, "pairs": pairs}
@@ -122,19 +161,5 @@ def attention(given: Given) -> TableContent:
         identity = {**key, "metric": name, "low": low, "high": high}
         return Cell(Number(identity, comparison, given.metrics), text=text)
 
-    labels = (given.labels()[metrics.model], find(metrics.language).label)
     names = ("misleading", "resolved", "difference")
-    cells = (Cell(text=pairs), *(cell(name, getattr(metrics, name)) for name in names))
-    return TableContent(
-        heads=(
-            (
-                *heads("Model", "Language", "pairs"),
-                *heads("misleading (MIS)", "resolved (COR)", "difference"),
-            ),
-        ),
-        groups=(Group((Row(labels, cells),)),),
-        caption="Share of the attention from the PIE to its context that falls on the content words"
-        " of the added context, mean over layers, heads and pairs, in per cent with 95 % bootstrap"
-        " intervals over pairs.",
-        notes=notes_of(metrics.dataset_is_released),
-    )
+    return (Cell(text=pairs), *(cell(name, getattr(metrics, name)) for name in names))

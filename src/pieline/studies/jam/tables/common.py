@@ -1,9 +1,10 @@
 """What all tables and figures of ID10M-JAM say alike."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pieline.languages.registry import find
+from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.reporting.printed import compare, read_published, rounded
 from pieline.reporting.tables import Cell, Head, Number
@@ -63,6 +64,11 @@ class TextNumbers:
         return Cell(Number(key, comparison, self._metrics), text=rounded(ours, decimals))
 
 
+def unknown(key: Mapping[str, str], reason: str) -> Cell:
+    """The cell of a number that is not there because its run was not made."""
+    return Cell(Number(key, compare(None, None, obstacles=[f"not run: {reason}"])))
+
+
 def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:
     """The bounds of an interval in per cent."""
     if interval is None:
@@ -78,6 +84,23 @@ def code_of(language: str) -> str:
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
     """The languages of some runs, in the order of every table."""
     return sorted({key.language for key in runs})
+
+
+def not_made(given: Given, runs: Collection[RunKey]) -> list[RunKey]:
+    """The runs that the configuration names and of which no seed was run."""
+    keys = (RunKey(setting, model, language) for model, setting, language, _ in given.left_out())
+    return [key for key in dict.fromkeys(keys) if key not in runs]
+
+
+def left_out_seeds(given: Given, runs: Collection[RunKey]) -> tuple[str, ...]:
+    """Notes on seeds that are missing of runs that were made otherwise."""
+    labels = given.labels()
+    return tuple(
+        f"Without seed {seed} of {labels[model]} ({GROUPS[setting]}, {find(language).label}):"
+        f" {reason}."
+        for (model, setting, language, seed), reason in given.left_out().items()
+        if RunKey(setting, model, language) in runs
+    )
 
 
 def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:

@@ -25,6 +25,8 @@ from pieline.studies.jam.tables.common import (
     GROUPS,
     heads,
     languages_of,
+    left_out_seeds,
+    not_made,
     notes_of,
     obstacles_of,
 )
@@ -145,6 +147,8 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
         ).items()
         if label in named
     }
+    left_out = not_made(given, runs)
+    wanted = {key: printed.get(key, {}) for key in (*printed, *left_out)}
     numbers = {
         key: list(
             _numbers(
@@ -152,16 +156,16 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
                 runs.get(key, []),
                 columns,
                 printed.get(key, {}),
-                reason=given.not_run.get(key.model, NOT_SO),
+                reason=_why_not(given, key),
                 files=files[key],
             )
         )
-        for key in (*runs, *(key for key in printed if key not in runs))
+        for key in (*runs, *(key for key in wanted if key not in runs))
     }
-    shown = languages_of(runs)
+    shown = languages_of([*runs, *left_out])
     rows: dict[str, list[Row]] = {group: [] for group in GROUPS}
     unseen = []
-    for setting, model in _order(runs, printed, described):
+    for setting, model in _order(runs, wanted, described):
         keys = [RunKey(setting, model.name, language) for language in shown]
         others = [key for key in numbers if key[:2] == (setting, model.name) and key not in keys]
         hidden = [number for key in others for pair in numbers[key] for number in pair if number]
@@ -174,7 +178,7 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
             Row(
                 (model.label,),
                 tuple(Cell(*pair) for key in keys for pair in numbers.get(key, blank)),
-                reason="" if is_run else given.not_run.get(model.name, NOT_SO),
+                reason="" if is_run else _why_not(given, keys[0]),
                 unseen=tuple(hidden),
             )
         )
@@ -189,25 +193,36 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
         caption_latex=latex,
         notes=(
             *([scored] if {item.scoring for item in metrics} == {"released"} else []),
+            *left_out_seeds(given, runs),
             *notes_of(*(item.dataset_is_released for item in metrics)),
         ),
         unseen=tuple(unseen),
     )
 
 
+def _why_not(given: Given, key: RunKey) -> str:
+    return given.why_not(key.model, key.setting, key.language) or NOT_SO
+
+
 def group_of(setting: str, model: ModelDescription) -> str:
     """The part of a table in which a run stands; a key of `GROUPS`."""
-    return "reasoning" if model.reasoning else setting
+    return "reasoning" if model.reasoning and setting == "zero_shot" else setting
 
 
 def _order(
     runs: Mapping[RunKey, object],
-    printed: Mapping[RunKey, object],
+    wanted: Mapping[RunKey, object],
     described: Sequence[ModelDescription],
 ) -> list[tuple[str, ModelDescription]]:
-    """Setting and model of each row: those that were run, in the paper's order, then the others."""
+    """Setting and model of each row: those that were run, in the paper's order, then the others.
+
+    Args:
+        runs: what was run.
+        wanted: the paper's runs in its order, then others that were not made.
+        described: the models.
+    """
     models = {model.name: model for model in described}
-    of_paper = list(dict.fromkeys(key[:2] for key in printed))
+    of_paper = list(dict.fromkeys(key[:2] for key in wanted))
     names = list(models)
     made = {key[:2] for key in runs}
 

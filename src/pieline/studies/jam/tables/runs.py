@@ -13,16 +13,18 @@ from pieline.reporting.printed import compare, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.jam.metrics.drift import Drift, Interval, mcnemar
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.metrics.seeds import by_run, key_of, per_cent
+from pieline.studies.jam.metrics.seeds import RunKey, by_run, key_of, per_cent
 from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.tables.common import (
     GROUPS,
     code_of,
     heads,
     languages_of,
+    not_made,
     notes_of,
     obstacles_of,
     percent_bounds,
+    unknown,
 )
 
 _SHOWN = {
@@ -31,6 +33,10 @@ _SHOWN = {
     "flipped_overall": Head("F_M", latex="$F_M$"),
     "negative_drift_overall": Head("ND_M (%)", latex=r"$\mathit{ND}_M$ (\%)"),
 }
+
+
+_TESTED = {"only_first_right": 0, "only_second_right": 0, "p_value": 4, "p_value_corrected": 4}
+"""Numbers of a test of two runs, with their decimals."""
 
 
 def runs(given: Given) -> TableContent:
@@ -61,6 +67,11 @@ def runs(given: Given) -> TableContent:
                 cells.append(Cell(number, text=text))
         names = (labels[item.model], GROUPS[item.setting], code_of(item.language), str(item.seed))
         rows.append(Row(names, tuple(cells), unseen=tuple(unseen)))
+    for (model, setting, language, seed), reason in given.left_out().items():
+        names = (labels[model], GROUPS[setting], code_of(language), seed)
+        key = RunKey(setting, model, language)._asdict() | {"seed": seed}
+        blank = (unknown(key | {"metric": name}, reason) for name in _SHOWN)
+        rows.append(Row(names, tuple(blank), reason))
     return TableContent(
         heads=((*heads("Model", "Setting", "Language", "Seed"), *_SHOWN.values()),),
         groups=(Group(tuple(rows)),),
@@ -113,12 +124,7 @@ def pairs(given: Given) -> TableContent:
                 "first": f"{one.model}/{one.setting}/{first[one].seed}",
                 "second": f"{other.model}/{other.setting}/{first[other].seed}",
             }
-            numbers = {
-                "only_first_right": (test.only_first, 0),
-                "only_second_right": (test.only_second, 0),
-                "p_value": (test.p_value, 4),
-                "p_value_corrected": (p_value, 4),
-            }
+            values = (test.only_first, test.only_second, test.p_value, p_value)
             sources = tuple(files[key, first[key].seed] for key in couple)
             obstacles = obstacles_of([first[key] for key in couple])
             labelled = (f"{labels[key.model]}, {GROUPS[key.setting]}" for key in couple)
@@ -131,9 +137,15 @@ def pairs(given: Given) -> TableContent:
                     ),
                     text=rounded(value, decimals),
                 )
-                for name, (value, decimals) in numbers.items()
+                for (name, decimals), value in zip(_TESTED.items(), values, strict=True)
             ]
             rows.append(Row((find(language).label, *labelled), tuple(cells)))
+    for key in not_made(given, first):
+        name = f"{labels[key.model]}, {GROUPS[key.setting]}"
+        reason = given.why_not(key.model, key.setting, key.language)
+        run = {"language": key.language, "first": f"{key.model}/{key.setting}", "second": ""}
+        blank = (unknown(run | {"metric": metric}, reason) for metric in _TESTED)
+        rows.append(Row((find(key.language).label, name, ""), tuple(blank), reason))
     return TableContent(
         heads=(
             (

@@ -10,9 +10,8 @@ import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from pieline.core.errors import UserError
 from pieline.models.encoder import EncoderEntry
-from pieline.models.weights import weights_location
+from pieline.models.weights import loading, weights_location
 from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag
 from pieline.studies.jam.training.subwords import collate, decode, encode
 
@@ -97,7 +96,7 @@ def load_tagger(
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(seed)
-    try:
+    with loading(entry):
         tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, use_fast=True)
         model = AutoModelForTokenClassification.from_pretrained(
             location,
@@ -106,11 +105,5 @@ def load_tagger(
             label2id=TAG_IDS,
             dtype=torch.float32,
         )
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"cannot load the weights: {str(error).splitlines()[0]}",
-            where=f"{entry.checkpoint} ({entry.source})",
-            mend="check network and revision, or download the checkpoint on a machine with network",
-        ) from None
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return Tagger(model.to(place).eval(), tokenizer, entry.max_length)

@@ -1,0 +1,173 @@
+"""What goes over the wire: whether a request's body is its question, and keeping it short.
+
+litellm writes the body, and on the way it may add a limit, change a role or drop a parameter. So
+the body is compared with the one that the question stands for in the provider's format, field by
+field, before it is sent; and it is kept beside the answer, so that anyone can compare it again.
+
+Formats are told by the end of the address: OpenAI's chat completions (which Together and local
+servers speak as well), Anthropic's messages and Gemini's generateContent.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pieline.llm.answers import Sent
+from pieline.llm.questions import Message, Question
+
+Body = dict[str, Any]
+
+_REFERENCE = "question"
+_ABSENT = object()
+_SHOWN = 80
+
+
+def sent(question: Question, path: str, body: Body) -> Sent:
+    """A body to keep: what the question holds as well is only referred to."""
+    parts = _parts(question)
+    texts = {part: name for name, part in reversed(parts.items()) if isinstance(part, str)}
+    wholes = {name: part for name, part in parts.items() if not isinstance(part, str)}
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, str):
+            return {_REFERENCE: texts[value]} if value in texts else value
+        for name, whole in wholes.items():
+            if value == whole:
+                return {_REFERENCE: name}
+        if isinstance(value, dict):
+            short = {name: shortened(item) for name, item in value.items()}
+            # A body that itself says {"question": ...} must not be taken for a reference.
+            return {_REFERENCE: short} if short.keys() == {_REFERENCE} else short
+        return [shortened(item) for item in value] if isinstance(value, list) else value
+
+    return Sent(path=path, body={name: shortened(item) for name, item in body.items()})
+
+
+def body_of(question: Question, kept: Sent) -> Body:
+    """The body that `sent` made shorter, as it was.
+
+    Raises:
+        KeyError, TypeError: it refers to what the question does not have.
+    """
+    parts = _parts(question)
+
+    def restored(value: Any) -> Any:
+        if isinstance(value, dict):
+            if value.keys() == {_REFERENCE}:
+                value = value[_REFERENCE]
+                if not isinstance(value, dict):
+                    return parts[value]
+            return {name: restored(item) for name, item in value.items()}
+        return [restored(item) for item in value] if isinstance(value, list) else value
+
+    return {name: restored(item) for name, item in kept.body.items()}
+
+
+def _parts(question: Question) -> dict[int | str, Any]:
+    """What a body may refer to: each turn's text by its number, all turns, larger parameters."""
+    return {
+        **{number: turn.content for number, turn in enumerate(question.messages)},
+        "messages": [turn._asdict() for turn in question.messages],
+        **{name: value for name, value in question.parameters.items() if isinstance(value, dict)},
+    }
+
+
+def difference(question: Question, path: str, body: Body) -> str | None:
+    """How a body, sent to this path, differs from its question; null if it does not.
+
+    What no format can say of a question does not count: the number of the sample, and in Gemini's
+    the name of a JSON schema and that it is strict, which it always is there.
+    """
+    model = question.model.partition("@sha256:")[0].partition("/")[2]
+    for end, expected in _FORMATS.items():
+        if path.endswith(end.format(model=model)):
+            return next(_differences(expected(question, model, body), body), None)
+    return f"goes to {path}, which is the address of no format that is known, or of another model"
+
+
+def misfit(question: Question, kept: Sent) -> str | None:
+    """What is wrong with a body that was kept; null if it is its question's."""
+    try:
+        differs = difference(question, kept.path, body_of(question, kept))
+    except (KeyError, TypeError):
+        return "the body that was sent refers to what the question does not have"
+    return f"the body that was sent {differs}" if differs else None
+
+
+def _differences(expected: Any, found: Any, at: str = "") -> Iterator[str]:
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        for name in sorted(expected.keys() | found.keys()):
+            values = expected.get(name, _ABSENT), found.get(name, _ABSENT)
+            yield from _differences(*values, at=f"{at}.{name}" if at else name)
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for number, values in enumerate(zip(expected, found, strict=True)):
+            yield from _differences(*values, at=f"{at}.{number}")
+    elif expected != found or isinstance(expected, bool) != isinstance(found, bool):
+        yield f"has {at} {_shown(found)} where the question has {_shown(expected)}"
+
+
+def _shown(value: Any) -> str:
+    text = "none" if value is _ABSENT else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _chat(question: Question, model: str, body: Body) -> Body:
+    limit = "max_completion_tokens"
+    names = {"max_tokens": limit} if limit in body else {}
+    turns = [turn._asdict() for turn in question.messages]
+    return {"model": model, "messages": turns, **_renamed(question.parameters, names)}
+
+
+def _messages(question: Question, model: str, body: Body) -> Body:
+    system, turns = _system_apart(question.messages)
+    return {
+        "model": model,
+        "messages": [{"role": turn.role, "content": [_text(turn)]} for turn in turns],
+        **({"system": [_text(turn) for turn in system]} if system else {}),
+        **_renamed(question.parameters, {"stop": "stop_sequences"}),
+    }
+
+
+def _text(turn: Message) -> dict[str, str]:
+    return {"type": "text", "text": turn.content}
+
+
+def _generate_content(question: Question, model: str, body: Body) -> Body:
+    system, turns = _system_apart(question.messages)
+    roles = {"assistant": "model"}
+    names = {"max_tokens": "max_output_tokens", "stop": "stop_sequences"}
+    said = _renamed(question.parameters, names)
+    form = said.pop("response_format", None)
+    if form:
+        said["response_mime_type"] = "application/json"
+        if "json_schema" in form:
+            said["response_json_schema"] = form["json_schema"]["schema"]
+    return {
+        "contents": [
+            {"role": roles.get(turn.role, turn.role), "parts": [{"text": turn.content}]}
+            for turn in turns
+        ],
+        **(
+            {"system_instruction": {"parts": [{"text": t.content} for t in system]}}
+            if system
+            else {}
+        ),
+        **({"generationConfig": said} if said else {}),
+    }
+
+
+def _system_apart(turns: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """The system's turns at the beginning, which two formats keep apart, and the rest."""
+    count = next((i for i, turn in enumerate(turns) if turn.role != "system"), len(turns))
+    return turns[:count], turns[count:]
+
+
+def _renamed(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in parameters.items()}
+
+
+_FORMATS: dict[str, Callable[[Question, str, Body], Body]] = {
+    "/chat/completions": _chat,
+    "/messages": _messages,
+    "/models/{model}:generateContent": _generate_content,
+}

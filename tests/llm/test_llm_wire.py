@@ -1,0 +1,351 @@
+"""What is sent is the question, for each API model of models.yaml, and what is billed is kept."""
+
+import asyncio
+import json
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_cases import KEY, settings_for
+from provider_server import CALL, ProviderServer, chat, generated, message
+from support import ROOT
+
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
+from pieline.llm.answers import Answer, Sent, ToolCall
+from pieline.llm.archive import verify
+from pieline.llm.client import ask
+from pieline.llm.questions import Message, Question, make_question
+from pieline.llm.recordings import read_lines
+from pieline.llm.retries import MalformedResponseError
+from pieline.llm.spending import Ledger
+from pieline.llm.wire import body_of, sent
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import load_registry
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+API = {
+    name: entry
+    for name, entry in REGISTRY.items()
+    if isinstance(entry, LLMEntry) and entry.source == "api"
+}
+SCHEMA = {"type": "object", "properties": {"idioms": {"type": "array"}}, "required": ["idioms"]}
+VALUES = {
+    "temperature": 0.25,
+    "top_p": 0.5,
+    "top_k": 7,
+    "max_tokens": 100,
+    "seed": 3,
+    "reasoning_effort": "low",
+}
+FORM = {
+    "type": "json_schema",
+    "json_schema": {"name": "idioms", "strict": True, "schema": SCHEMA},
+}
+FEW_SHOT = [
+    ("system", "Name the idioms. "),
+    ("user", "She spilled the beans."),
+    ("assistant", "idioms: [spilled the beans]"),
+    ("user", "Er hat den Löffel abgegeben.\n"),
+    ("assistant", "idioms: []"),
+    ("user", "user"),
+]
+UNASKED = {"claude-4-sonnet": {"max_tokens": 4096}, "gemini-3-flash-preview": {"temperature": 1}}
+"""Parameters that a provider gets of which the run said nothing."""
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for entry in API.values():
+        monkeypatch.setenv(str(entry.api_key_env), KEY)
+
+
+def asked(folder: Path, entry: LLMEntry, *questions: Question) -> list[Answer]:
+    settings = settings_for(folder, concurrency=1, max_cost_usd=1000, max_attempts=1)
+    return [*ask(questions, entry, settings, folder / "a.jsonl", progress=False).values()]
+
+
+def read(path: str, body: dict[str, Any]) -> tuple[str, list[Message], dict[str, Any]]:
+    """Model, turns and parameters that a provider finds in a request; every field is used up."""
+    body = json.loads(json.dumps(body))
+    if path == "/v1/chat/completions":
+        turns = [Message(**turn) for turn in body.pop("messages")]
+        model = body.pop("model")
+        names = {"max_completion_tokens": "max_tokens"}
+    elif path == "/v1/messages":
+        turns = [Message("system", only_text(block)) for block in body.pop("system", [])]
+        for turn in body.pop("messages"):
+            assert turn.keys() == {"role", "content"}
+            turns += [Message(turn["role"], only_text(block)) for block in turn["content"]]
+        model = body.pop("model")
+        names = {}
+    else:
+        model = path.removesuffix(":generateContent").rpartition("/models/")[2]
+        system = body.pop("system_instruction", {"parts": []})
+        turns = [Message("system", only_text(part, {})) for part in system.pop("parts")]
+        assert system == {}
+        for turn in body.pop("contents"):
+            assert turn.keys() == {"role", "parts"}
+            role = {"model": "assistant"}.get(turn["role"], turn["role"])
+            turns += [Message(role, only_text(part, {})) for part in turn["parts"]]
+        parameters = body.pop("generationConfig", {})
+        assert body == {}
+        body, names = parameters, {"max_output_tokens": "max_tokens"}
+        if body.pop("response_mime_type", None):
+            form = {"name": "idioms", "strict": True, "schema": body.pop("response_json_schema")}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+    return model, turns, {names.get(name, name): value for name, value in body.items()}
+
+
+def only_text(block: dict[str, Any], besides: dict[str, Any] | None = None) -> str:
+    text = block.pop("text")
+    assert block == ({"type": "text"} if besides is None else besides)
+    return str(text)
+
+
+@pytest.mark.parametrize("name", API)
+def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str) -> None:
+    entry = API[name]
+    accepted = {parameter: VALUES[parameter] for parameter in entry.accepts & VALUES.keys()}
+    wanted: list[tuple[list[tuple[str, str]], dict[str, Any]]] = [
+        ([("user", "Any idiom?")], {}),
+        (FEW_SHOT, {"max_tokens": 60}),
+        (FEW_SHOT, accepted),
+    ]
+    if "response_format" in entry.accepts:
+        wanted.append((FEW_SHOT, {**accepted, "response_format": FORM}))
+    assert accepted.keys() | {"response_format"} >= entry.accepts
+    questions = [make_question(entry, turns, parameters) for turns, parameters in wanted]
+    with ProviderServer() as server:
+        answers = asked(folder, server.play(entry), *questions)
+        received = server.requests
+
+    assert [(answer.text, answer.input_tokens, answer.output_tokens) for answer in answers] == [
+        ("hi", 9, 3)
+    ] * len(questions)
+    assert {(answer.response_id, answer.returned_model) for answer in answers} == {("r1", "served")}
+    role = "user" if name == "o3-mini" else "system"
+    for (turns, parameters), question, answer, request in zip(
+        wanted, questions, answers, received, strict=True
+    ):
+        turns_sent = [Message(role if who == "system" else who, text) for who, text in turns]
+        everything = {**UNASKED.get(name, {}), **parameters}
+        model = entry.litellm_id.partition("/")[2]
+        assert read(request.path, request.body) == (model, turns_sent, everything)
+        assert (list(question.messages), question.parameters) == (turns_sent, everything)
+        assert answer.sent and answer.sent.path == request.path
+        assert body_of(question, answer.sent) == request.body
+        assert any(KEY in value for value in request.headers.values())
+    kept = (folder / "a.jsonl").read_text()
+    assert verify(folder / "a.jsonl") == []
+    assert KEY not in kept and "127.0.0.1" not in kept
+    assert kept.count("Any idiom?") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "turns", "parameters", "told"),
+    [
+        ("claude-4-sonnet", {"defaults": None}, FEW_SHOT, {},
+         "max_tokens 4096 where the question has none"),
+        ("o3-mini", {"system_role": None}, FEW_SHOT, {},
+         'messages.0.role "user" where the question has "system"'),
+        ("gemini-3-flash-preview", {"defaults": None}, FEW_SHOT, {},
+         'generationConfig {"temperature": 1.0} where the question has none'),
+        ("gemini-2.5-pro", {"accepts": frozenset({"reasoning_effort"})}, FEW_SHOT,
+         {"reasoning_effort": "low"},
+         'generationConfig.reasoning_effort none where the question has "low"'),
+        ("claude-4-sonnet", {"accepts": frozenset({"response_format"})}, FEW_SHOT,
+         {"response_format": FORM}, "response_format none where the question has {"),
+        ("claude-4-sonnet", {}, [("user", "a"), ("system", "b"), ("user", "c")], {}, "messages ["),
+        ("claude-4-sonnet", {}, [("user", "a"), ("user", "b")], {}, "messages ["),
+    ],
+)  # fmt: skip
+def test_a_body_that_is_not_the_question_is_not_sent(
+    folder: Path,
+    name: str,
+    changes: dict[str, Any],
+    turns: list[tuple[str, str]],
+    parameters: dict[str, Any],
+    told: str,
+) -> None:
+    with ProviderServer() as server:
+        entry = server.play(API[name], **changes)
+        with pytest.raises(UserError) as refused:
+            asked(folder, entry, make_question(entry, turns, parameters))
+        assert server.requests == []
+    line = str(refused.value)
+    assert line.startswith(f"{entry.label}: the request has ") and told in line
+    assert "; nothing was sent; state it in the entry of models.yaml" in line
+    assert (folder / "a.jsonl").read_bytes() == b""
+    assert Ledger(folder).spending().usd == 0
+
+
+CALLED = (ToolCall(name="look_up", arguments='{"pie": 1}'),)
+BILLED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("gpt-4o", chat({"role": "assistant", "content": None, "tool_calls": [CALL]}, "tool_calls"),
+     {"tool_calls": CALLED, "finish_reason": "tool_calls"}),
+    ("gpt-4o", chat({"role": "assistant", "content": None}, "length"), {"finish_reason": "length"}),
+    ("gpt-4o", chat({"role": "assistant", "content": None, "refusal": "No."}), {"refusal": "No."}),
+    ("gpt-4o", chat(choices=[]), {"returned_model": "served"}),
+    ("gpt-4o", chat(choices=None), {}),
+    ("llama-4-scout", {"usage": chat()["usage"]}, {}),
+    ("claude-4-sonnet",
+     message({"type": "tool_use", "id": "t", "name": "look_up", "input": {"pie": 1}},
+             stop="tool_use"),
+     {"tool_calls": CALLED, "finish_reason": "tool_calls"}),
+    ("claude-4-sonnet", message(stop="refusal"), {"finish_reason": "content_filter"}),
+    ("claude-4-sonnet", message(content=None), {}),
+    ("gemini-2.5-pro", generated({"functionCall": {"name": "look_up", "args": {"pie": 1}}}),
+     {"tool_calls": CALLED, "finish_reason": "tool_calls"}),
+    ("gemini-2.5-pro", generated(candidates=[], promptFeedback={"blockReason": "SAFETY"}),
+     {"finish_reason": "content_filter"}),
+    ("gemini-2.5-pro", generated(candidates=None), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "reply", "kept"), BILLED)
+def test_what_is_billed_is_an_answer_and_asked_once(
+    folder: Path, name: str, reply: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    question = make_question(API[name], [("user", "Any idiom?")], {"max_tokens": 9})
+    with ProviderServer(reply) as server:
+        entry = server.play(API[name])
+        (answer,) = asked(folder, entry, question)
+        assert asked(folder, entry, question) == [answer]
+        assert len(server.requests) == 1
+    assert (answer.text, answer.input_tokens, answer.output_tokens) == (None, 9, 3)
+    assert {field: getattr(answer, field) for field in kept} == kept
+    assert verify(folder / "a.jsonl") == []
+    assert entry.prices
+    usd = (9 * entry.prices.input + 3 * entry.prices.output) / 1e6
+    assert Ledger(folder).spending().usd == pytest.approx(usd)
+
+
+@pytest.mark.parametrize(
+    ("name", "reply"),
+    [
+        ("gpt-4o", {"error": {"message": "later"}}),
+        ("gpt-4o", chat(choices=[], usage=None)),
+        ("llama-4-scout", {"usage": "none"}),
+        ("claude-4-sonnet", {"usage": {"input_tokens": 0}}),
+        ("gemini-2.5-pro", {"detail": "no"}),
+    ],
+)
+def test_what_is_neither_completion_nor_billed_is_no_answer(
+    name: str, reply: dict[str, Any]
+) -> None:
+    from pieline.llm.transport import Transport
+
+    question = make_question(API[name], [("user", "Any idiom?")], {})
+
+    async def send() -> None:
+        transport = Transport(entry, api_key=KEY, api_base=entry.api_base, timeout_s=5)
+        try:
+            await transport.send(question)
+        finally:
+            await transport.close()
+
+    with ProviderServer(reply) as server:
+        entry = server.play(API[name])
+        with pytest.raises(MalformedResponseError):
+            asyncio.run(send())
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "claude-4-sonnet", "gemini-2.5-pro", "qwen2.5-72b"])
+def test_a_connection_that_fails_is_not_tried_again_unseen(folder: Path, name: str) -> None:
+    # litellm itself sends again what may have been received, and billed, already.
+    arrived: list[bytes] = []
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.05)
+
+        def fail() -> None:
+            while not done.is_set():
+                with suppress(TimeoutError):
+                    connection, _ = listening.accept()
+                    arrived.append(connection.recv(10))
+                    # The connection is reset.
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1] + [0] * 7))
+                    connection.close()
+
+        thread = threading.Thread(target=fail)
+        thread.start()
+        base = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        entry = API[name].model_copy(update={"api_base": base})
+        with pytest.raises(UserError, match="1 of 1 questions got no answer"):
+            asked(folder, entry, make_question(entry, [("user", "x")], {"max_tokens": 9}))
+        done.set()
+        thread.join()
+    assert len(arrived) == 1
+
+
+def test_a_way_past_the_check_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pieline.llm import transport
+
+    monkeypatch.setattr(
+        transport.LiteLLMAiohttpTransport, "handle_async_request", transport._pass_on
+    )
+    with ProviderServer() as server:
+        entry = server.play(API["gpt-4o"])
+        questions = [make_question(entry, [("user", str(i))], {}) for i in range(5)]
+        with pytest.raises(UserError, match="cannot be checked"):
+            asked(folder, entry, *questions)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        (("body", "temperature"), 0.7, "temperature 0.7 where the question has 0.25"),
+        (("body", "stream"), True, "stream true where the question has none"),
+        (("body", "model"), "gpt-4", 'model "gpt-4" where the question has "gpt-4o-2024-08-06"'),
+        (("body", "messages"), [{"role": "user", "content": {"question": 1}}], "messages ["),
+        (("body", "messages"), {"question": 0}, 'messages "Name the idioms. "'),
+        (("body", "messages"), {"question": 9}, "refers to what"),
+        (("body", "messages"), {"question": [0]}, "refers to what"),
+        (("path",), "/v1/messages", "messages ["),
+        (("path",), "/v1/completions", "goes to /v1/completions"),
+    ],
+)  # fmt: skip
+def test_verify_finds_another_body(
+    folder: Path, field: tuple[Any, ...], value: Any, told: str
+) -> None:
+    entry = API["gpt-4o"]
+    question = make_question(entry, FEW_SHOT, {"temperature": 0.25})
+    with ProviderServer() as server:
+        asked(folder, server.play(entry), question)
+    path = folder / "a.jsonl"
+    assert verify(path) == []
+    (line,) = [line.value for line in read_lines(path)]
+    place = line["answer"]["sent"]
+    for name in field[:-1]:
+        place = place[name]
+    place[field[-1]] = value
+    path.write_text(canonical_json(line) + "\n")
+    (found,) = verify(path)
+    assert found.startswith(f"{path}:1: the body that was sent ") and told in found
+
+
+TURNS = (Message("user", "a"), Message("user", "b"))
+NAMES = st.sampled_from(["question", "x"])
+JSON = st.recursive(
+    st.none()
+    | st.integers(0, 2)
+    | st.sampled_from(["a", "b", "messages", FORM, [turn._asdict() for turn in TURNS]]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=2),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(NAMES, JSON))
+def test_any_body_comes_back_as_it_was(body: dict[str, Any]) -> None:
+    question = Question("openai/m", TURNS, {"response_format": FORM})
+    kept = sent(question, "/v1/chat/completions", body)
+    assert body_of(question, Sent.model_validate_json(kept.model_dump_json())) == body
+    assert not any(text in canonical_json(kept.body) for text in ('"a"', "user", "json_schema"))
