@@ -165,6 +165,7 @@ def test_objects(text: str | None, outcome: Outcome, value: object) -> None:
         (said(None), Outcome.EMPTY),
         (said(None, finish_reason="tool_calls"), Outcome.TOOL_CALL),
         (said(" ", finish_reason="function_call"), Outcome.TOOL_CALL),
+        (said("", tool_calls=[{"name": "f", "arguments": "{}"}]), Outcome.TOOL_CALL),
         (said(GOOD, finish_reason=None), Outcome.OK),
         (said(GOOD, finish_reason="tool_calls"), Outcome.OK),
     ],

@@ -140,7 +140,9 @@ def answer_text(answer: Answer) -> AnswerText:
         outcome, reason = Outcome.FILTERED, "the provider filtered the answer"
     elif answer.refusal or answer.finish_reason == "refusal":
         outcome, reason = Outcome.REFUSED, answer.refusal or "the model refused"
-    elif not text.strip() and answer.finish_reason in ("tool_calls", "function_call"):
+    elif not text.strip() and (
+        answer.tool_calls or answer.finish_reason in ("tool_calls", "function_call")
+    ):
         outcome, reason = Outcome.TOOL_CALL, "tools were called and nothing was said"
     elif not text.strip():
         outcome, reason = Outcome.EMPTY, "no text"
