@@ -65,6 +65,24 @@ use rule estimate_cost as check with:
     localrule: True
 
 
+rule answers:
+    """How recorded answers were read, by model: forms, rules and examples, unreadable ones first."""
+    input:
+        script=script("answers"),
+        models=here("models.yaml"),
+    log:
+        "logs/answers.log",
+    localrule: True
+    conda:
+        "../envs/llm.yaml"
+    params:
+        config=CONFIG.model_dump_json(),
+        root=ROOT,
+    shell:
+        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
+        " 2> >(tee {log} >&2)"
+
+
 onstart:
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     print(*WHOLE.left_out(), sep="\n", file=sys.stderr, flush=True)

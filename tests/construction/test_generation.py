@@ -109,7 +109,8 @@ def without_a_mark() -> str:
     [
         ({"text": "I cannot."}, "unparseable"),
         ({"text": '{"literal": [', "finish_reason": "length"}, "truncated"),
-        ({"text": None}, "refused"),
+        ({"text": None}, "empty"),
+        ({"text": None, "refusal": "No."}, "refused"),
         ({"text": without_a_literal_text()}, "unusable"),
         ({"text": without_a_mark()}, "unusable"),
     ],

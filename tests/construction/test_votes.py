@@ -81,7 +81,7 @@ def test_any_criterion_makes_a_text_invalid(criterion: str) -> None:
         (judgements({}, {"number": 3}), ["unparseable", "unparseable"]),
         (judgements({}, {"fluent": "yes"}), ["unparseable", "unparseable"]),
         ({"text": '{"judgements"', "finish_reason": "length"}, ["truncated", "truncated"]),
-        ({"text": None, "finish_reason": "content_filter"}, ["refused", "refused"]),
+        ({"text": None, "finish_reason": "content_filter"}, ["filtered", "filtered"]),
     ],
 )
 def test_a_vote_that_says_nothing_is_neither(turn: dict[str, Any], votes: list[str]) -> None:

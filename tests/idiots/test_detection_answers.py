@@ -78,9 +78,13 @@ READ: list[tuple[str | None, dict[str, str], OutcomeName, bool | None, str | Non
     ('{"hasIdiom": 1, "idiom": "x"}', {}, "unparseable", None, None),
     ('{"idiom": "x"}', {}, "unparseable", None, None),
     ("There is no idiom in the sentence.", {}, "unparseable", None, None),
-    ("", {}, "unparseable", None, None),
+    ("", {}, "empty", None, None),
+    ('{"hasIdiom": true, "hasIdiom": false}', {}, "unparseable", None, None),
+    (says(True, "x y") + ' Wait: {"hasIdiom": fal', {}, "unparseable", None, None),
     (says(False), {"finish_reason": "length"}, "truncated", None, None),
-    (None, {}, "refused", None, None),
+    (None, {"refusal": "I will not"}, "refused", None, None),
+    (None, {"finish_reason": "content_filter"}, "filtered", None, None),
+    (None, {"finish_reason": "tool_calls"}, "tool_call", None, None),
 ]
 
 
@@ -99,6 +103,7 @@ def test_an_answer_is_read_or_says_neither_yes_nor_no(
         idiom,
     )
     assert bool(prediction.reason) == (outcome not in READABLE)
+    assert prediction.rule == ("object with hasIdiom" if outcome in READABLE else "")
     line = json.dumps(prediction.model_dump())
     assert DetectionPrediction.model_validate_json(line) == prediction
 

@@ -9,6 +9,7 @@ from llm.fault_server import FaultServer, Reply, Request, answer
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.settings import LLMSettings
@@ -17,6 +18,7 @@ from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.variants.generation import (
     GenerationSettings,
+    HardVariants,
     Writing,
     confusing_variants,
     generate_neutral_variants,
@@ -97,6 +99,20 @@ def asking(tmp_path, monkeypatch):
         )
 
     return make
+
+
+def test_either_call_is_read_by_what_it_answers():
+    task = HardVariants(
+        model="writer", spec="", inputs={}, outputs={}, recordings="", generation=GENERATION,
+        checks=VariantChecks(),
+    )  # fmt: skip
+    rules = {
+        '{"variants": ["a"]}': "object with variants",
+        '{"reviews": [{"number": 1, "verdict": "valid", "text": "a"}]}': "object with reviews",
+        "I would rather not.": "",
+    }
+    for text, rule in rules.items():
+        assert task.reading(Answer(key="k", text=text)).rule == rule
 
 
 def test_the_whole_path_from_originals_to_the_dataset(asking):

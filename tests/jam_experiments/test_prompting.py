@@ -162,9 +162,10 @@ def test_schema_setting_needs_a_provider_that_enforces_it() -> None:
         ("idioms: none", "stop", "repaired", ()),
         ('{"idiom": ["go dutch"]}', "stop", "ok", ("go dutch",)),
         ("candidates:\n- go dutch: figurative\nidioms: [go dutch]", "stop", "ok", ("go dutch",)),
-        ("There is no idiom here.", "stop", "unparseable", None),
+        ("There is no idiom here.", "stop", "ok", ()),
+        ("The idiom here is go dutch.", "stop", "unparseable", None),
         ("idioms: [go dut", "length", "truncated", None),
-        (None, "content_filter", "refused", None),
+        (None, "content_filter", "filtered", None),
     ],
 )
 def test_reading_one_answer(
@@ -172,6 +173,7 @@ def test_reading_one_answer(
 ) -> None:
     found = read_sample(Answer(key="k", text=text, finish_reason=finish))
     assert (found.outcome, found.idioms) == (outcome, idioms)
+    assert bool(found.rule) == (idioms is not None)
 
 
 def sample(*idioms: str, outcome: str = "ok") -> IdiomSample:

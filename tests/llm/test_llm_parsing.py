@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from pieline.core.files import canonical_json
 from pieline.llm.answers import Answer
-from pieline.llm.parsing import Outcome, parse_list, parse_object, split_thoughts
+from pieline.llm.idioms import parse_idioms
+from pieline.llm.parsing import Outcome, json_values, parse_object, split_thoughts
 
 
 class Judgement(BaseModel):
@@ -112,17 +113,33 @@ OBJECTS: list[tuple[str, str | None, Outcome, object]] = [
     ("broken off after a key", '{"idiom": "x", "figurative', Outcome.UNPARSEABLE, None),
     ("prose", "There is no idiom here.", Outcome.UNPARSEABLE, None),
     ("prose with [1]", "As [1] says, it is literal.", Outcome.UNPARSEABLE, None),
-    ("empty", "", Outcome.UNPARSEABLE, None),
+    ("empty", "", Outcome.EMPTY, None),
+    ("blank", " \n", Outcome.EMPTY, None),
     ("list", '["lose face", true]', Outcome.UNPARSEABLE, None),
     ("other keys", '{"phrase": "x", "figurative": true}', Outcome.UNPARSEABLE, None),
     ("NaN", '{"idiom": NaN, "figurative": true}', Outcome.UNPARSEABLE, None),
     ("text for a truth value", '{"idiom": "x", "figurative": "true"}', Outcome.UNPARSEABLE, None),
     ("number for a truth value", '{"idiom": "x", "figurative": 1}', Outcome.UNPARSEABLE, None),
     ("null for a text", '{"idiom": null, "figurative": true}', Outcome.UNPARSEABLE, None),
-    ("only in thoughts", f"<think>{GOOD}", Outcome.UNPARSEABLE, None),
+    ("only in thoughts", f"<think>{GOOD}", Outcome.EMPTY, None),
     ("deep nesting", '{"a":' * 20_000, Outcome.UNPARSEABLE, None),
     ("many braces", "{" * 20_000, Outcome.UNPARSEABLE, None),
-    ("null", None, Outcome.REFUSED, None),
+    ("null", None, Outcome.EMPTY, None),
+    ("a later one breaks off", f'{GOOD} No: {{"idiom": "x", "figur', Outcome.UNPARSEABLE, None),
+    ("a later one ends in a quote", f'{GOOD} No: {{"idiom": "', Outcome.UNPARSEABLE, None),
+    (
+        "within one that breaks off",
+        f'{{"first": {GOOD}, "second": "no',
+        Outcome.UNPARSEABLE,
+        None,
+    ),
+    (
+        "a key twice",
+        '{"idiom": "x", "figurative": true, "figurative": false}',
+        Outcome.UNPARSEABLE,
+        None,
+    ),
+    ("a key twice alike", f"{GOOD[:-1]}, {GOOD[1:]}", Outcome.OK, ("lose face", True)),
 ]
 
 
@@ -141,9 +158,14 @@ def test_objects(text: str | None, outcome: Outcome, value: object) -> None:
     [
         (said(GOOD, finish_reason="length"), Outcome.TRUNCATED),
         (said(None, finish_reason="length"), Outcome.TRUNCATED),
-        (said(GOOD, finish_reason="content_filter"), Outcome.REFUSED),
-        (said(None, finish_reason="content_filter"), Outcome.REFUSED),
+        (said(GOOD, finish_reason="content_filter"), Outcome.FILTERED),
+        (said(None, finish_reason="content_filter"), Outcome.FILTERED),
         (said(None, refusal="I will not"), Outcome.REFUSED),
+        (said(None, finish_reason="refusal"), Outcome.REFUSED),
+        (said(None), Outcome.EMPTY),
+        (said(None, finish_reason="tool_calls"), Outcome.TOOL_CALL),
+        (said(" ", finish_reason="function_call"), Outcome.TOOL_CALL),
+        (said("", tool_calls=[{"name": "f", "arguments": "{}"}]), Outcome.TOOL_CALL),
         (said(GOOD, finish_reason=None), Outcome.OK),
         (said(GOOD, finish_reason="tool_calls"), Outcome.OK),
     ],
@@ -151,8 +173,8 @@ def test_objects(text: str | None, outcome: Outcome, value: object) -> None:
 def test_answers_that_need_no_parsing(answer: Answer, outcome: Outcome) -> None:
     assert parse_object(answer, Judgement).outcome is outcome
     if outcome is not Outcome.OK:
-        listed = parse_list(answer, "idioms")
-        assert (listed.outcome, listed.value) == (outcome, None)
+        listed = parse_idioms(answer)
+        assert (listed.outcome, listed.value, bool(listed.reason)) == (outcome, None, True)
 
 
 def test_strict_types_that_json_can_say() -> None:
@@ -173,37 +195,20 @@ def test_reasoning_is_kept_from_both_places() -> None:
     assert split_thoughts("no thoughts ") == ("no thoughts ", None)
 
 
-LISTS: list[tuple[str, Outcome, list[str] | None]] = [
-    ("idioms: [pissed off]", Outcome.OK, ["pissed off"]),
-    ("Idioms: [lose face, piss off]", Outcome.OK, ["lose face", "piss off"]),
-    ("idioms: []", Outcome.OK, []),
-    ("idioms: [ ]", Outcome.OK, []),
-    ('idioms: ["hook, line and sinker", "x"]', Outcome.OK, ["hook, line and sinker", "x"]),
-    ("idioms: ['a b', 'c']", Outcome.OK, ["a b", "c"]),
-    ("idioms: ['don't give up']", Outcome.OK, ["don't give up"]),
-    ("idioms: [don't give up, o'clock]", Outcome.OK, ["don't give up", "o'clock"]),
-    ('{"idioms": ["a b"]}', Outcome.OK, ["a b"]),
-    ('```json\n{"idioms": []}\n```', Outcome.OK, []),
-    ("**idioms:** [a b]", Outcome.OK, ["a b"]),
-    ("Let me think.\nidioms: [x]\nFinal:\nidioms: [a b]", Outcome.OK, ["a b"]),
-    ("<think>idioms: [x]</think>idioms: [a b]", Outcome.OK, ["a b"]),
-    ("idioms:\n[a b]", Outcome.OK, ["a b"]),
-    ("idioms: [a b, c", Outcome.REPAIRED, ["a b", "c"]),
-    ("idioms: a b, c.", Outcome.REPAIRED, ["a b", "c"]),
-    ('idioms: "a b"', Outcome.REPAIRED, ["a b"]),
-    ("idioms:", Outcome.UNPARSEABLE, None),
-    ("idioms: [", Outcome.UNPARSEABLE, None),
-    ("idioms: [[a], [b]]", Outcome.UNPARSEABLE, None),
-    ("I see no idioms here [1].", Outcome.UNPARSEABLE, None),
-    ("nonidioms: [a]", Outcome.UNPARSEABLE, None),
-    ("", Outcome.UNPARSEABLE, None),
-]
+def test_the_rule_names_the_object() -> None:
+    assert parse_object(said(GOOD), Judgement).rule == "object with figurative, idiom"
+    assert parse_object(said("prose"), Judgement).rule == ""
 
 
-@pytest.mark.parametrize(("text", "outcome", "value"), LISTS)
-def test_lists(text: str, outcome: Outcome, value: list[str] | None) -> None:
-    parsed = parse_list(said(text), "idioms")
-    assert (parsed.outcome, parsed.value) == (outcome, value)
+def test_values_are_the_outermost_ones_and_no_references() -> None:
+    text = 'See [1], {2} and [sic]: [{"a": [1]}] then {\'b\': None}; {"c": x y} [["d"'
+    found = [(item.value, item.outcome) for item in json_values(text)]
+    assert found == [
+        ([{"a": [1]}], Outcome.OK),
+        ({"b": None}, Outcome.REPAIRED),
+        ({"c": "x y"}, Outcome.REPAIRED),
+        (None, Outcome.TRUNCATED),
+    ]
 
 
 @given(
@@ -227,5 +232,5 @@ def test_any_strict_object_is_found_as_it_is(
 def test_no_text_breaks_the_parsers(text: str) -> None:
     parsed = parse_object(said(text), Judgement)
     assert (parsed.value is not None) == parsed.outcome.is_readable
-    listed = parse_list(said(text), "idioms")
+    listed = parse_idioms(said(text))
     assert (listed.value is not None) == listed.outcome.is_readable

@@ -394,13 +394,14 @@ import pieline.llm, pieline.llm.settings, pieline.llm.prompts, pieline.llm.archi
 import pieline.llm.recordings, pieline.llm.parsing, pieline.llm.costs, pieline.llm.questions
 from llm_cases import questions_for, settings_for, spec_for
 from pieline.llm.client import ask
-from pieline.llm.parsing import parse_list, parse_object
+from pieline.llm.idioms import parse_idioms
+from pieline.llm.parsing import parse_object
 folder = Path(sys.argv[1])
 questions = questions_for(spec_for(), 2500)
 for mode in ("replay", "record"):
     answers = ask(questions, spec_for(), settings_for(folder, mode=mode), folder / "a.jsonl")
 assert len(answers) == 2500
-assert all(parse_list(answer, "idioms").value == ["a b"] for answer in answers.values())
+assert all(parse_idioms(answer).value == ["a b"] for answer in answers.values())
 heavy = {"litellm", "agno", "torch", "openai", "transformers", "xllamacpp", "pandas", "numpy"}
 print(sorted(heavy & sys.modules.keys()))
 """

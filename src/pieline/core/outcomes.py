@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-OutcomeName = Literal["ok", "repaired", "unparseable", "refused", "truncated", "error"]
+OutcomeName = Literal[
+    "ok", "repaired", "unparseable", "empty", "refused", "filtered", "truncated", "tool_call"
+]
 """What became of an answer (see `pieline.llm.parsing.Outcome`)."""
 
 

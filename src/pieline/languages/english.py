@@ -1,6 +1,6 @@
-"""What the matching of PIEs needs to know of English."""
+"""What the matching of PIEs and the reading of answers need to know of English."""
 
-from pieline.languages.language import Language, forms, words
+from pieline.languages.language import AnswerWords, Language, forms, texts, words
 
 # Apostrophes are gone when these are asked: "someone's" is "someones".
 _LIGHT = words(
@@ -48,4 +48,46 @@ LANGUAGE = Language(
         (r"(s|x|z|ch|sh)es", r"\1"),
         (r"(?<!s)s", ""),
     ),
+)
+ANSWERS = AnswerWords(
+    idioms=words("idiom idioms"),
+    expressions=words("expression expressions phrase phrases saying sayings proverb proverbs"),
+    figurative=words(
+        "idiomatic idiomatically figurative figuratively metaphor metaphors metaphorical"
+        " metaphorically nonliteral nonliterally"
+    ),
+    literal=words("literal literally nonidiomatic nonfigurative"),
+    uses=words("use uses usage usages language meaning meanings sense senses way speech"),
+    candidates=words("candidate candidates potential potentially possible possibly pie pies"),
+    answers=words(
+        "answer answers result results output response json choice chosen selected selection final"
+        " best"
+    ),
+    sentences=words("sentence text context input"),
+    negations=words(
+        """
+        no not none nothing without never cannot cant couldnt doesnt dont didnt isnt arent wasnt
+        werent hasnt havent rather instead
+        """
+    ),
+    nothing=texts(
+        "none/null/nil/nothing/n a/na/not applicable/none found/none detected/none identified"
+        "/none present/not found"
+    ),
+    yes=words("yes true"),
+    no=words("no false"),
+    besides=words(
+        """
+        there theres is are was were be been being it its this that these those here the a an any
+        of in within from to as with by or and than i im we you can could do does did has have
+        contain contains contained include includes present found find identify identified detect
+        detected extracted see appear appears exist exists used using given provided following
+        above list names named meant such clear obvious actual real words word so therefore thus
+        most certain english german italian spanish
+        """
+    ),
+    contrast=words(
+        "but however although though yet except besides apart only unless while whereas still"
+    ),
+    others=words("other others another further additional"),
 )

@@ -1,6 +1,6 @@
-"""What the matching of PIEs needs to know of German."""
+"""What the matching of PIEs and the reading of answers need to know of German."""
 
-from pieline.languages.language import Language, forms, words
+from pieline.languages.language import AnswerWords, Language, forms, texts, words
 
 _LIGHT = words(
     """
@@ -48,4 +48,49 @@ LANGUAGE = Language(
         """
     ),
     respelled=("ss", "ß"),
+)
+ANSWERS = AnswerWords(
+    idioms=words(
+        """
+        idiom idiome idiomen idioms redewendung redewendungen redensart redensarten sprichwort
+        sprichwörter phraseologismus phraseologismen
+        """
+    ),
+    expressions=words("ausdruck ausdrücke ausdruecke ausdrücken wendung wendungen phrase phrasen"),
+    figurative=words(
+        """
+        idiomatisch idiomatische idiomatischen idiomatischer idiomatisches figurativ figurative
+        figurativen figurativer bildlich bildliche bildlichen bildlicher übertragen übertragene
+        übertragenen übertragener metapher metaphern metaphorisch
+        """
+    ),
+    literal=words(
+        """
+        wörtlich wörtliche wörtlichen wörtlicher woertlich buchstäblich buchstäbliche
+        buchstäblichen
+        """
+    ),
+    uses=words("gebrauch verwendung bedeutung bedeutungen sinn sinne"),
+    candidates=words("kandidat kandidaten mögliche möglichen potenzielle potentielle"),
+    answers=words("antwort ergebnis ergebnisse ausgabe auswahl ausgewählt gewählt endgültige"),
+    sentences=words("satz satzes text kontext eingabe"),
+    negations=words("kein keine keinen keinem keiner keines nicht nichts nie ohne statt"),
+    nothing=texts(
+        "kein/keine/keiner/keines/keins/nichts/entfällt/nicht vorhanden/nicht zutreffend"
+        "/keine gefunden/keine vorhanden/nichts gefunden"
+    ),
+    yes=words("ja wahr"),
+    no=words("nein falsch"),
+    besides=words(
+        """
+        es gibt ist sind war waren wird werden wurde wurden sein in im dem den der die das diesem
+        dieser dieses diese dies ein eine einen einem einer hier enthält enthalten enthaltene
+        beinhaltet kommt kommen vor vorhanden gefunden gefundene finde finden erkannt erkannte
+        erkennbar erkenne identifiziert verwendet benutzt gebraucht gemeint ich kann konnte habe
+        sehe um handelt sich als von zu und oder gegebenen vorliegenden obigen worte wörter also
+        daher somit sicherste deutschen englischen
+        """
+    ),
+    contrast=words("aber jedoch doch allerdings obwohl außer nur sondern während sonst zwar"),
+    others=words("andere anderen anderer weitere weiteren weiterer sonstige sonstigen"),
 )

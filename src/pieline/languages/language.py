@@ -1,4 +1,4 @@
-"""What a language is to the matching of PIEs."""
+"""What a language is to the matching of PIEs and to the reading of answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,9 +37,55 @@ class Language:
     respelled: tuple[str, str] | None = None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AnswerWords:
+    """How answers in a language speak of idioms: one object, `ANSWERS`, in the language's module.
+
+    All words are normalised; of multi-word terms ("modo di dire") the telling word counts.
+
+    Attributes:
+        idioms: idiom, and words that mean nothing else.
+        expressions: what else an idiom is called.
+        figurative, literal: what is said of its use.
+        uses: what "figurative" and "literal" stand beside: use, meaning.
+        candidates: words for what could be an idiom.
+        answers: words for the answer itself, or for what was chosen.
+        sentences: words for the text that was asked about.
+        negations: words that say no, each by itself.
+        concord: words that say no, or strengthen a no before them ("non c'è nessun…").
+        nothing: whole texts that name nothing, and are no sentence.
+        yes, no: whole texts that say no more than yes or no.
+        besides: all other words of sentences which say that there is none.
+        contrast: words that take back what was said before.
+        others: words for further idioms, of which to say that there is none says nothing.
+    """
+
+    idioms: frozenset[str]
+    expressions: frozenset[str]
+    figurative: frozenset[str]
+    literal: frozenset[str]
+    uses: frozenset[str]
+    candidates: frozenset[str]
+    answers: frozenset[str]
+    sentences: frozenset[str]
+    negations: frozenset[str]
+    concord: frozenset[str] = frozenset()
+    nothing: frozenset[str]
+    yes: frozenset[str]
+    no: frozenset[str]
+    besides: frozenset[str]
+    contrast: frozenset[str]
+    others: frozenset[str]
+
+
 def words(text: str) -> frozenset[str]:
     """The words of a list."""
     return frozenset(text.casefold().split())
+
+
+def texts(text: str) -> frozenset[str]:
+    """The texts of a list, separated by slashes."""
+    return frozenset(text.casefold().split("/"))
 
 
 def forms(text: str) -> dict[str, frozenset[str]]:

@@ -1,12 +1,16 @@
-"""The languages that there are: each module of this package that has a `LANGUAGE`."""
+"""The languages that there are: each module of this package that has a `LANGUAGE`.
+
+Answers are read in all languages that have `ANSWERS`, whatever the language that was asked about.
+"""
 
 import pkgutil
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 from pieline import languages
 from pieline.core.errors import UserError
-from pieline.languages.language import Language
+from pieline.languages.language import AnswerWords, Language
 
 
 def find(name: str) -> Language:
@@ -29,9 +33,18 @@ def known() -> list[str]:
 
 
 @cache
+def answer_words() -> tuple[AnswerWords, ...]:
+    """How answers speak of idioms, in each language."""
+    return tuple(module.ANSWERS for module in _modules() if hasattr(module, "ANSWERS"))
+
+
+@cache
 def _languages() -> dict[str, Language]:
     """All languages by name."""
-    names = (module.name for module in pkgutil.iter_modules(languages.__path__))
-    modules = [import_module(f"{languages.__name__}.{name}") for name in names]
-    found = [module.LANGUAGE for module in modules if hasattr(module, "LANGUAGE")]
+    found = [module.LANGUAGE for module in _modules() if hasattr(module, "LANGUAGE")]
     return {language.name: language for language in found}
+
+
+def _modules() -> list[ModuleType]:
+    names = (module.name for module in pkgutil.iter_modules(languages.__path__))
+    return [import_module(f"{languages.__name__}.{name}") for name in names]

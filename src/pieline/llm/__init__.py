@@ -11,7 +11,9 @@ Where to look:
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: what was answered, and the files that keep it
 - `wire`: whether a request's body is its question
-- `parsing`: from an answer's text to an object and a stated outcome
+- `parsing`, `idioms`: from an answer's text to an object, or to the idioms that it names, with a
+  stated outcome and rule
+- `readings`: how all recorded answers were read
 - `costs`, `spending`: what it will cost, what it cost, and the spending cap
 - `options`: all of this on the command line of a script
 - `keys`: API keys, and keeping them out of every output

@@ -1,7 +1,7 @@
-"""From an answer to an object, always with a stated outcome.
+"""From an answer to an object, always with a stated outcome and the rule that read it.
 
-An answer that cannot be read is never turned into an empty one: callers get `unparseable`,
-`refused`, `truncated` or `error` and decide what that means for their measure.
+An answer that cannot be read is never turned into one that says nothing: callers get `unparseable`,
+`refused`, `truncated`, ... and decide what that means for their measure.
 """
 
 import ast
@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,14 +18,22 @@ from pieline.llm.answers import Answer
 
 
 class Outcome(StrEnum):
-    """What became of an answer."""
+    """What became of an answer; a provider bills each of them.
+
+    `ok` was written as asked and `repaired` nearly so. All others have no value: `unparseable` has
+    a text of another form, `empty` has none (or only thoughts), `refused` is the model's and
+    `filtered` the provider's refusal, `truncated` reached the longest length, and `tool_call` has
+    calls of tools in place of a text.
+    """
 
     OK = "ok"
     REPAIRED = "repaired"
     UNPARSEABLE = "unparseable"
+    EMPTY = "empty"
     REFUSED = "refused"
+    FILTERED = "filtered"
     TRUNCATED = "truncated"
-    ERROR = "error"
+    TOOL_CALL = "tool_call"
 
     @property
     def is_readable(self) -> bool:
@@ -46,12 +54,42 @@ class Parsed(Generic[T]):
         value: null unless the outcome is readable.
         reasoning: thoughts, whether the provider returned them apart or the text held them.
         reason: why there is no value, for people.
+        rule: the form that was read, for people; empty if there is no value.
     """
 
     outcome: Outcome
     value: T | None = None
     reasoning: str | None = None
     reason: str = ""
+    rule: str = ""
+
+
+class AnswerText(NamedTuple):
+    """An answer's text without thoughts, the thoughts, and its outcome if nothing can be read."""
+
+    text: str
+    reasoning: str | None
+    closed: Parsed[Any] | None
+
+
+class Json(NamedTuple):
+    """A value in JSON, or nearly JSON, within a text.
+
+    Attributes:
+        start, end: where it stands.
+        value: null also where it could not be read.
+        outcome: `ok` if it is strict JSON, `repaired`, `unparseable`, or `truncated` if the text
+            ends within it.
+    """
+
+    start: int
+    end: int
+    value: Any
+    outcome: Outcome
+
+
+TWICE = object()
+"""The value of a key that an object has twice, with different values."""
 
 
 def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
@@ -59,53 +97,57 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
 
     Strictly written JSON gives `ok`; JSON that had to be repaired (quotes, commas, a missing
     closing brace; a Python dict) gives `repaired`. The object is then validated by pydantic in
-    strict mode: a wrong type or value gives `unparseable`.
+    strict mode: a wrong type or value gives `unparseable`. So does a last object that breaks off:
+    it may have taken back what the one before it says.
     """
-    closed, text, reasoning = _read(answer)
+    text, reasoning, closed = answer_text(answer)
     if closed is not None:
-        return Parsed(closed.outcome, None, reasoning, closed.reason)
-    required = {
+        return closed
+    required = sorted(
         field.alias or name for name, field in record.model_fields.items() if field.is_required()
-    }
-    found, end = last_object(text, required)
-    outcome = Outcome.OK
-    # What comes after the last strict object may be a later, less well written one.
-    repaired = repaired_object(text[end:], required)
-    if repaired is not None:
-        outcome, found = Outcome.REPAIRED, repaired
+    )
+    found, outcome = None, Outcome.UNPARSEABLE
+    reason = f"no object with {', '.join(required)}"
+    for piece in json_values(text, opening="{"):
+        if piece.outcome is Outcome.TRUNCATED:
+            value = _without_last_braces(text[piece.start :])
+            having = next(_having(value, required), None)
+            found, outcome = having, Outcome.REPAIRED
+            reason = "the last object breaks off"
+        elif (having := next(_having(piece.value, required), None)) is not None:
+            found, outcome = having, piece.outcome
     if found is None:
-        reason = f"no object with {', '.join(sorted(required))}"
         return Parsed(Outcome.UNPARSEABLE, None, reasoning, reason)
     try:
         # Through JSON: strict mode then accepts what JSON can say (a list for a tuple, a date).
         value = record.model_validate_json(json.dumps(found), strict=True)
+    except TypeError:
+        return Parsed(Outcome.UNPARSEABLE, None, reasoning, "a key twice, with different values")
     except (ValidationError, ValueError) as error:
         return Parsed(Outcome.UNPARSEABLE, None, reasoning, _first_problem(error))
-    return Parsed(outcome, value, reasoning)
+    return Parsed(outcome, value, reasoning, rule=f"object with {', '.join(required)}")
 
 
-def parse_list(answer: Answer, key: str) -> Parsed[list[str]]:
-    """The texts after the last `key:` of the answer, as in `idioms: [piss off, lose face]`.
-
-    The form that ID10M-JAM's prompt asks for (its Figure 4) has a bare list in brackets, separated
-    by commas. A bare list, a list of quoted texts and a JSON object with the key give `ok`;
-    a list whose closing bracket is missing at the end of a line, or texts without brackets give
-    `repaired`. An empty list in brackets is `ok` and empty; nothing at all is `unparseable`.
-    """
-    closed, text, reasoning = _read(answer)
-    if closed is not None:
-        return Parsed(closed.outcome, None, reasoning, closed.reason)
-    marks = list(
-        re.finditer(
-            rf"(?<!\w)['\"*_]*{re.escape(key)}['\"*_]*\s*[:=][*_]*[ \t]*", text, re.IGNORECASE
-        )
-    )
-    if not marks:
-        return Parsed(Outcome.UNPARSEABLE, None, reasoning, f"no {key!r}")
-    outcome, items = _list_at(text[marks[-1].end() :])
-    if items is None:
-        return Parsed(Outcome.UNPARSEABLE, None, reasoning, f"no list after {key!r}")
-    return Parsed(outcome, items, reasoning)
+def answer_text(answer: Answer) -> AnswerText:
+    """What of an answer can be read."""
+    text, thoughts = split_thoughts(answer.text or "")
+    reasoning = "\n".join(filter(None, [answer.reasoning, thoughts])) or None
+    outcome: Outcome | None = None
+    reason = ""
+    if answer.finish_reason == "length":
+        outcome, reason = Outcome.TRUNCATED, "the answer reached its longest length"
+    elif answer.finish_reason == "content_filter":
+        outcome, reason = Outcome.FILTERED, "the provider filtered the answer"
+    elif answer.refusal or answer.finish_reason == "refusal":
+        outcome, reason = Outcome.REFUSED, answer.refusal or "the model refused"
+    elif not text.strip() and (
+        answer.tool_calls or answer.finish_reason in ("tool_calls", "function_call")
+    ):
+        outcome, reason = Outcome.TOOL_CALL, "tools were called and nothing was said"
+    elif not text.strip():
+        outcome, reason = Outcome.EMPTY, "no text"
+    closed = Parsed[Any](outcome, None, reasoning, reason) if outcome else None
+    return AnswerText(text, reasoning, closed)
 
 
 def split_thoughts(text: str) -> tuple[str, str | None]:
@@ -125,66 +167,79 @@ def split_thoughts(text: str) -> tuple[str, str | None]:
     return rest.strip() if thoughts else rest, "\n".join(map(str.strip, thoughts)) or None
 
 
-def last_object(text: str, required: Collection[str]) -> tuple[dict[str, Any] | None, int]:
-    """The last object in strict JSON within a text that has these keys, and where it ends.
+def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[Json]:
+    """The outermost JSON objects and lists of a text that is no JSON itself, in order.
 
-    Of objects within one another the outermost that has the keys counts.
+    An object begins with a brace and a key, a list with a bracket and a value, so that neither
+    "see [1]" nor "{2}" is one; a list of numbers only is a reference. What is not strict JSON is
+    repaired if it is closed. The last value may be one that is not (`truncated`); nothing within it
+    is looked for, because what its end would say of it is not known.
+
+    Args:
+        text: of an answer.
+        position: where to begin.
+        opening: the signs that a value may begin with.
     """
-    found: dict[str, Any] | None = None
-    found_end = 0
-    position = text.find("{")
-    while position >= 0:
-        try:
-            value, end = _STRICT.raw_decode(text, position)
-        except RecursionError:
-            break  # thousands of braces within one another: no answer
-        except ValueError:
-            end = position + 1
-        else:
-            having = next(_having(value, required), None)
-            if having is not None:
-                found, found_end = having, end
-        position = text.find("{", end)
-    return found, found_end
+    starts = re.compile("|".join(_BEGINS[sign] for sign in opening), re.IGNORECASE)
+    while begin := starts.search(text, position):
+        piece = json_at(text, begin.start())
+        if not (isinstance(piece.value, list) and _is_reference(piece.value)):
+            yield piece
+        position = piece.end
 
 
-def repaired_object(text: str, required: Collection[str]) -> dict[str, Any] | None:
-    """The last object with these keys in a text that is nearly JSON, or a Python dict.
+def json_at(text: str, start: int) -> Json:
+    """The object or list that begins at a place of a text (see `json_values`)."""
+    try:
+        value, end = _STRICT.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        end = _closing(text, start, quotes=True) or _closing(text, start, quotes=False)
+    else:
+        return Json(start, end, value, Outcome.OK)
+    if not end:
+        return Json(start, len(text), None, Outcome.TRUNCATED)
+    value = _repaired(text[start:end])
+    readable = isinstance(value, dict if text[start] == "{" else list)
+    outcome = Outcome.REPAIRED if readable else Outcome.UNPARSEABLE
+    return Json(start, end, value if readable else None, outcome)
 
-    Only a value that was written to its end counts: text that breaks off within a string does not.
-    """
-    start = text.find("{")
-    if start < 0:
-        return None
+
+def _closing(text: str, start: int, *, quotes: bool) -> int:
+    """Where the bracket at a place is closed, 0 if nowhere; brackets in `quotes` do not count."""
+    depth, quoted = 0, False
+    for mark in _MARKS.finditer(text, start):
+        sign = mark[0]
+        if sign == '"':
+            quoted = quotes and not quoted
+        elif not quoted and len(sign) == 1:
+            depth += 1 if sign in "{[" else -1
+            if depth == 0:
+                return mark.end()
+    return 0
+
+
+def _repaired(piece: str) -> Any:
+    """A closed value that is nearly JSON, or Python; null if it is neither."""
+    try:
+        return ast.literal_eval(piece)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        pass
     from json_repair import repair_json
 
-    stop = text.rfind("}") + 1
-    piece = text[start:stop] if stop > start else text[start:].rstrip().removesuffix("```").rstrip()
-    if stop <= start and not re.search(
-        r"(?:[\]\"'”’\d]|true|false|null|none)$", piece, re.IGNORECASE
-    ):
-        return None
     try:
-        return next(_having(ast.literal_eval(piece), required))
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError, StopIteration):
-        pass
-    try:
-        value = repair_json(piece, return_objects=True)
+        return repair_json(piece, return_objects=True)
     except (ValueError, RecursionError):
         return None
-    return next(_having(value, required), None)
 
 
-def _read(answer: Answer) -> tuple[Parsed[None] | None, str, str | None]:
-    """An outcome that needs no parsing (else null), the text without thoughts, the thoughts."""
-    text, thoughts = split_thoughts(answer.text or "")
-    reasoning = "\n".join(filter(None, [answer.reasoning, thoughts])) or None
-    closed: Parsed[None] | None = None
-    if answer.finish_reason == "length":
-        closed = Parsed(Outcome.TRUNCATED, reason="the answer reached its longest length")
-    elif answer.finish_reason in ("content_filter", "refusal") or answer.text is None:
-        closed = Parsed(Outcome.REFUSED, reason=answer.refusal or "no text")
-    return closed, text, reasoning
+def _without_last_braces(piece: str) -> Any:
+    """A value of which only closing brackets lack; null if more does.
+
+    Text that breaks off within a string or a word was not written to its end.
+    """
+    piece = piece.rstrip().removesuffix("```").rstrip()
+    ended = re.search(r"(?:[\]}\"'”’\d]|true|false|null|none)$", piece, re.IGNORECASE)
+    return _repaired(piece) if ended and piece.count('"') % 2 == 0 else None
 
 
 def _having(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -199,36 +254,8 @@ def _having(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
             yield from _having(item, required)
 
 
-def _list_at(text: str) -> tuple[Outcome, list[str] | None]:
-    """The list that a text begins with."""
-    if not text.lstrip().startswith("["):
-        line = text.split("\n", 1)[0].strip().strip("`}*").rstrip(" .,")
-        items = _items(line)
-        return (Outcome.REPAIRED, items) if items else (Outcome.UNPARSEABLE, None)
-    text = text.lstrip()
-    try:
-        value, _ = _STRICT.raw_decode(text)
-        if all(isinstance(item, str) for item in value):
-            return Outcome.OK, value
-    except (ValueError, RecursionError):
-        pass
-    inside, bracket, _ = text[1:].partition("]")
-    if not bracket:
-        inside = inside.split("\n", 1)[0]
-    if "[" in inside:
-        return Outcome.UNPARSEABLE, None
-    items = _items(inside)
-    if bracket:
-        return Outcome.OK, items
-    return (Outcome.REPAIRED, items) if items else (Outcome.UNPARSEABLE, None)
-
-
-def _items(text: str) -> list[str]:
-    """Texts separated by commas, with or without quotes; commas within quotes separate nothing."""
-    pieces = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?=\w))*'|[^,]+)\s*(?:,|$)""", text)
-    stripped = (piece.strip().strip('"“”*').strip() for piece in pieces)
-    unquoted = (re.sub(r"^'(.*)'$", r"\1", piece).strip() for piece in stripped)
-    return [piece for piece in unquoted if piece]
+def _is_reference(value: list[Any]) -> bool:
+    return bool(value) and all(type(item) in (int, float) for item in value)
 
 
 def _first_problem(error: ValueError) -> str:
@@ -242,4 +269,16 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_STRICT = json.JSONDecoder(parse_constant=_no_constant)
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        found[key] = value if found.get(key, value) == value else TWICE
+    return found
+
+
+_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+_MARKS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
+_BEGINS = {
+    "{": r"""\{(?=\s*(?:\}|["'“”‘’]?[^\W\d][\w -]*["'“”‘’]?\s*:|["“][^"“”{}]*\Z|\Z))""",
+    "[": r"""\[(?=\s*(?:[\]\[{"'“”‘’]|-?\d|(?:null|none|true|false)\b|\Z))""",
+}

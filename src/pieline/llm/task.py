@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from pieline.core.named import named
 from pieline.core.records import Frozen, parse_record
 from pieline.llm.answers import Answer
+from pieline.llm.parsing import Parsed
 from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
 
@@ -63,6 +64,10 @@ class Task(Frozen, ABC):
     @abstractmethod
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask, read the answers, and write the outputs."""
+
+    @abstractmethod
+    def reading(self, answer: Answer) -> Parsed[Any]:
+        """What one answer says, its outcome, and the rule that read it."""
 
     def entry(self) -> LLMEntry:
         """The model."""

@@ -1,6 +1,6 @@
 """Metrics of idiom detection on IdioTS (section 5), each with a 95 % bootstrap interval.
 
-An answer that cannot be read (unparseable, refused, truncated, error) is neither "idiom" nor "no
+An answer that cannot be read (unparseable, empty, refused, ...) is neither "idiom" nor "no
 idiom". It counts as wrong in accuracy, recall and specificity; it has no place in precision, in
 True Positive Consistency or among the false positives; and the outcome counts report it apart.
 """

@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
-from pieline.llm.parsing import parse_object
+from pieline.llm.parsing import Parsed, parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, Task
@@ -134,6 +134,10 @@ class Detection(Task):
         ]
         save_jsonl(self.outputs["predictions"], predictions)
 
+    def reading(self, answer: Answer) -> Parsed[DetectionAnswer]:
+        """The four fields."""
+        return parse_object(answer, DetectionAnswer)
+
     def _sentences(self) -> list[IdiotsSentence]:
         return load_jsonl(self.inputs["sentences"], IdiotsSentence)
 
@@ -144,6 +148,7 @@ def read_prediction(sentence_id: str, answer: Answer) -> DetectionPrediction:
     return DetectionPrediction(
         id=sentence_id,
         outcome=parsed.outcome.value,
+        rule=parsed.rule,
         reason=parsed.reason,
         answer_key=answer.key,
         **(parsed.value.model_dump() if parsed.value else {}),

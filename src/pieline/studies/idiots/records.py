@@ -39,8 +39,8 @@ class DetectionPrediction(Record):
     """What a model said of one sentence of IdioTS (section 4.2).
 
     `has_idiom`, `idiom`, `meaning` and `explanation` are the four fields of its answer, all None
-    unless the outcome is `ok` or `repaired`; `reason` says why there is none then. `answer_key` is
-    the digest under which the answer is recorded.
+    unless the outcome is `ok` or `repaired`; `rule` says in which form they were read, `reason` why
+    they were not. `answer_key` is the digest under which the answer is recorded.
     """
 
     id: str
@@ -49,6 +49,7 @@ class DetectionPrediction(Record):
     idiom: str | None = None
     meaning: str | None = None
     explanation: str | None = None
+    rule: str = ""
     reason: str = ""
     answer_key: str
 

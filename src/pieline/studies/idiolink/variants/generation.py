@@ -211,6 +211,10 @@ class Writing(RoleTask):
         """All texts of a pair."""
         return TEXT_TOKENS * sum(TEXTS_PER_PAIR[self.collection].values())
 
+    def reading(self, answer: Answer) -> Parsed[WrittenTexts]:
+        """The texts by usage, whether or not they serve."""
+        return parse_object(answer, WrittenTexts)
+
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask until every pair has its texts, and write them."""
         pairs = load_jsonl(self.inputs["pairs"], Pair)

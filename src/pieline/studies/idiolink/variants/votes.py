@@ -6,7 +6,7 @@ from typing import Literal
 
 from pieline.core.records import Record, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
-from pieline.llm.parsing import parse_object
+from pieline.llm.parsing import Parsed, parse_object
 from pieline.llm.questions import Question
 from pieline.llm.task import Ask
 from pieline.models.llm import LLMEntry
@@ -45,8 +45,8 @@ class TextVerdict(Record):
 
     Attributes:
         id: of the text.
-        votes: one for each run: `valid`, `invalid`, or why there is none: `unparseable`,
-            `refused`, `truncated`, or `missing` from an answer that could be read.
+        votes: one for each run: `valid`, `invalid`, or why there is none: the answer's
+            outcome, or `missing` from an answer that could be read.
         label: by majority.
         failed: runs that found a criterion not met, by criterion.
         comments: of those runs.
@@ -151,6 +151,10 @@ class Validation(RoleTask):
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask for every vote and write what the majority says."""
         save_jsonl(self.outputs["verdicts"], validate(self._texts(), self.judge(entry), ask))
+
+    def reading(self, answer: Answer) -> Parsed[Judgements]:
+        """The judgements, one a text."""
+        return parse_object(answer, Judgements)
 
     def _texts(self) -> list[GeneratedText]:
         return load_jsonl(self.inputs["texts"], GeneratedText)

@@ -11,8 +11,9 @@ from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
 from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
+from pieline.llm.idioms import parse_idioms
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
-from pieline.llm.parsing import Outcome, Parsed, parse_list
+from pieline.llm.parsing import Parsed
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, Question, make_question
 from pieline.llm.task import Ask, Task
@@ -48,8 +49,6 @@ ANSWER_SCHEMA: dict[str, Any] = {
 }
 """What the setting `zero_shot_schema` has the provider enforce. Bounded: a small model may never
 end a list."""
-
-_NOTHING = frozenset({"none", "null", "keine", "keines"})
 
 
 @dataclass(frozen=True)
@@ -156,6 +155,10 @@ class Identification(Task):
         predictions = identify(self._sentences(), entry, self._prompting(), ask)
         save_jsonl(self.outputs["predictions"], predictions)
 
+    def reading(self, answer: Answer) -> Parsed[list[str]]:
+        """The idioms that it names."""
+        return parse_idioms(answer)
+
     def _sentences(self) -> list[JamSentence]:
         return load_sentences(self.inputs["sentences"])
 
@@ -234,14 +237,10 @@ def identify(
 
 
 def read_sample(answer: Answer) -> IdiomSample:
-    """The idioms that one answer names; "none" names none."""
-    parsed: Parsed[list[str]] = parse_list(answer, "idioms")
-    if parsed.outcome is Outcome.UNPARSEABLE:
-        parsed = parse_list(answer, "idiom")
-    named = None
-    if parsed.value is not None:
-        named = tuple(text for text in parsed.value if normalise(text) not in _NOTHING)
-    return IdiomSample(key=answer.key, outcome=parsed.outcome.value, idioms=named)
+    """The idioms that one answer names."""
+    parsed = parse_idioms(answer)
+    named = None if parsed.value is None else tuple(parsed.value)
+    return IdiomSample(key=answer.key, outcome=parsed.outcome.value, rule=parsed.rule, idioms=named)
 
 
 def combine(

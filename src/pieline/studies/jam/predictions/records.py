@@ -15,11 +15,13 @@ class IdiomSample(Record):
     Attributes:
         key: of the recorded answer.
         outcome: what became of it.
+        rule: the form that was read; empty unless the answer could be read.
         idioms: those it names; null unless the answer could be read.
     """
 
     key: str
     outcome: OutcomeName
+    rule: str = ""
     idioms: tuple[str, ...] | None
 
 

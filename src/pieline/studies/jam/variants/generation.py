@@ -301,6 +301,10 @@ class _Written(Task):
 
     generation: GenerationSettings
 
+    def reading(self, answer: Answer) -> Parsed[Any]:
+        """The texts that it has."""
+        return parse_object(answer, WrittenTexts)
+
     def _writing(self, entry: LLMEntry, prompt: str) -> Writing:
         return Writing(entry, self.generation, PromptFolder(Path(self.inputs[prompt]).parent))
 
@@ -335,6 +339,11 @@ class HardVariants(_Written):
         originals = self._originals()
         made, report = generate_variants(originals, self._writing(entry, "generate"), ask)
         self._save(check_variants(originals, made, limits=self.checks), report)
+
+    def reading(self, answer: Answer) -> Parsed[Any]:
+        """The texts of the first call, or the reviews of the second."""
+        reviews = parse_object(answer, TextReviews)
+        return reviews if reviews.outcome.is_readable else super().reading(answer)
 
     def _originals(self) -> list[Original]:
         return load_jsonl(self.inputs["originals"], Original)

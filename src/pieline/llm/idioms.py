@@ -1,0 +1,431 @@
+"""Which idioms an answer names, in all the forms that models give to "Only answer in JSON".
+
+What the answer rejects is never read as an idiom, and what is ambiguous is `unparseable`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from pieline.languages.denial import (
+    Kind,
+    View,
+    announces_others,
+    is_commented,
+    is_sentence,
+    joins,
+    kind_of,
+    names_nothing,
+    truth_of,
+    view_of,
+    views,
+)
+from pieline.languages.spelling import normalise
+from pieline.llm.answers import Answer
+from pieline.llm.parsing import TWICE, Json, Outcome, Parsed, answer_text, json_at, json_values
+
+_NAMES_OF_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
+"""Keys of the name in an object that is an item of a list of idioms."""
+
+_BULLET = r"(?:[-*•>]|\d+[.)])[ \t]+"
+_LABEL = re.compile(
+    rf"(?:^[ \t]*(?:{_BULLET})?|(?<=[:.!?;] ))[*_`\"']*(?P<label>[^\W\d_][\w ()/-]{{0,40}}?)"
+    r"[*_`\"']*[ \t]*[:=](?!//)[*_`]*[ \t]*",
+    re.MULTILINE,
+)
+_SPACE = re.compile(r"\s*(?:```\w*\s*)?")
+_BULLETS = re.compile(rf"[ \t]*\n\s*?((?:^[ \t]*{_BULLET}.*\n?)+)", re.MULTILINE)
+_BARE_LIST = re.compile(r"\[([^\[\]]*)\]")
+_EXPLAINED = re.compile(r"(.*?)(?:[:.] | [-–—] |\s*\()(.*)")
+
+
+_RANKS: tuple[Kind | Literal["items"], ...] = ("answer", "idioms", "expressions", "items")
+_NO_CANDIDATES = "no candidates"
+_LONGEST_LABEL = 3
+"""Words before a colon; after more of them a text is prose."""
+
+
+class Reading(NamedTuple):
+    """The idioms that some form names, which form that is, and how well it is written."""
+
+    idioms: list[str]
+    rule: str
+    outcome: Outcome = Outcome.OK
+
+
+class AmbiguousError(Exception):
+    """What is said could be meant in more than one way, or is of no known form."""
+
+
+class CandidatesError(AmbiguousError):
+    """What is said names candidates, or what is literal, and makes no choice."""
+
+
+Said = Reading | AmbiguousError
+
+
+class Piece(NamedTuple):
+    """A part of a text that may be its answer: where it stands and what it says, or why nothing."""
+
+    start: int
+    end: int
+    says: Said
+
+
+def parse_idioms(answer: Answer) -> Parsed[list[str]]:
+    """The idioms that an answer names; an empty list where it says that there is none.
+
+    Read is the last complete JSON value of the answer, or a labelled list as in
+    `idioms: [piss off, lose face]`, the form of the examples in ID10M-JAM's Figure 4, whichever
+    comes later; without either, prose that says that there is no idiom. Keys and words may be of
+    any language with `ANSWERS`.
+
+    - A list has texts or objects; an object has a key like `idiom`, `detected_idioms` or
+      `Redewendungen`, with a text, a list or null.
+    - A choice ("answer", "selected idiom") counts before "idiom", "idiom" before "expression";
+      candidates name nothing.
+    - An object that says itself that the thing is no idiom (`"is_idiom": false`,
+      `"usage": "literal"`) names nothing.
+    - "None", "N/A", "-" or "" in the place of an idiom names nothing.
+
+    `unparseable` are two answers side by side that differ, a last value that breaks off or is of no
+    known form, and an answer that the text after it takes back.
+    """
+    text, reasoning, closed = answer_text(answer)
+    if closed is not None:
+        return closed
+    try:
+        found = _read(text)
+    except AmbiguousError as problem:
+        return Parsed(Outcome.UNPARSEABLE, None, reasoning, str(problem))
+    return Parsed(found.outcome, found.idioms, reasoning, rule=found.rule)
+
+
+def _read(text: str) -> Reading:
+    """What a text without thoughts says.
+
+    Raises:
+        AmbiguousError: nothing, or not clearly.
+    """
+    whole = re.sub(r"```\w*", "", text).strip()
+    is_plain = not whole.startswith(("[", "{", '"'))
+    if is_plain and names_nothing(whole) and (normalise(whole) or set(whole) <= set("-–—/")):
+        return Reading([], "null" if whole == "null" else "says that there is none")
+    if (quoted := _quoted(whole)) is not None:
+        return Reading(_chosen(quoted), "text")
+    if (bare := _BARE_LIST.fullmatch(whole)) and re.match(r"\s*[^\W\d]", bare[1]):
+        return Reading(_bare(bare[1]), "list without quotes", Outcome.REPAIRED)
+    pieces = list(_pieces(text))
+    if not pieces:
+        raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
+    # Candidates say nothing beside a choice, wherever it stands.
+    pieces = [piece for piece in pieces if not _is_of_candidates(piece.says)] or pieces
+    last = pieces[-1]
+    for one, other in pairwise(reversed(pieces)):
+        if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
+            break
+        # With no word between them the later of two answers revises nothing.
+        if _forms_of(other.says) not in (None, _forms_of(last.says)):
+            raise AmbiguousError("two answers side by side")
+    if isinstance(last.says, AmbiguousError):
+        raise last.says
+    after = views(text[last.end :])
+    if after & {"denies", "doubts"} if last.says.idioms else after == {"affirms"}:
+        raise AmbiguousError("the text after the answer takes it back")
+    return last.says
+
+
+def _pieces(text: str) -> Iterator[Piece]:
+    """All JSON values and labelled lists of a text, in order."""
+    position = done = 0
+    value = next(json_values(text), None)
+    while True:
+        if value and value.start < position:
+            value = next(json_values(text, position), None)
+        label = _LABEL.search(text, position)
+        if label and (value is None or label.start() <= value.start):
+            position, says = _labelled(text, label)
+            if says is not None:
+                done = position
+                yield Piece(label.end(), done, says)
+        elif value:
+            yield Piece(value.start, value.end, _said_by(value, text[done : value.start]))
+            position = done = value.end
+        else:
+            return
+
+
+def _labelled(text: str, label: re.Match[str]) -> tuple[int, Said | None]:
+    """Where what belongs to a label ends, and what it says; null if it is no answer."""
+    kind, start = kind_of(label["label"]), label.end()
+    if kind is None:
+        return start, None
+    place = _SPACE.match(text, start).end()  # type: ignore[union-attr]  # it matches nothing too
+    if text[place : place + 1] not in ("{", "["):
+        return _labelled_text(text, start, kind, label["label"])
+    value = json_at(text, place)
+    bare = _BARE_LIST.match(text, place)
+    if bare and value.outcome is not Outcome.OK and "{" not in bare[0]:
+        return bare.end(), _attempt(lambda: _listed(_bare(bare[1]), kind, Outcome.OK))
+    return value.end, _said_by(value, label["label"], kind)
+
+
+def _labelled_text(text: str, start: int, kind: Kind, label: str) -> tuple[int, Said | None]:
+    """The same where no bracket follows: a line, or a list of lines below it."""
+    is_name = kind == "idioms" and len(label.split()) <= _LONGEST_LABEL
+    if bullets := _BULLETS.match(text, start):
+        lines = [re.sub(_BULLET, "", line.strip(), count=1) for line in bullets[1].splitlines()]
+        return bullets.end(), _attempt(lambda: _listed(_bulleted(lines), kind)) if is_name else None
+    line = text[start:].split("\n", 1)[0]
+    said, end = line.strip(" \t`}*"), start + len(line)
+    if said and names_nothing(said):
+        return end, _listed([], kind)
+    return (end, _attempt(lambda: _listed(_written(said), kind))) if is_name else (start, None)
+
+
+def _listed(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPAIRED) -> Reading:
+    if kind == "candidates":
+        if idioms:
+            raise CandidatesError("candidates and no choice")
+        return Reading([], _NO_CANDIDATES, outcome)
+    return Reading(idioms, "labelled list" if outcome is Outcome.OK else "labelled text", outcome)
+
+
+def _said_by(value: Json, lead: str, kind: Kind | None = None) -> Said:
+    """What a JSON value says after the words that lead to it."""
+    if value.outcome is Outcome.TRUNCATED:
+        return AmbiguousError("the last value breaks off")
+    if value.outcome is Outcome.UNPARSEABLE:
+        return AmbiguousError("braces that hold no JSON")
+    clause = re.split(r"[.!?]$|[.,;!?]\s|\n", re.sub(r"```\w*", "", lead).strip())[-1]
+
+    def read() -> Reading:
+        idioms, rule = read_value(value.value)
+        if idioms and announces_others(clause):
+            raise CandidatesError("a list of candidates, or of what is literal")
+        if kind:
+            rule = _NO_CANDIDATES if kind == "candidates" else f"labelled {rule}"
+        return Reading(idioms, rule, value.outcome)
+
+    return _attempt(read)
+
+
+def _attempt(read: Callable[[], Reading]) -> Said:
+    try:
+        return read()
+    except AmbiguousError as problem:
+        return problem
+
+
+def _is_of_candidates(said: Said) -> bool:
+    return isinstance(said, CandidatesError) or (
+        isinstance(said, Reading) and said.rule == _NO_CANDIDATES
+    )
+
+
+def _forms_of(said: Said) -> set[str] | None:
+    return None if isinstance(said, AmbiguousError) else _forms(said.idioms)
+
+
+def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
+    """The idioms that a JSON value names, and the form of the value.
+
+    Args:
+        value: anything but a text.
+        is_item: it stands where an idiom is expected: in a list of them or behind their key.
+
+    Raises:
+        AmbiguousError: the form is not known, or not clear.
+    """
+    if value is None:
+        return [], "null"
+    if isinstance(value, dict):
+        return _of_object(value, is_item=is_item)
+    if not isinstance(value, list):
+        raise AmbiguousError("neither a list nor an object")
+    if all(item is None or isinstance(item, str) for item in value):
+        return _names(value), "list of texts" if value else "empty list"
+    if all(item is None or isinstance(item, dict) for item in value):
+        items = [name for item in value for name in read_value(item, is_item=is_item)[0]]
+        return items, "list of objects"
+    raise AmbiguousError("a list of neither texts nor objects")
+
+
+class _Parts(NamedTuple):
+    """What the keys of an object announce.
+
+    Attributes:
+        groups: values by key, by what the key announces.
+        views: what all its other values say of the thing.
+        yes: whether it says in as many words that there is an idiom.
+        rejected: normalised texts behind keys of literal expressions.
+    """
+
+    groups: dict[str, dict[str, Any]]
+    views: set[View]
+    yes: bool
+    rejected: set[str]
+
+
+def _parts(value: dict[str, Any], *, is_item: bool) -> _Parts:
+    groups: dict[str, dict[str, Any]] = {}
+    said: set[View] = set()
+    yes = False
+    rejected: set[str] = set()
+    for key, item in value.items():
+        if item is TWICE:
+            raise AmbiguousError("a key twice, with different values")
+        kind = kind_of(key) or ("items" if is_item and key.lower() in _NAMES_OF_ITEMS else None)
+        truth = _truth(item)
+        if kind is None:
+            said |= _views_in(key, item)
+            rejected |= _forms(_texts_in(item)) if announces_others(key) else set()
+        elif truth is None or (item is not truth and not truth):
+            groups.setdefault(kind, {})[key] = item
+        else:
+            said.add("affirms" if truth else "denies")
+            yes |= truth
+    return _Parts(groups, said, yes, rejected)
+
+
+def _of_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], str]:
+    """The idioms that an object names."""
+    if not value:
+        return [], "empty object"
+    groups, said, yes, rejected = _parts(value, is_item=is_item)
+    kind = next((kind for kind in _RANKS if kind in groups), None)
+    if kind is None:
+        return [], _rule_without_name(groups.get("candidates", {}), said)
+    idioms = _agreeing(groups[kind], kind)
+    if kind == "answer" and (others := groups.keys() & {"idioms", "expressions"}):
+        listed = [name for other in others for name in _agreeing(groups[other], other)]
+        if not _forms(idioms) <= _forms(listed):
+            raise AmbiguousError("the choice is none of the idioms")
+    if idioms and said == {"denies"} and len(idioms) == 1:
+        idioms = []
+    elif idioms and (said & {"denies", "doubts"} or _forms(idioms) & rejected):
+        raise AmbiguousError("named, and called literal")
+    elif yes and not idioms:
+        raise AmbiguousError("says yes and names none")
+    return idioms, f'object with "{next(iter(groups[kind]))}"'
+
+
+def _rule_without_name(candidates: dict[str, Any], said: set[View]) -> str:
+    """How an object without a key for idioms says that there is none."""
+    if said == {"denies"}:
+        return "object that says no"
+    if candidates and not said and not _forms(_texts_in(list(candidates.values()))):
+        return _NO_CANDIDATES
+    if candidates:
+        raise CandidatesError("candidates and no choice")
+    raise AmbiguousError("no key for idioms")
+
+
+def _agreeing(group: dict[str, Any], kind: str) -> list[str]:
+    """The idioms behind keys of one kind."""
+    read = [_behind(item, kind) for item in group.values()]
+    if len({re.sub(r"\d", "", key) for key in group}) == 1:
+        return [name for names in read for name in names]
+    if any(_forms(names) != _forms(read[0]) for names in read):
+        raise AmbiguousError("keys that disagree")
+    return read[0]
+
+
+def _behind(item: Any, kind: str) -> list[str]:
+    if isinstance(item, str):
+        return _chosen(item) if kind == "answer" else _names([item])
+    return read_value(item, is_item=True)[0]
+
+
+def _views_in(key: str, item: Any) -> set[View]:
+    """What all texts and truth values behind a key say."""
+    if isinstance(item, dict):
+        return set().union(*(_views_in(inner, value) for inner, value in item.items()))
+    if isinstance(item, list):
+        return set().union(*(_views_in(key, value) for value in item))
+    truth = _truth(item)
+    if truth is not None:
+        view = view_of(key, truth)
+        return {view} if view else set()
+    return views(item) if isinstance(item, str) and not is_sentence(key) else set()
+
+
+def _truth(item: Any) -> bool | None:
+    """Yes or no, as a truth value or as a text."""
+    return truth_of(item) if isinstance(item, str) else item if isinstance(item, bool) else None
+
+
+def _texts_in(item: Any) -> list[str]:
+    if isinstance(item, dict):
+        item = list(item.values())
+    if isinstance(item, list):
+        return [text for value in item for text in _texts_in(value)]
+    return [item] if isinstance(item, str) and not names_nothing(item) else []
+
+
+def _names(texts: Iterable[str | None]) -> list[str]:
+    """The texts that name something; a null or blank one is no more than padding."""
+    said = [text for text in texts if text and normalise(text)]
+    named = [text for text in said if not names_nothing(text)]
+    if named and len(named) < len(said):
+        raise AmbiguousError("a list with idioms and with none")
+    for text in named:
+        if truth_of(text) or is_commented(text):
+            raise AmbiguousError("a name that says yes, or what is literal")
+    return named
+
+
+def _chosen(text: str) -> list[str]:
+    """The idiom that a text names where any answer might stand."""
+    names = _names([text])
+    if names and re.search(r"[.!?:][\"'”’]?$", text.strip()):
+        raise AmbiguousError("a sentence")
+    return names
+
+
+def _bare(inside: str) -> list[str]:
+    """Texts separated by commas, with or without quotes; commas within quotes separate nothing."""
+    pieces = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?=\w))*'|[^,]+)\s*(?:,|$)""", inside)
+    return _names(_unquoted(piece) for piece in pieces)
+
+
+def _bulleted(lines: Iterable[str]) -> list[str]:
+    """The idioms of lines that may explain each after a colon, a dash or in brackets."""
+    items = []
+    for line in lines:
+        told = _EXPLAINED.fullmatch(line)
+        name, explanation = told.groups() if told else (line, "")
+        items.append({"idiom": _unquoted(name), "explanation": explanation})
+    return read_value(items, is_item=True)[0]
+
+
+def _written(said: str) -> list[str]:
+    """The idioms of a line of text behind their label."""
+    told = _EXPLAINED.fullmatch(said)
+    name, explanation = told.groups() if told else (said, "")
+    if names_nothing(name) and name and "affirms" not in views(explanation):
+        return []
+    names = _bare(name.rstrip(" .,"))
+    if not names or views(said) & {"denies", "doubts"}:
+        raise AmbiguousError("a label, and no idiom after it")
+    return names
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip().strip('"“”*').strip()
+    return re.sub(r"^'(.*)'$", r"\1", text).strip()
+
+
+def _quoted(text: str) -> str | None:
+    """The text that a JSON text holds."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _forms(names: Iterable[str]) -> set[str]:
+    return {normalise(name) for name in names}

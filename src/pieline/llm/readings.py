@@ -1,0 +1,72 @@
+"""How the recorded answers of each model were read, so that a form nobody reads is seen at once."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from pieline.core.outcomes import READABLE
+from pieline.llm.recordings import read_answers
+from pieline.llm.task import Task
+
+EXAMPLES = 2
+SHOWN = 80
+"""Characters of an example."""
+
+
+class FormCount(NamedTuple):
+    """Answers of one form.
+
+    Attributes:
+        kind: of the task.
+        model: name in models.yaml.
+        outcome: what became of the answers.
+        rule: that read them, or why none did.
+        answers: how many.
+        examples: how some of them begin.
+    """
+
+    kind: str
+    model: str
+    outcome: str
+    rule: str
+    answers: int
+    examples: tuple[str, ...]
+
+
+def readings(tasks: Iterable[Task]) -> list[FormCount]:
+    """The forms by kind of task and model in the order of the tasks, unreadable and common first.
+
+    Counted are all answers in the tasks' files of recordings, each file once for a kind of task,
+    whether or not the tasks' data is made.
+
+    Raises:
+        UserError: a damaged recording; names file and line.
+    """
+    files: dict[tuple[str, str], dict[str, Task]] = {}
+    for task in tasks:
+        files.setdefault((type(task).__name__, task.model), {})[task.recordings] = task
+    return [form for (kind, model), own in files.items() for form in _forms(kind, model, own)]
+
+
+def _forms(kind: str, model: str, files: dict[str, Task]) -> list[FormCount]:
+    texts: dict[tuple[str, str], list[str]] = {}
+    for path, task in files.items():
+        for answer in read_answers(Path(path)).values():
+            said = task.reading(answer)
+            form = said.outcome.value, said.rule or said.reason
+            texts.setdefault(form, []).append(" ".join((answer.text or "").split()))
+    return sorted(
+        (
+            FormCount(kind, model, outcome, rule, len(own), _examples(own))
+            for (outcome, rule), own in texts.items()
+        ),
+        key=lambda form: (form.outcome in READABLE, -form.answers, form.rule),
+    )
+
+
+def _examples(texts: Iterable[str]) -> tuple[str, ...]:
+    """The first different texts, shortened."""
+    shown = dict.fromkeys(
+        text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for text in texts if text
+    )
+    return tuple(shown)[:EXAMPLES]

@@ -1,0 +1,323 @@
+"""The forms in which models name idioms, each with its reading, in four languages."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pieline.languages.denial import names_nothing, says_none, views
+from pieline.llm.answers import Answer
+from pieline.llm.idioms import parse_idioms
+from pieline.llm.parsing import Parsed
+
+NAMES: list[tuple[str, list[str]]] = [
+    # Lists of texts.
+    ('["pissed off"]', ["pissed off"]),
+    ('["hook, line and sinker", "lose face"]', ["hook, line and sinker", "lose face"]),
+    ("['pissed off']", ["pissed off"]),
+    ("['don\\'t give up']", ["don't give up"]),
+    ('["don\'t give up"]', ["don't give up"]),
+    ('["pissed off",]', ["pissed off"]),
+    ("[“pissed off”]", ["pissed off"]),
+    ('["pissed off", null, ""]', ["pissed off"]),
+    ("[pissed off, lose face]", ["pissed off", "lose face"]),
+    ('"pissed off"', ["pissed off"]),
+    # One object.
+    ('{"idioms": ["pissed off"]}', ["pissed off"]),
+    ('{"idioms": [pissed off]}', ["pissed off"]),
+    ('{"idiom": "pissed off"}', ["pissed off"]),
+    ('{"idiom": ["pissed off"]}', ["pissed off"]),
+    ('{"idiom": {"text": "pissed off", "start": 8}}', ["pissed off"]),
+    ('{"detected_idioms": ["pissed off"]}', ["pissed off"]),
+    ('{"idiomsFound": ["pissed off"]}', ["pissed off"]),
+    ('{"Idiomatic Expressions": ["pissed off"]}', ["pissed off"]),
+    ('{"expressions": ["pissed off"]}', ["pissed off"]),
+    ('{"phrase": "pissed off"}', ["pissed off"]),
+    ('{"result": {"idioms": ["pissed off"]}}', ["pissed off"]),
+    ('{"idiom_1": "piss off", "idiom_2": "lose face"}', ["piss off", "lose face"]),
+    ('{"idiom": "piss off", "expression": "pissed off"}', ["piss off"]),
+    ('{"sentence": "He literally ran.", "idioms": ["piss off"]}', ["piss off"]),
+    ("{'idioms': ['pissed off'], 'sure': True}", ["pissed off"]),
+    ('{"idiom": "piss off", "literal": false, "meaning": "go"}', ["piss off"]),
+    ('{"idiom": "piss off", "usage": "figurative"}', ["piss off"]),
+    ('{"idiom": "piss off", "literal_meaning": "x", "figurative_meaning": "y"}', ["piss off"]),
+    ('{"idiom": "piss off", "why": "This is not meant literally but as an idiom."}', ["piss off"]),
+    ('{"has_idiom": true, "idiom": "pissed off"}', ["pissed off"]),
+    # Objects in a list.
+    ('{"idioms": [{"idiom": "pissed off", "explanation": "left angry"}]}', ["pissed off"]),
+    ('{"idioms": [{"text": "pissed off", "start": 8, "end": 18}]}', ["pissed off"]),
+    ('[{"idiom": "piss off"}, {"phrase": "lose face"}]', ["piss off", "lose face"]),
+    ('[{"idiom": "in hot water", "is_idiom": false}, {"idiom": "lose face"}]', ["lose face"]),
+    ('[{"phrase": "in hot water", "type": "literal"}, {"phrase": "a b"}]', ["a b"]),
+    # Candidates and a choice.
+    ('{"candidates": ["piss off", "a b"], "choice": "piss off"}', ["piss off"]),
+    ('{"candidates": [{"idiom": "a b", "use": "literal"}], "idiom": "piss off"}', ["piss off"]),
+    ('{"idioms": ["piss off", "a b"], "selected_idiom": "piss off"}', ["piss off"]),
+    ('{"candidates": ["a b"]}\n{"idiom": "a b"}', ["a b"]),
+    # The form of the examples.
+    ("idioms: [piss off, lose face]", ["piss off", "lose face"]),
+    ("Idioms: ['don't give up', o'clock]", ["don't give up", "o'clock"]),
+    ('idioms: ["hook, line and sinker"]', ["hook, line and sinker"]),
+    ("**idioms:** [pissed off]", ["pissed off"]),
+    ("idioms:\n[pissed off]", ["pissed off"]),
+    ("AI: idioms: [pissed off]", ["pissed off"]),
+    ("candidates:\n- a b: used figuratively\nidioms: [a b]", ["a b"]),
+    ("candidates:\n- in hot water: literal\n- a b: not literal\nidioms: [a b]", ["a b"]),
+    ("candidates: none\nidioms: [a b]", ["a b"]),
+    ('idioms: [a b]\ncandidates: ["a b", "c d"]', ["a b"]),
+    ("idioms: [a b]\ncandidates: none", ["a b"]),
+    ("idioms:\n- piss off\n- in hot water: used literally", ["piss off"]),
+    ("idioms: piss off, lose face.", ["piss off", "lose face"]),
+    ("Idiom: piss off (to go away)", ["piss off"]),
+    ("Final answer: [pissed off]", ["pissed off"]),
+    # Among other words.
+    ('```json\n["pissed off"]\n```', ["pissed off"]),
+    ('Sure! Here it is:\n```json\n{"idioms": ["a b"]}\n```\nHope this helps.', ["a b"]),
+    ("```python\n{'idiom': 'pissed off', 'sure': None}\n```", ["pissed off"]),
+    ('As [1] and {2} say: {"idioms": ["a b"]} [3]', ["a b"]),
+    ('<think>["in hot water"]</think>["a b"]', ["a b"]),
+    ('maybe ["in hot water"]</think>["a b"]', ["a b"]),
+    ('[]\nWait, it is figurative. Final answer: ["a b"]', ["a b"]),
+    ('idioms: [x y]\nFinal:\n{"idioms": ["a b"]}', ["a b"]),
+    ('["a b"]\n["A b"]', ["A b"]),
+    ('["a b"]\nThere are no other idioms in this sentence.', ["a b"]),
+    ('{"idiom": "a b", "note": "There are no other idioms."}', ["a b"]),
+    ('I weighed what is literal.\n["a b"]', ["a b"]),
+    # German, Italian, Spanish.
+    ('{"Redewendungen": ["die Nase voll haben"]}', ["die Nase voll haben"]),
+    ('{"Redewendung": "ins Schwarze treffen", "Bedeutung": "x"}', ["ins Schwarze treffen"]),
+    ('{"idiomatische_ausdrücke": ["ins Schwarze treffen"]}', ["ins Schwarze treffen"]),
+    ('{"Ausdruck": "im Regen stehen", "Verwendung": "übertragen"}', ["im Regen stehen"]),
+    ('{"Kandidaten": ["a b"], "Auswahl": "a b"}', ["a b"]),
+    ("Redewendungen: [auf der Leitung stehen]", ["auf der Leitung stehen"]),
+    ('{"espressioni_idiomatiche": ["rompere il ghiaccio"]}', ["rompere il ghiaccio"]),
+    ('{"modo_di_dire": "rompere il ghiaccio"}', ["rompere il ghiaccio"]),
+    ('{"espressione": "rompere il ghiaccio", "uso": "figurato"}', ["rompere il ghiaccio"]),
+    ('{"expresiones idiomáticas": ["romper el hielo"]}', ["romper el hielo"]),
+    ('{"modismo": "romper el hielo"}', ["romper el hielo"]),
+    ("modismos: [romper el hielo]", ["romper el hielo"]),
+    ('["non dire gatto se non ce l\'hai nel sacco"]', ["non dire gatto se non ce l'hai nel sacco"]),
+    ('{"modismo": "a b", "nota": "No hay otros modismos."}', ["a b"]),
+    ('{"Redewendung": "a b", "Notiz": "Es gibt keine weiteren Redewendungen."}', ["a b"]),
+]
+NONE = [
+    "[]", "{}", "null", "None", "No", "No.", "none", "N/A", "-", "—", "No idiom", '"none"',
+    '[""]', '["-"]', "[null]", '["No idiom"]', '["none"]', '["N/A"]', "[none]",
+    '{"idiom": null}', "{'idiom': None}", '{"idiom": None}', '{"idiom": ""}', '{"idiom": "-"}',
+    '{"idiom": "N/A"}', '{"idioms": []}', '{"idioms": [null]}', '{"idioms": "none"}',
+    '{"idioms": {}}', '{"detected_idioms": []}', '{"idiomatic_expressions": []}',
+    '{"idioms": ["There are no idioms in this sentence."]}',
+    # What an answer rejects.
+    '{"idiom": null, "candidates": [{"idiom": "in hot water", "explanation": "literal"}]}',
+    '{"candidates": [{"idiom": "in hot water"}], "idiom": null}',
+    '{"candidates": ["in hot water"], "choice": "none"}',
+    '{"candidates": []}', '{"candidates": ["in hot water"]}\n{"idioms": []}',
+    '{"potential_idioms": ["in hot water"], "idioms": []}',
+    '{"idiom": null, "expression": "in hot water"}',
+    '{"idioms": ["in hot water"], "final_answer": null}',
+    '{"is_idiom": false, "phrase": "in hot water"}',
+    '{"idiom": "in hot water", "figurative": false}',
+    '{"idiom": "in hot water", "idiomatic": "no"}',
+    '{"idiom": "in hot water", "literal": true}',
+    '{"idiom": "in hot water", "status": "not an idiom"}',
+    '{"idiom": "in hot water", "explanation": "Used literally here: the soup is hot."}',
+    '{"idioms": [{"expression": "in hot water", "usage": "literal"}]}',
+    '["in hot water (not an idiom)"]', '{"has_idiom": false}',
+    '{"hasIdiom": false, "idiom": "in hot water"}',
+    '{"message": "There are no idioms in this sentence."}', '{"answer": "none"}',
+    '["in hot water"] Wait, that is literal. Final answer: []',
+    '{"idioms": ["in hot water"]} On reflection: {"idioms": []}',
+    '<think>["in hot water"]</think>[]', '[]\nThe phrase "in hot water" is not an idiom here.',
+    # The form of the examples.
+    "idioms: []", "idioms: [ ]", "idioms: none", "idioms: [none]", "Idiom: N/A",
+    "candidates: none\nidioms: []", "candidates:\n- in hot water: literal\nidioms: []",
+    "candidates: none", "Idiom: None. The phrase is used literally.", "Final answer: None",
+    # Sentences.
+    "There are no idioms in this sentence.", "No idioms detected.", "I see no idioms here [1].",
+    "The sentence does not contain any idiomatic expressions.",
+    "I could not find any idioms in the given sentence.",
+    "There are **no idioms** in this sentence.",
+    'There is no idiom in the sentence "He fell in hot water."',
+    "No idioms were found. All words are used literally.",
+    "There are no idioms, proverbs, or figurative expressions in this sentence.",
+    # German, Italian, Spanish.
+    "Keine Redewendung", "keine", "nichts", '["Keine Redewendung"]', '{"Redewendung": "keine"}',
+    '{"Redewendungen": []}', '{"ist_idiom": false, "ausdruck": "im Regen stehen"}',
+    '{"Ausdruck": "im Regen stehen", "Gebrauch": "wörtlich"}', "Redewendung: keine",
+    '{"Kandidaten": ["im Regen stehen"], "Redewendung": null}',
+    "In diesem Satz gibt es keine Redewendungen.", "Der Satz enthält kein Idiom.",
+    "Es wurde keine idiomatische Wendung gefunden.",
+    "Keine Redewendung gefunden, der Ausdruck ist wörtlich gemeint.",
+    "Nessuna espressione idiomatica", "nessuno", '{"espressioni_idiomatiche": []}',
+    '{"modo_di_dire": null}', '{"espressione": "rompere il ghiaccio", "uso": "letterale"}',
+    "Non ci sono espressioni idiomatiche in questa frase.",
+    "Non c'è nessun modo di dire.", "La frase non contiene alcuna espressione idiomatica.",
+    "Ninguno", '{"modismo": null}', '{"expresiones_idiomáticas": []}', "Modismo: ninguno",
+    '{"expresión": "romper el hielo", "uso": "literal"}',
+    "No hay ninguna expresión idiomática en esta oración.", "La oración no contiene modismos.",
+    "No se encontraron modismos.",
+]  # fmt: skip
+UNREADABLE = [
+    # Prose that names one, or may.
+    "pissed off", "The idiom is pissed off.", 'The idiom is "pissed off".',
+    'A sentence with an idiom: "He was pissed off."', "Final answer: pissed off",
+    "There are no idioms other than pissed off.", "There are no idioms but one.",
+    'There are no idioms, except "pissed off".', "There are no idioms. However: pissed off.",
+    'This has no idiom, since "in hot water" is used literally.',
+    "No, there is an idiom in this sentence.", "There is no doubt that this is an idiom.",
+    "It is not true that there are no idioms here.", "Are there no idioms in this sentence?",
+    "There are no literal expressions here.", "The sentence does not only contain an idiom.",
+    "Nein, der Satz enthält eine Redewendung.", "Sí, hay un modismo.", "Sì, c'è un modo di dire.",
+    "Es ist nicht so, dass es keine Redewendung gibt.", "La frase no tiene sentido.",
+    # No form for idioms.
+    "[1]", "As [1] says.", "true", "42", "...", "[[]]", '[["a b"]]', '["a b", {"idiom": "c"}]',
+    '{"idioms": 3}', '{"idioms": {"a b": "to c"}}', '{"meaning": "to go"}', '{"note": null}',
+    '{"literal_expressions": ["in hot water"]}', '{"Sprache": "Deutsch"}', '[{"text": "He ran."}]',
+    'Literal expressions: ["in hot water"]', 'Here are the candidates:\n["in hot water"]',
+    '{"candidates": ["in hot water"]}', "candidates:\n- in hot water: figurative", '{"answer": 2}',
+    '{"answer": "The idiom is pissed off."}', '"He was pissed off."', "idioms:",
+    "idioms: [[a], [b]]",
+    # Contradictions.
+    '{"has_idiom": true}', '{"has_idiom": true, "idiom": null}', '{"idiom": "yes"}',
+    '["none", "pissed off"]', '{"idiom": "a b", "idiom": null}', '["in hot water (literal)"]',
+    '{"idioms": ["a b"], "final_answer": "c d"}', '{"idiom": "a b", "idioms": ["c d"]}',
+    '{"idiom": "in hot water", "explanation": "It names literal hot water."}',
+    '{"idiom": "in hot water", "valid": false}',
+    '{"idioms": ["in hot water"], "literal_expressions": ["in hot water"]}',
+    '["a b"]\n[]', '["a b"]\n[]\n[]', 'No idioms other than: ["a b"]',
+    '["a b"] or ["c d"]', '```json\n["a b"]\n```\n```json\n[]\n```',
+    '["in hot water"]\nHowever, it is used literally here.', '["a b"] There are no idioms here.',
+    '[]\nWait, "pissed off" is an idiom here.', '{"idioms": ["a b"]} {"verdict": "who knows"}',
+    # Broken off.
+    "[", '["pissed off"', '["pissed off", "lo', '{"idiom": "in hot water"', "idioms: [a b, c",
+    '{"idiom": null, "candidates": [{"idiom": "in hot water"}, {"idi', 'idioms: ["a b',
+    '["a b"] Wait, I take it back: [', '["a b"] Wait: {', '["a b"] Wait: {"idi', '"none',
+    '["a b"] Final answer: {"idioms": [',
+]  # fmt: skip
+
+
+def read(text: str) -> Parsed[list[str]]:
+    return parse_idioms(Answer(key="k", text=text, finish_reason="stop"))
+
+
+@pytest.mark.parametrize(("text", "idioms"), NAMES)
+def test_answers_that_name_idioms(text: str, idioms: list[str]) -> None:
+    parsed = read(text)
+    assert (parsed.value, bool(parsed.rule)) == (idioms, True), parsed.reason
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_answers_that_say_that_there_is_none(text: str) -> None:
+    parsed = read(text)
+    assert (parsed.value, bool(parsed.rule)) == ([], True), parsed.reason
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_what_is_ambiguous_stays_unparseable(text: str) -> None:
+    parsed = read(text)
+    assert (str(parsed.outcome), parsed.value, parsed.rule) == ("unparseable", None, "")
+    assert parsed.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "rule"),
+    [
+        ('["a b"]', "ok", "list of texts"),
+        ("['a b']", "repaired", "list of texts"),
+        ("[a b]", "repaired", "list without quotes"),
+        ("[]", "ok", "empty list"),
+        ("{}", "ok", "empty object"),
+        ("null", "ok", "null"),
+        ('[{"idiom": "a b"}]', "ok", "list of objects"),
+        ('{"Detected idioms": ["a b"]}', "ok", 'object with "Detected idioms"'),
+        ('{"candidates": ["a b"], "idiom": null}', "ok", 'object with "idiom"'),
+        ('{"is_idiom": false}', "ok", "object that says no"),
+        ('{"candidates": []}', "ok", "no candidates"),
+        ("candidates: []", "ok", "no candidates"),
+        ("idioms: [a b]", "ok", "labelled list"),
+        ('idioms: ["a b"]', "ok", "labelled list of texts"),
+        ("idioms: a b", "repaired", "labelled text"),
+        ('"a b"', "ok", "text"),
+        ("There are no idioms here.", "ok", "says that there is none"),
+    ],
+)
+def test_every_reading_states_its_rule(text: str, outcome: str, rule: str) -> None:
+    parsed = read(text)
+    assert (str(parsed.outcome), parsed.rule) == (outcome, rule)
+
+
+def test_texts_in_the_place_of_a_name() -> None:
+    for text in ("", " - ", "None.", "No idiom", "n/a", "Keine Redewendung.", "nessuna", "ninguno"):
+        assert names_nothing(text), text
+    for text in ("no can do", "nothing to it", "second to none", "kein Blatt vor den Mund nehmen"):
+        assert not names_nothing(text), text
+
+
+def test_what_a_text_says_of_an_expression() -> None:
+    assert views("used figuratively, not literally") == {"affirms"}
+    assert views("non-literal or metaphorical") == {"affirms"}
+    assert views("non-idiomatic") == {"denies"}
+    assert views("It is literal rather than figurative.") == {"denies"}
+    assert views("Nicht wörtlich, sondern übertragen.") == {"affirms"}
+    assert views("the soup is literally hot") == {"doubts"}
+    assert views("left in anger") == set()
+    assert not says_none("The sentence is short.")
+
+
+NAME = st.from_regex(r"[bcdfgh]{2,8}( [bcdfgh]{2,8}){0,2}", fullmatch=True)
+IDIOMS = st.lists(NAME, max_size=3)
+PROSE = st.text(alphabet=st.characters(exclude_characters="[]{}<>`\"'“”:=")).filter(
+    lambda text: not views(text)
+)
+
+
+def forms(idioms: list[str]) -> list[Any]:
+    """Ways to write idioms as JSON."""
+    return [
+        idioms,
+        {"idioms": idioms},
+        {"detected_idioms": idioms, "candidates": [*idioms, "in hot water"]},
+        {"idioms": [{"idiom": name, "explanation": "left angry"} for name in idioms]},
+        [{"idiom": name, "figurative": True} for name in idioms]
+        + [{"idiom": "in hot water", "figurative": False}],
+    ]
+
+
+@given(IDIOMS, st.integers(0, 4), PROSE, PROSE)
+def test_prose_around_a_fence_changes_nothing(
+    idioms: list[str], form: int, before: str, after: str
+) -> None:
+    value = json.dumps(forms(idioms)[form])
+    assert read(f"{before}\n```json\n{value}\n```\n{after}").value == read(value).value == idioms
+
+
+@given(IDIOMS, st.integers(0, 4))
+def test_json_that_breaks_off_names_nothing(idioms: list[str], form: int) -> None:
+    text = json.dumps(forms(idioms)[form])
+    for end in range(1, len(text)):
+        assert read(text[:end]).value is None, text[:end]
+
+
+@given(IDIOMS, st.integers(0, 4), st.sampled_from([str, json.dumps]))
+def test_python_and_json_say_the_same(idioms: list[str], form: int, write: Any) -> None:
+    assert read(write(forms(idioms)[form])).value == idioms
+
+
+@given(NAME, st.sampled_from([{"is_idiom": False}, {"usage": "literal"}, {"literal": True}]))
+def test_what_is_rejected_is_never_named(name: str, rejection: dict[str, Any]) -> None:
+    for value in ({"idiom": name} | rejection, rejection | {"phrase": name}):
+        for text in (value, [value], {"idioms": [value]}, {"result": value}):
+            assert read(json.dumps(text)).value == []
+
+
+@given(IDIOMS, IDIOMS)
+def test_the_last_answer_counts(first: list[str], last: list[str]) -> None:
+    assert read(f"{json.dumps(first)}\nFinal answer: {json.dumps(last)}").value == last
+
+
+@given(st.text(alphabet='[]{}":,- idomsn\n`<think>/null'))
+def test_any_text_is_read_or_has_a_reason(text: str) -> None:
+    parsed = read(text)
+    assert (parsed.value is None) == bool(parsed.reason) == (not parsed.rule)

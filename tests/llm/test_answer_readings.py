@@ -1,0 +1,93 @@
+"""How recorded answers were read, for a researcher who must see that a form is not understood."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_cases import questions_for, spec_for
+from support import ROOT
+
+from pieline.config import layered, load_config
+from pieline.core.yamls import read_yaml
+from pieline.llm.answers import Answer
+from pieline.llm.idioms import parse_idioms
+from pieline.llm.parsing import Parsed
+from pieline.llm.questions import Question
+from pieline.llm.readings import readings
+from pieline.llm.recordings import record
+from pieline.llm.task import Ask, Task
+from pieline.models.llm import LLMEntry
+
+
+class Naming(Task):
+    """A task whose data is not made."""
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        raise AssertionError("not needed")
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        raise AssertionError("nothing is asked")
+
+    def reading(self, answer: Answer) -> Parsed[Any]:
+        return parse_idioms(answer)
+
+
+def naming(path: Path, model: str = "m") -> Naming:
+    return Naming(model=model, spec="", inputs={}, outputs={}, recordings=str(path))
+
+
+def recorded(path: Path, texts: list[str]) -> Path:
+    questions = questions_for(spec_for(), len(texts))
+    answers = [
+        Answer(key=question.key, text=text, finish_reason="stop")
+        for question, text in zip(questions, texts, strict=True)
+    ]
+    record(path, zip(questions, answers, strict=True))
+    return path
+
+
+def test_forms_are_counted_with_examples_and_the_unreadable_come_first(tmp_path: Path) -> None:
+    texts = ["[]", "[]", '["a b"]', '["c d"]', '["e f"]', "Who\nknows?" + "!" * 90]
+    path = recorded(tmp_path / "m.jsonl", texts)
+    unreadable, named, none = readings([naming(path), naming(path)])
+    assert (unreadable.kind, unreadable.model, unreadable.outcome) == ("Naming", "m", "unparseable")
+    assert unreadable.rule.startswith("no JSON")
+    assert unreadable.examples == ("Who knows?" + "!" * 69 + "…",)
+    assert (named.outcome, named.rule, named.answers) == ("ok", "list of texts", 3)
+    assert set(named.examples) < set(texts)
+    assert len(named.examples) == 2
+    assert (none.rule, none.answers, none.examples) == ("empty list", 2, ("[]",))
+
+
+def test_models_and_files_are_kept_apart(tmp_path: Path) -> None:
+    paths = [recorded(tmp_path / name, ["[]"]) for name in ("one.jsonl", "two.jsonl")]
+    missing = tmp_path / "missing.jsonl"
+    forms = readings([naming(paths[0]), naming(paths[1]), naming(paths[1], "n"), naming(missing)])
+    assert [(form.model, form.answers) for form in forms] == [("m", 2), ("n", 1)]
+
+
+@pytest.fixture(scope="module")
+def printed() -> str:
+    raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
+    config = load_config(raw).model_dump_json()
+    command = [sys.executable, str(ROOT / "scripts" / "answers.py"), "--config", config]
+    command += ["--models", str(ROOT / "models.yaml"), "--root", str(ROOT)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("Identification", "smollm2-135m-instruct", "unparseable", "no JSON, no list"),
+        ("Identification", "smollm2-135m-instruct", "ok", 'object with "idioms"'),
+        ("Detection", "smollm2-135m-instruct", "ok", "object with hasIdiom"),
+        ("Writing", "gemini-2.5-pro", "truncated", "longest length"),
+        ("Validation", "gpt-4o-mini", "unparseable", "no object with judgements"),
+    ],
+)
+def test_every_kind_of_task_shows_how_its_answers_were_read(
+    row: tuple[str, ...], printed: str
+) -> None:
+    assert any(all(cell in line for cell in row) for line in printed.splitlines()), printed
