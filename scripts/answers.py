@@ -15,7 +15,7 @@ STYLES = {"ok": "", "repaired": "yellow"}
 
 @program(config=str, models=(Path, "models.yaml"), root=Path)
 def main(it: Options) -> None:
-    tasks, _, _ = planned_tasks(it.config, it.models, it.root)
+    tasks = planned_tasks(it.config, it.models, it.root).tasks
     table = Table(
         "asked for", "model", "outcome", "read by", "answers", "such as",
         title="how recorded answers were read", title_justify="left", show_lines=True,
