@@ -160,10 +160,10 @@ def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"
     record(ours, [pair(1), pair(2)])
     record(theirs, [pair(2, "no"), pair(3), pair(1)])
-    merged = merge(ours, theirs)
+    merged = merge(ours, [theirs])[str(theirs)]
     assert (merged.added, merged.conflicts) == (1, (pair(2)[0].key,))
     assert [read_answers(ours)[pair(i)[0].key].text for i in (1, 2, 3)] == ["yes", "yes", "yes"]
-    assert merge(ours, theirs).added == 0
+    assert merge(ours, [theirs])[str(theirs)].added == 0
     # What git's union merge leaves is put in order again, and verify tells of the conflict.
     union = tmp_path / "union.jsonl"
     union.write_bytes(ours.read_bytes() + theirs.read_bytes())

@@ -12,14 +12,7 @@ from pieline.llm.costs import estimate, spent
 from pieline.llm.keys import api_key
 from pieline.llm.locks import lock
 from pieline.llm.questions import Question
-from pieline.llm.recordings import (
-    canonical_bytes,
-    canonicalise,
-    read_answers,
-    read_lines,
-    recording,
-    replace,
-)
+from pieline.llm.recordings import canonicalise, read_answers, recording, unite
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 
@@ -72,7 +65,7 @@ def ask(
     if missing:
         answers |= _ask_missing(unique, spec, settings, target, progress=progress)
     if settings.mode == "fresh" and all(answers[key].error is None for key in unique):
-        _take_over(path, target, unique.keys())
+        _take_over(path, target)
     return {key: answers[key] for key in unique}
 
 
@@ -170,15 +163,12 @@ def _turn(
     )
 
 
-def _take_over(path: Path, fresh: Path, keys: Iterable[str]) -> None:
-    """Replace the recordings of these keys by the fresh ones; safe to repeat after a crash."""
+def _take_over(path: Path, fresh: Path) -> None:
+    """Replace recordings by the fresh ones of their keys; safe to repeat after a crash."""
     if not fresh.exists():
         return
-    replaced = set(keys)
     with recording(path), recording(fresh):
-        lines = [line.value for line in read_lines(fresh)]
-        lines += [line.value for line in read_lines(path) if line.value.get("key") not in replaced]
-        replace(path, canonical_bytes(lines))
+        unite(path, fresh, path)
         fresh.unlink()
 
 
