@@ -5,16 +5,20 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.costs import estimate, spent
+from pieline.llm.costs import estimate, spent, usd_of
 from pieline.llm.keys import api_key
 from pieline.llm.locks import lock
 from pieline.llm.questions import Question
 from pieline.llm.recordings import canonicalise, read_answers, recording, unite
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
+
+if TYPE_CHECKING:
+    from pieline.core.progress import Progress
 
 FRESH_SUFFIX = ".fresh"
 """Ending of the file beside the recordings in which mode `fresh` collects its answers."""
@@ -105,26 +109,40 @@ def _ask_missing(
 
             api_base = stack.enter_context(LocalServer(spec)).api_base
 
-        from tqdm import tqdm
-
+        from pieline.core.progress import Progress
         from pieline.llm.asking import Asking
         from pieline.llm.transport import Transport
 
         bar = stack.enter_context(
-            tqdm(total=len(missing), desc=spec.label, disable=None if progress else True)
+            Progress(total=len(missing), desc=spec.label, unit="answers", shown=progress)
         )
 
         async def run() -> dict[str, Answer]:
             transport = Transport(
                 spec, api_key=key, api_base=api_base, timeout_s=settings.timeout_s
             )
-            asking = Asking(spec, settings, recorder, missing, lambda answer: bar.update())
+            asking = Asking(spec, settings, recorder, missing, _telling(bar, spec))
             return await asking.run(transport)
 
         asked = asyncio.run(run())
         bar.close()
         say(_summary(asked, spec))
     return answers | asked
+
+
+def _telling(bar: "Progress", spec: LLMEntry) -> Callable[[Answer], None]:
+    """What tells of each answer: how many there are, how many failed, and what they cost."""
+    failed, usd = 0, 0.0
+
+    def tell(answer: Answer) -> None:
+        nonlocal failed, usd
+        failed += answer.error is not None
+        usd += usd_of(answer, spec) or 0.0
+        cost = f", ${usd:.4f}" if spec.prices else ""
+        bar.set_postfix_str(f"{failed} failed{cost}", refresh=False)
+        bar.update()
+
+    return tell
 
 
 def _check(

@@ -23,8 +23,9 @@ import heapq
 import io
 import json
 import os
+import re
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from itertools import groupby
@@ -42,9 +43,15 @@ SHARED_FROM = 120
 """Turns before the last one are stored once if they have at least this many characters."""
 
 _TEXTS_IN_MEMORY = 1 << 26
-"""Characters of shared texts that a reader keeps."""
+"""Bytes of shared texts that a reader keeps."""
 
 _TAIL_BYTES = 1 << 16
+
+# How `canonical_json` writes a line: {"answer":{...},"key":"...","question":{...}}
+_KEY_MARK = b'},"key":"'
+_KEY_LENGTH = 64
+_QUESTION_MARK = b'","question":'
+_SHARED_TURN = re.compile(rb'\{"role":("[a-z]+"),"text":"([0-9a-f]{64})"\}')
 
 
 class Line(NamedTuple):
@@ -88,8 +95,8 @@ class Reader:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._texts: dict[bytes, tuple[int, int]] = {}
-        self._read: dict[str, str] = {}
-        self._characters = 0
+        self._read: dict[bytes, bytes] = {}
+        self._bytes_read = 0
         self._stream: BinaryIO = io.BytesIO()
         with opening(self.path), suppress(FileNotFoundError):
             self._stream = self.path.open("rb")
@@ -100,12 +107,15 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._stream.close()
 
-    def lines(self, *, strict: bool = True) -> Iterator[Line]:
-        """All lines; JSON is parsed only where a line is not written as `Recorder` writes it.
+    def lines(
+        self, wanted: Container[bytes] | None = None, *, strict: bool = True
+    ) -> Iterator[Line]:
+        """Whole lines; JSON is parsed only where a line is not written as `Recorder` writes it.
 
         Of a line that is, its begin, its end and its key are seen, and `check` sees the rest.
 
         Args:
+            wanted: places of the answers to give (default: of all); shared texts are given always.
             strict: whether a damaged line is an error and a torn last one is skipped; if not, both
                 are lines with an empty place.
 
@@ -115,19 +125,21 @@ class Reader:
         self._stream.seek(0)
         at = 0
         for number, raw in enumerate(self._stream, 1):
-            whole = raw if raw.endswith(b"\n") else raw + b"\n"
-            line = Line(number, at, whole, _place(whole))
-            if line.place.startswith(b"0"):
-                self._texts.setdefault(line.place, (at, len(raw)))
-            if line.place or not strict:
-                yield line
-            elif whole is raw:
-                raise self._fault(line, "not a line of recordings")
+            place = _place(raw)
+            if wanted is None or place in wanted or not place.startswith(b"1"):
+                if place.startswith(b"0"):
+                    self._texts.setdefault(place, (at, len(raw)))
+                is_whole = raw.endswith(b"\n")
+                line = Line(number, at, raw if is_whole else raw + b"\n", place)
+                if place or not strict:
+                    yield line
+                elif is_whole:
+                    raise self._fault(line, "not a line of recordings")
             at += len(raw)
 
     def learn_texts(self, *, strict: bool = True) -> set[str]:
         """Read through the file for its shared texts; their digests."""
-        deque(self.lines(strict=strict), maxlen=0)
+        deque(self.lines((), strict=strict), maxlen=0)
         return {place[1:].decode() for place in self._texts}
 
     def answer(self, line: Line) -> Answer:
@@ -139,11 +151,17 @@ class Reader:
             UserError: the key is not the digest of the question, a shared text is missing, or the
                 line holds no answer to a question; names file and line.
         """
+        key = line.place[1:].decode("utf-8", "surrogatepass")
         try:
+            # As `Recorder` wrote it a line has what the key was computed from, byte by byte.
+            at = line.raw.find(_KEY_MARK)
+            asked = line.raw[at + len(_KEY_MARK) + _KEY_LENGTH + len(_QUESTION_MARK) : -2]
+            if hashlib.sha256(_SHARED_TURN.sub(self._turn, asked)).hexdigest() == key:
+                fields = line.raw[len(b'{"answer":') : at]
+                return Answer.model_validate_json(fields + b',"key":"' + line.place[1:] + b'"}')
             value = line.value
-            question = self._question(value["question"])
             answer = Answer(key=value["key"], **value["answer"])
-            genuine = b"1" + question.key.encode() == line.place and question.key == answer.key
+            genuine = self._question(value["question"]).key == key == answer.key
         except KeyError as error:
             raise self._fault(line, f"lacks {error}") from None
         except (TypeError, AttributeError, ValueError, UserError) as error:
@@ -211,18 +229,29 @@ class Reader:
         ]
         return Question(content["model"], tuple(turns), content["parameters"], content["sample"])
 
-    def _text(self, digest: str) -> str:
-        if digest not in self._read:
-            place = self._texts.get(b"0" + str(digest).encode())
-            value = place and parse_line(self._bytes(*place))
-            if not value:
-                raise KeyError(f"shared text {digest}")
-            self._characters += len(value["content"])
-            if self._characters > _TEXTS_IN_MEMORY:
+    def _text(self, digest: str) -> Any:
+        text = self._shared(b"0" + digest.encode())
+        if text is None:
+            raise KeyError(f"shared text {digest}")
+        return json.loads(text)
+
+    def _turn(self, shared: re.Match[bytes]) -> bytes:
+        """The canonical JSON of a turn that names a shared text."""
+        role, digest = shared.groups()
+        text = self._shared(b"0" + digest)
+        return shared[0] if text is None else b'{"content":' + text + b',"role":' + role + b"}"
+
+    def _shared(self, place: bytes) -> bytes | None:
+        """The canonical JSON of a shared text, null if the file lacks it."""
+        if place not in self._read and place in self._texts:
+            value = parse_line(self._bytes(*self._texts[place]))
+            text = canonical_json(value and value["content"]).encode("utf-8")
+            self._bytes_read += len(text)
+            if self._bytes_read > _TEXTS_IN_MEMORY:
                 self._read.clear()
-                self._characters = len(value["content"])
-            self._read[digest] = value["content"]
-        return self._read[digest]
+                self._bytes_read = len(text)
+            self._read[place] = text
+        return self._read.get(place)
 
     def _fault(self, line: Line, what: str) -> UserError:
         return UserError(
@@ -252,8 +281,8 @@ def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dic
     places = None if wanted is None else {b"1" + key.encode() for key in wanted}
     with Reader(path) as reader:
         found: dict[bytes, Line] = {}
-        for line in reader.lines():
-            if line.place in places if places is not None else line.place.startswith(b"1"):
+        for line in reader.lines(places):
+            if line.place.startswith(b"1"):
                 found.setdefault(line.place, line)
         answers = map(reader.answer, found.values())
         return {answer.key: answer for answer in answers}
@@ -407,9 +436,10 @@ def _place(raw: bytes) -> bytes:
     any text: a quote within a text follows a backslash, never a comma or a brace.
     """
     if raw.startswith(b'{"answer":{'):
-        at = raw.find(b'},"key":"') + 9
-        if raw.startswith(b'","question":{"messages":[', at + 64) and raw.endswith(b"}}\n"):
-            return b"1" + raw[at : at + 64]
+        at = raw.find(_KEY_MARK) + len(_KEY_MARK)
+        end = at + _KEY_LENGTH
+        if raw.startswith(_QUESTION_MARK, end) and raw.endswith(b"}}\n"):
+            return b"1" + raw[at:end]
     elif (
         raw.startswith(b'{"content":"') and raw.endswith(b'"}\n') and raw[-77:-67] == b'","text":"'
     ):
@@ -417,8 +447,8 @@ def _place(raw: bytes) -> bytes:
     value = parse_line(raw)
     if value is None:
         return b""
-    key = "1" + value["key"] if "key" in value else "0" + value["text"]
-    return key.encode("utf-8", "surrogatepass")
+    place: str = "1" + value["key"] if "key" in value else "0" + value["text"]
+    return place.encode("utf-8", "surrogatepass")
 
 
 def _digest(text: str) -> str:
