@@ -281,6 +281,8 @@ def _unpack(archive: Path, place: Path, most_bytes: int) -> dict[str, _Source]:
                 stream = stack.enter_context(files[name].path.open("wb"))
             elif stream is None:
                 raise UserError("no file named before", where=where, mend=_REFUSED)
+            elif not raw.startswith(b"{"):  # seen here, it does not fill the disk first
+                raise UserError("not a line of recordings", where=where, mend=_REFUSED)
             else:
                 stream.write(raw)
     return files

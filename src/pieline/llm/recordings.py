@@ -219,8 +219,11 @@ class Reader:
         return end, behind
 
     def _bytes(self, at: int, length: int) -> bytes:
-        # Does not move the stream, which may be in the middle of its lines.
-        return os.pread(self._stream.fileno(), length, at).removesuffix(b"\n") + b"\n"
+        # Leaves the stream where it is, maybe in the middle of its lines.
+        read = b""
+        while more := os.pread(self._stream.fileno(), length - len(read), at + len(read)):
+            read += more
+        return read.removesuffix(b"\n") + b"\n"
 
     def _question(self, content: dict[str, Any]) -> Question:
         turns = [
