@@ -8,7 +8,7 @@ import termios
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, copy_project
 
 JOB = """
 import sys, time
@@ -56,8 +56,31 @@ def test_a_bar_is_drawn_on_the_terminal_behind_tee(
     assert drawn.endswith("\r"), "the bar is gone at the end"
 
 
-@pytest.mark.parametrize("name", ["", "/nowhere/pts/9", os.devnull])
+def test_a_job_of_the_workflow_draws_on_the_terminal_of_the_run(
+    tmp_path: Path, terminal: tuple[int, str]
+) -> None:
+    master, name = terminal
+    project = copy_project(tmp_path / "project")
+    module = project / "src/pieline/core/progress.py"
+    module.write_text(module.read_text().replace("FIRST_S = 5.0", "FIRST_S = 0.0"))
+    run = "idiolink/test/bm25/sentence/seed-0"
+    arguments = ["--quiet", "all", "--cores", "1", f"results/predictions/{run}.run.gz"]
+    with Path(name).open("wb", buffering=0) as stderr:
+        subprocess.run(
+            [sys.executable, "-m", "snakemake", *arguments],
+            cwd=project,
+            stderr=stderr,
+            check=True,
+            timeout=300,
+        )
+    assert re.search(r"\rsearch: +0%\|", os.read(master, 1 << 16).decode())
+    assert (project / f"logs/predictions/{run}.log").read_text() == ""
+
+
+@pytest.mark.parametrize("name", ["", "/nowhere/pts/9", os.devnull, "without a size"])
 def test_without_a_terminal_there_are_lines(tmp_path: Path, name: str) -> None:
+    if name == "without a size":
+        name = os.ttyname(os.openpty()[1])
     *lines, last, done = run_through_tee(tmp_path / "log", PIELINE_TERMINAL=name).splitlines()
     assert done == "done"
     assert len(lines) >= 3

@@ -104,8 +104,15 @@ def _terminal() -> TextIO | None:
     if path := os.environ.get(TERMINAL):
         # On another machine the name may be missing, or that of another user's terminal.
         with suppress(OSError):
-            handle = os.open(path, os.O_WRONLY | os.O_NOCTTY)
-            if os.isatty(handle):
-                return os.fdopen(handle, "w", encoding="utf-8")
-            os.close(handle)
-    return sys.stderr if sys.stderr.isatty() else None
+            terminal = os.fdopen(os.open(path, os.O_WRONLY | os.O_NOCTTY), "w", encoding="utf-8")
+            if _is_visible(terminal):
+                return terminal
+            terminal.close()
+    return sys.stderr if _is_visible(sys.stderr) else None
+
+
+def _is_visible(stream: TextIO) -> bool:
+    """Whether a stream is a terminal, and one that says how wide it is: tqdm draws on no other."""
+    with suppress(OSError):
+        return os.get_terminal_size(stream.fileno()).columns > 0
+    return False
