@@ -193,13 +193,18 @@ class Reader:
         and offsets are in memory.
         """
         end, behind = self._order
-        first = ((line.place, line.raw) for line in self.lines() if line.at < end)
-        rest = ((place, self._bytes(*behind[place])) for place in sorted(behind))
-        last = b""
-        for place, raw in heapq.merge(first, rest, key=itemgetter(0)):
-            if place != last:
-                yield place, raw
-                last = place
+        waiting = sorted(behind, reverse=True)
+        for line in self.lines():
+            if line.at >= end:
+                break
+            while waiting and waiting[-1] < line.place:
+                place = waiting.pop()
+                yield place, self._bytes(*behind[place])
+            if waiting and waiting[-1] == line.place:
+                waiting.pop()
+            yield line.place, line.raw
+        for place in reversed(waiting):
+            yield place, self._bytes(*behind[place])
 
     def is_in_order(self) -> bool:
         """Whether the file is exactly what `in_order` gives."""
