@@ -111,6 +111,8 @@ LLM_SETTINGS = CONFIG.llm.model_copy(
     update={"recordings_folder": here(CONFIG.llm.recordings_folder)}
 )
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
+# Where jobs, whose stderr is a pipe, draw their progress: on the terminal that shows this run.
+os.environ.update(PIELINE_TERMINAL=os.ttyname(2) if os.isatty(2) else "")
 
 
 def gpus(wildcards):

@@ -3,10 +3,14 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError, run_command
+
+if TYPE_CHECKING:
+    from pieline.llm.archive import Merged
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -18,10 +22,20 @@ def command(arguments: Sequence[str] | None = None) -> None:
     """
     options = parser().parse_args(arguments)
     try:
-        run_command(lambda: options.run(options))
+        run_command(lambda: _run(options))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader (`| head`) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(options: argparse.Namespace) -> None:
+    try:
+        options.run(options)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # no room, no permission
+        where = error.filename or "files"
+        raise UserError(error.strerror or str(error), where=where, mend="check the path") from None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -62,6 +76,14 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     importing = action("import", _import, "Merge an exported file into a folder of recordings.")
     importing.add_argument("archive", type=Path, help="the file to read")
     folder(importing)
+    importing.add_argument(
+        "--max-size",
+        type=float,
+        default=8,
+        metavar="GIB",
+        help="most that the file may unpack to (default: %(default)s GiB); it is unpacked in the"
+        " folder for temporary files (TMPDIR)",
+    )
     spending = action("spending", _spending, "Show what was spent, and what killed runs may have.")
     folder(spending)
     spending.add_argument(
@@ -100,9 +122,7 @@ def _verify(options: argparse.Namespace) -> None:
 def _merge(options: argparse.Namespace) -> None:
     from pieline.llm.archive import merge
 
-    for source in options.sources:
-        merged = merge(options.target, source)
-        _tell(str(source), merged.added, merged.conflicts)
+    _tell(merge(options.target, options.sources))
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -112,15 +132,17 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _import(options: argparse.Namespace) -> None:
-    from pieline.llm.archive import import_archive
+    from pieline.llm.archive import GIB, import_archive
 
-    for name, merged in import_archive(options.archive, options.folder).items():
-        _tell(name, merged.added, merged.conflicts)
+    most_bytes = int(options.max_size * GIB)
+    _tell(import_archive(options.archive, options.folder, most_bytes=most_bytes))
 
 
-def _tell(name: str, added: int, conflicts: Sequence[str]) -> None:
-    kept = f"; {len(conflicts)} have another answer already, which stays" if conflicts else ""
-    print(f"{name}: {added} answers added{kept}")
+def _tell(done: "Mapping[str, Merged]") -> None:
+    for name, merged in done.items():
+        others = len(merged.conflicts)
+        kept = f"; {others} have another answer already, which stays" if others else ""
+        print(f"{name}: {merged.added} answers added{kept}")
 
 
 def _spending(options: argparse.Namespace) -> None:

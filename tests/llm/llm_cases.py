@@ -7,11 +7,14 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from pieline.llm.answers import Answer
 from pieline.llm.questions import Question, make_question
+from pieline.llm.recordings import recording
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 
 KEY = "sk-Zq7/very+secret==key"
+SYSTEM = "You mark potentially idiomatic expressions. " * 5
 SOURCE = Path(__file__).parents[2] / "src"
 
 
@@ -63,3 +66,17 @@ def start(run: Callable[..., None], *arguments: Any) -> ForkServerProcess:
     process = context.Process(target=run, args=arguments)
     process.start()
     return process
+
+
+def pair(number: int, text: str | None = "yes", **fields: object) -> tuple[Question, Answer]:
+    """A question with a shared system prompt, and an answer to it."""
+    question = make_question(
+        spec_for(), [("system", SYSTEM), ("user", f"sentence {number}\u2028é")], {"seed": number}
+    )
+    return question, Answer.model_validate({"key": question.key, "text": text, **fields})
+
+
+def write(path: Path, *pairs: tuple[Question, Answer]) -> None:
+    """Append answers, in this order."""
+    with recording(path) as recorder:
+        recorder.append(pairs)

@@ -4,6 +4,7 @@ import asyncio
 import email.utils
 import itertools
 import random
+import re
 import resource
 import selectors
 import signal
@@ -20,6 +21,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from llm_cases import questions_for, settings_for, spec_for, start
 
+from pieline.core import progress
 from pieline.core.errors import UserError
 from pieline.llm import retries
 from pieline.llm.answers import Answer
@@ -238,6 +240,31 @@ PRICES = {"input": 10.0, "output": 20.0}
 EACH = 10 * 10e-6 + 5 * 20e-6
 # "q1" has 2 bytes, 8 tokens around it and 64 of a template; at most 20 tokens come back.
 MOST = 74 * 10e-6 + 20 * 20e-6
+
+
+def test_progress_tells_answers_failures_and_dollars_also_while_waiting(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "FIRST_S", 0.1)
+    monkeypatch.setattr(progress, "EVERY_S", 0.1)
+
+    def behave(request: Request) -> Reply:
+        if request.text == "q1":
+            return Reply(400, b'{"error": {"message": "no"}}')
+        return answer("x", delay=1.0 if request.text == "q2" else 0.0)
+
+    with FaultServer(behave) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, concurrency=1, max_cost_usd=1)
+        ask(questions_for(spec, 3), spec, settings, folder / "a.jsonl")
+    told = capsys.readouterr().err.splitlines()
+    waiting = [
+        line for line in told if line.startswith("Test model: 2 of 3 answers, 1 failed, $0.0")
+    ]
+    assert len(waiting) > 3
+    last = r"Test model: 3 of 3 answers, 1 failed, \$0\.0004, .*answers/s, \S+ gone, 00:00 left"
+    assert re.fullmatch(last, told[-2])
+    assert told[-1].startswith("Test model: 2 answers, ")
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])

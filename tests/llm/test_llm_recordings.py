@@ -1,4 +1,4 @@
-"""Files of recorded answers: torn ends, canonical order, merging, shipping, verifying."""
+"""Files of recorded answers: torn ends, canonical order, large files, and what is asked anew."""
 
 import json
 import os
@@ -10,37 +10,22 @@ import pytest
 from fault_server import FaultServer, Reply, Request, echo
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_cases import SOURCE, questions_for, settings_for, spec_for
+from llm_cases import SOURCE, pair, questions_for, settings_for, spec_for, write
 
 from pieline.core.errors import UserError
-from pieline.core.files import sha256
 from pieline.llm.answers import Answer
-from pieline.llm.archive import (
-    export_folder,
-    import_archive,
-    merge,
-    recording_files,
-    summarise,
-    verify,
-)
+from pieline.llm.archive import verify
 from pieline.llm.client import ask
-from pieline.llm.questions import Question, make_question
-from pieline.llm.recordings import canonicalise, read_answers, read_lines, record, recording
+from pieline.llm.questions import make_question
+from pieline.llm.recordings import (
+    canonicalise,
+    mend_tail,
+    read_answers,
+    read_lines,
+    record,
+    recording,
+)
 from pieline.llm.wire import sent
-
-SYSTEM = "You mark potentially idiomatic expressions. " * 5
-
-
-def pair(number: int, text: str | None = "yes", **fields: object) -> tuple[Question, Answer]:
-    question = make_question(
-        spec_for(), [("system", SYSTEM), ("user", f"sentence {number}\u2028é")], {"seed": number}
-    )
-    return question, Answer.model_validate({"key": question.key, "text": text, **fields})
-
-
-def write(path: Path, *pairs: tuple[Question, Answer]) -> None:
-    with recording(path) as recorder:
-        recorder.append(pairs)
 
 
 def test_a_shared_prompt_is_stored_once_and_comes_back_whole(tmp_path: Path) -> None:
@@ -152,108 +137,84 @@ def test_canonical_order(
         assert other.read_bytes() == once
 
 
-def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
-    ours, theirs = tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"
-    record(ours, [pair(1), pair(2)])
-    record(theirs, [pair(2, "no"), pair(3), pair(1)])
-    merged = merge(ours, theirs)
-    assert (merged.added, merged.conflicts) == (1, (pair(2)[0].key,))
-    assert [read_answers(ours)[pair(i)[0].key].text for i in (1, 2, 3)] == ["yes", "yes", "yes"]
-    assert merge(ours, theirs).added == 0
-    # What git's union merge leaves is put in order again, and verify tells of the conflict.
-    union = tmp_path / "union.jsonl"
-    union.write_bytes(ours.read_bytes() + theirs.read_bytes())
-    assert ["another answer stands" in problem for problem in verify(union)] == [True]
-    with recording(union):
-        canonicalise(union)
-    assert union.read_bytes() == ours.read_bytes()
+def test_the_tail_of_a_file_of_more_than_one_read_is_mended(tmp_path: Path) -> None:
+    path, larger = tmp_path / "a.jsonl", (1 << 31) + 12345
+    for tail, kept in [
+        (b"{}\n" * 5, 15),
+        (b"{}\n" * 5 + b'{"answer":{"te', 15),
+        (b"\n" + b"x" * 200_000, 1),
+        (b"\n" + b"x" * 200_000 + b"\n", 200_002),
+    ]:
+        with path.open("wb") as stream:
+            try:
+                stream.truncate(larger)  # a hole, which takes no room
+            except OSError as error:
+                pytest.skip(f"no files of 2 GiB here: {error}")
+            stream.seek(larger)
+            stream.write(tail)
+        with path.open("rb+") as stream:
+            mend_tail(stream.fileno())
+        assert path.stat().st_size == larger + kept
+        with path.open("rb") as stream:
+            stream.seek(larger)
+            assert stream.read() == tail[:kept]
 
 
-def test_export_and_import(tmp_path: Path) -> None:
-    folder, archive = tmp_path / "recordings", tmp_path / "all.jsonl.zst"
-    record(folder / "jam" / "a.jsonl", [pair(i) for i in range(20)])
-    record(folder / "b.jsonl", [pair(i, None, finish_reason="length") for i in range(3)])
-    assert export_folder(folder, archive) == 23
-    first = sha256(archive)
-    export_folder(folder, archive)
-    assert sha256(archive) == first
-
-    other = tmp_path / "other"
-    record(other / "b.jsonl", [pair(1, "mine"), pair(9)])
-    merged = import_archive(archive, other)
-    assert {name: (m.added, len(m.conflicts)) for name, m in merged.items()} == {
-        "b.jsonl": (2, 1),
-        "jam/a.jsonl": (20, 0),
-    }
-    assert (other / "jam/a.jsonl").read_bytes() == (folder / "jam/a.jsonl").read_bytes()
-    assert read_answers(other / "b.jsonl")[pair(1)[0].key].text == "mine"
-    assert recording_files(other) == [other / "b.jsonl", other / "jam" / "a.jsonl"]
-    assert summarise(other / "b.jsonl").answers == 4
-
-
-@pytest.mark.parametrize("name", ["../evil.jsonl", "/tmp/evil.jsonl", "a/../../b.jsonl", "x.py"])
-def test_an_archive_cannot_write_outside_its_folder(tmp_path: Path, name: str) -> None:
-    import zstandard
-
-    archive = tmp_path / "a.zst"
-    archive.write_bytes(zstandard.compress(json.dumps({"file": name}).encode() + b"\n"))
-    with pytest.raises(UserError, match=r"a\.zst:1: names the file"):
-        import_archive(archive, tmp_path / "in")
-    assert not (tmp_path / "in").exists()
-
-
-def test_a_damaged_archive_changes_nothing(tmp_path: Path) -> None:
-    import zstandard
-
-    folder, archive = tmp_path / "recordings", tmp_path / "a.zst"
-    record(folder / "a.jsonl", [pair(1), pair(2)])
-    export_folder(folder, archive)
-    whole = archive.read_bytes()
-    plain = zstandard.decompress(whole, max_output_size=1 << 20)
-    damaged = {
-        "cut": whole[:-20],
-        "no zstd": plain,
-        "cut within": zstandard.compress(plain[:-20]),
-        "tampered": zstandard.compress(
-            plain.replace(b"yes", b"no!", 1).replace(b"sentence 1", b"s", 1)
-        ),
-    }
-    for what, data in damaged.items():
-        archive.write_bytes(data)
-        with pytest.raises(UserError, match=r"a\.zst"):
-            import_archive(archive, tmp_path / "in")
-        assert not (tmp_path / "in" / "a.jsonl").exists(), what
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        (b'"seed":2', b'"seed":7', "the key is not the digest"),
-        (b"sentence 2", b"sentence 9", "the key is not the digest"),
-        (b'"sample":0', b'"sample":1', "the key is not the digest"),
-        (b'"answer":{', b'"answer":{"score":1,', "not a question and its answer"),
-        (b'"sample":0', b'"number":0', "lacks 'sample'"),
-    ],
-)
-def test_verify_finds_a_tampered_line(tmp_path: Path, old: bytes, new: bytes, problem: str) -> None:
+def test_a_file_is_opened_whole_where_reads_are_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.jsonl"
-    write(path, pair(1), pair(2), pair(3))
+    record(path, [pair(i) for i in range(30)])
+    before, pread = path.read_bytes(), os.pread
+    monkeypatch.setattr(os, "pread", lambda handle, size, at: pread(handle, min(size, 500), at))
+    with recording(path) as recorder:
+        assert path.read_bytes() == before
+        recorder.append([pair(30)])
+        canonicalise(path)
+    assert read_answers(path) == {question.key: answer for question, answer in map(pair, range(31))}
+
+
+def test_lines_that_people_wrote_are_read_as_well(tmp_path: Path) -> None:
+    path, key = tmp_path / "a.jsonl", pair(8)[0].key
+    tricky = '"},"key":"' + key + '","question":{"messages":[{"role":"user","text":"' + key + '"}'
+    pairs = [pair(1), pair(2, tricky), pair(3), pair(4)]
+    write(path, *pairs)
+    text, *answers = map(json.loads, path.read_bytes().splitlines())
+    lines = [
+        json.dumps(answers[0], indent=None),
+        json.dumps(answers[1], sort_keys=True, separators=(",", ":")),
+        json.dumps(answers[2], sort_keys=True, separators=(",", ":")).replace("seed", "\\u0073eed"),
+        "  " + json.dumps(dict(reversed(answers[3].items()))) + "\r",
+        json.dumps({"text": text["text"], "content": text["content"]}),
+    ]
+    path.write_text("\n".join(lines))  # the shared text last, and without a newline
+    expected = {question.key: answer for question, answer in pairs}
+    assert read_answers(path) == expected
+    for question, answer in pairs:
+        assert read_answers(path, {question.key, key}) == {question.key: answer}
     assert verify(path) == []
-    lines = path.read_bytes().split(b"\n")
-    assert old in lines[2]
-    lines[2] = lines[2].replace(old, new)
-    path.write_bytes(b"\n".join(lines))
-    (found,) = verify(path)
-    assert found.startswith(f"{path}:3: {problem}")
+    with recording(path) as recorder:
+        recorder.append([pair(5)])
+        canonicalise(path)
+    assert path.read_bytes().count(b"You mark") == 5, "the shared text was known"
+    assert read_answers(path) == expected | {pair(5)[0].key: pair(5)[1]}
+    assert [line.place for line in read_lines(path)] == sorted(
+        [b"0" + text["text"].encode(), *(b"1" + name.encode() for name in read_answers(path))]
+    )
 
 
-def test_verify_finds_a_tampered_shared_text(tmp_path: Path) -> None:
+def test_a_missing_or_altered_shared_text_is_told_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    write(path, pair(1))
-    path.write_bytes(path.read_bytes().replace(b"You mark", b"You skip", 1))
-    problems = verify(path)
-    assert problems[0] == f"{path}:1: the text is not the one of its digest"
-    assert problems[1].startswith(f"{path}:2: the key is not the digest")
+    write(path, pair(1), pair(2))
+    text, rest = path.read_bytes().split(b"\n", 1)
+    wanted = {pair(2)[0].key}
+    path.write_bytes(rest)
+    with pytest.raises(UserError, match=r"a\.jsonl:2: lacks 'shared text [0-9a-f]{64}'; restore"):
+        read_answers(path, wanted)
+    path.write_bytes(text.replace(b"You mark", b"You skip") + b"\n" + rest)
+    with pytest.raises(UserError, match=r"a\.jsonl:3: the key is not the digest of the question"):
+        read_answers(path, wanted)
+    assert read_answers(path, {pair(3)[0].key}) == {}
 
 
 # Asking: what is asked anew, and what never is.

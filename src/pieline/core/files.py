@@ -46,15 +46,18 @@ def write_text(path: str | Path, text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+)
+
+
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text.
 
     Raises:
         ValueError: a NaN or infinity, which JSON cannot say.
     """
-    return json.dumps(
-        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
+    return _CANONICAL.encode(value)
 
 
 def write_json(path: str | Path, value: Any) -> None:

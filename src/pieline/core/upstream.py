@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
-from tqdm import tqdm
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path, sha256
+from pieline.core.progress import Progress
 from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_yaml
 
@@ -78,7 +78,7 @@ def download(upstream: UpstreamFile, output: str | Path, *, name: str) -> None:
             total = int(announced) if announced else None
             with (
                 temporary.open("wb") as stream,
-                tqdm(total=total, unit="B", unit_scale=True, desc=name, delay=5) as progress,
+                Progress(total=total, desc=name, unit="B", unit_scale=True) as progress,
             ):
                 while chunk := response.read(_CHUNK_BYTES):
                     stream.write(chunk)

@@ -9,6 +9,8 @@ from pieline.core.records import Frozen
 
 def _without_lone_surrogates(text: str) -> str:
     # Some providers cut an escaped pair in two; half a pair cannot be written as UTF-8.
+    if text.isascii():
+        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

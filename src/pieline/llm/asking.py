@@ -50,7 +50,7 @@ class Asking:
         spec, settings: the model and how it may be asked.
         recorder: where answers are kept.
         questions: what to ask, in this order.
-        on_answer: called after each question is done.
+        on_answer: called after each question is done; with null if it got no answer.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Asking:
         settings: LLMSettings,
         recorder: Recorder,
         questions: Sequence[Question],
-        on_answer: Callable[[Answer], object] = lambda answer: None,
+        on_answer: Callable[[Answer | None], object] = lambda answer: None,
     ) -> None:
         limits = settings.limits(spec.provider)
         self._spec, self._settings, self._questions = spec, settings, questions
@@ -120,6 +120,7 @@ class Asking:
                 return
             except UnansweredError as error:
                 self._watch_failures(str(error))
+                self._on_answer(None)
                 continue
             except Exception as error:
                 self._stop.fail(error)

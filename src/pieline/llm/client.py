@@ -5,24 +5,21 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.costs import estimate, require_known_cost, spent
+from pieline.llm.costs import estimate, require_known_cost, spent, usd_of
 from pieline.llm.keys import api_key
 from pieline.llm.locks import lock
 from pieline.llm.questions import Question
-from pieline.llm.recordings import (
-    canonical_bytes,
-    canonicalise,
-    read_answers,
-    read_lines,
-    recording,
-    replace,
-)
+from pieline.llm.recordings import canonicalise, read_answers, recording, unite
 from pieline.llm.server import LocalServer, require_digest
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
+
+if TYPE_CHECKING:
+    from pieline.core.progress import Progress
 
 FRESH_SUFFIX = ".fresh"
 """Ending of the file beside the recordings in which mode `fresh` collects its answers."""
@@ -75,7 +72,7 @@ def ask(
     if missing:
         answers |= _ask_missing(unique, spec, settings, target, progress=progress)
     if settings.mode == "fresh":
-        _take_over(path, target, unique.keys())
+        _take_over(path, target)
     return {key: answers[key] for key in unique}
 
 
@@ -114,26 +111,40 @@ def _ask_missing(
         if spec.is_local:
             api_base = stack.enter_context(LocalServer(spec)).api_base
 
-        from tqdm import tqdm
-
+        from pieline.core.progress import Progress
         from pieline.llm.asking import Asking
         from pieline.llm.transport import Transport
 
         bar = stack.enter_context(
-            tqdm(total=len(missing), desc=spec.label, disable=None if progress else True)
+            Progress(total=len(missing), desc=spec.label, unit="answers", shown=progress)
         )
 
         async def run() -> tuple[dict[str, Answer], str]:
             transport = Transport(
                 spec, api_key=key, api_base=api_base, timeout_s=settings.timeout_s
             )
-            asking = Asking(spec, settings, recorder, missing, lambda answer: bar.update())
+            asking = Asking(spec, settings, recorder, missing, _telling(bar, spec))
             return await asking.run(transport), asking.perhaps_billed
 
         asked, besides = asyncio.run(run())
         bar.close()
         say(_summary(asked, spec) + besides)
     return answers | asked
+
+
+def _telling(bar: "Progress", spec: LLMEntry) -> Callable[[Answer | None], None]:
+    """What tells of each question: how many are done, how many failed, and what they cost."""
+    failed, usd = 0, 0.0
+
+    def tell(answer: Answer | None) -> None:
+        nonlocal failed, usd
+        failed += answer is None
+        usd += (answer and usd_of(answer, spec)) or 0.0
+        cost = f", ${usd:.4f}" if spec.paid else ""
+        bar.set_postfix_str(f"{failed} failed{cost}", refresh=False)
+        bar.update()
+
+    return tell
 
 
 def _check(
@@ -173,15 +184,12 @@ def _turn(
     )
 
 
-def _take_over(path: Path, fresh: Path, keys: Iterable[str]) -> None:
-    """Replace the recordings of these keys by the fresh ones; safe to repeat after a crash."""
+def _take_over(path: Path, fresh: Path) -> None:
+    """Replace recordings by the fresh ones of their keys; safe to repeat after a crash."""
     if not fresh.exists():
         return
-    replaced = set(keys)
     with recording(path), recording(fresh):
-        lines = [line.value for line in read_lines(fresh)]
-        lines += [line.value for line in read_lines(path) if line.value.get("key") not in replaced]
-        replace(path, canonical_bytes(lines))
+        unite(path, fresh, path)
         fresh.unlink()
 
 

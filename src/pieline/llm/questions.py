@@ -52,7 +52,7 @@ class Question:
         """What the key is computed from: model, messages, parameters and sample number."""
         return {
             "model": self.model,
-            "messages": [turn._asdict() for turn in self.messages],
+            "messages": [{"role": role, "content": text} for role, text in self.messages],
             "parameters": dict(self.parameters),
             "sample": self.sample,
         }

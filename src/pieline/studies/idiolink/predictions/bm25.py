@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
-from tqdm import tqdm
 
+from pieline.core.progress import Progress
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
 from pieline.studies.idiolink.predictions.runs import Run, rank
 from pieline.studies.idiolink.records import Document, Query
@@ -78,7 +78,7 @@ def search(
     """Rank the documents for each query by its sentence or by its span alone."""
 
     def scores() -> Iterator[NDArray[np.float64]]:
-        for query in tqdm(queries, unit="query", disable=not progress, delay=5, mininterval=2):
+        for query in Progress(queries, desc="search", unit="queries", shown=progress):
             yield index.get_scores(tokenize(getattr(query, query_mode)))
 
     ids = [document.id for document in documents]

@@ -4,15 +4,14 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Never
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.utils.rnn import pad_sequence
-from tqdm import tqdm
 
 from pieline.core.errors import UserError
+from pieline.core.progress import Progress
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
 from pieline.studies.idiolink.predictions.vectors import Shards, Vectors
@@ -291,7 +290,7 @@ def _in_batches(
     size = batch_size
     with (
         ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(1,)) as pool,
-        tqdm(total=len(order), unit="text", disable=not progress, delay=5, mininterval=2) as bar,
+        Progress(total=len(order), desc="embedding", unit="texts", shown=progress) as bar,
     ):
         for number, start in enumerate(range(0, len(order), rows)):
             indices = order[start : start + rows]
@@ -333,7 +332,7 @@ def _halving_batches(
     indices: Sequence[int],
     embed: Callable[[Sequence[int]], tuple[Vectors, ...]],
     size: int,
-    bar: "tqdm[Never]",
+    bar: Progress,
     *,
     pool: Executor,
     at_once: int,

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn import functional
-from tqdm import tqdm
 from transformers import get_linear_schedule_with_warmup
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path
+from pieline.core.progress import Progress
 from pieline.core.records import Record
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -133,7 +133,7 @@ def fine_tune(
     if checkpoint:
         state.resume(checkpoint)
     remaining = range(len(state.epochs), settings.max_epochs)
-    with tqdm(remaining, unit="epoch", disable=not progress, mininterval=2) as epochs:
+    with Progress(remaining, desc="training", unit="epochs", shown=progress) as epochs:
         for epoch in epochs:
             if state.stale >= settings.patience:
                 break

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from tqdm import tqdm
 
 from pieline.core.files import atomic_path, canonical_json
+from pieline.core.progress import Progress
 from pieline.core.records import Frozen
 from pieline.studies.jam.metrics.tokens import span_f1
 from pieline.studies.jam.raw.id10m import TaggedSentence
@@ -144,7 +144,7 @@ class _Training:
         tagger.model.train()
         total = torch.zeros((), device=tagger.device, dtype=torch.float64)
         title = f"epoch {epoch} of {settings.epochs}"
-        for chosen in tqdm(batches, desc=title, delay=10, mininterval=10, leave=False):
+        for chosen in Progress(batches, desc=title, unit="batches"):
             batch = collate(
                 [self._data[number] for number in chosen],
                 [self._sentences[number].tags for number in chosen],

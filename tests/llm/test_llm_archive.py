@@ -1,0 +1,294 @@
+"""Folders of recordings: merging, shipping and verifying; what is refused, and in what memory."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from llm_cases import SOURCE, pair, write
+
+from pieline.cli import command
+from pieline.core.errors import UserError
+from pieline.core.files import sha256
+from pieline.llm.archive import (
+    export_folder,
+    import_archive,
+    merge,
+    recording_files,
+    summarise,
+    verify,
+)
+from pieline.llm.recordings import canonicalise, read_answers, record, recording
+
+TAMPERED = pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (b'"seed":2', b'"seed":7', "the key is not the digest"),
+        (b"sentence 2", b"sentence 9", "the key is not the digest"),
+        (b'"sample":0', b'"sample":1', "the key is not the digest"),
+        (b'"answer":{', b'"answer":{"score":1,', "not a question and its answer"),
+        (b'"sample":0', b'"number":0', "lacks 'sample'"),
+        (b'"text":"', b'"text":"0', "not a question and its answer|lacks 'shared text 0"),
+        (b'"sample":0}}', b'"sample":0}', "not a line of recordings"),
+        (b'"sample":0', b'"sample":', "not a question and its answer"),
+    ],
+)
+
+
+def tamper(path: Path, old: bytes, new: bytes) -> None:
+    """Change the second answer of a file that `write` wrote, its third line."""
+    lines = path.read_bytes().split(b"\n")
+    assert old in lines[2]
+    # The last occurrence: what the answer itself says is not checked by a digest.
+    lines[2] = new.join(lines[2].rsplit(old, 1))
+    path.write_bytes(b"\n".join(lines))
+
+
+def pack(archive: Path, *lines: bytes) -> Path:
+    archive.write_bytes(zstandard.compress(b"".join(line + b"\n" for line in lines)))
+    return archive
+
+
+def file_line(name: str) -> bytes:
+    return json.dumps({"file": name}, separators=(",", ":")).encode()
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"
+    record(ours, [pair(1), pair(2)])
+    record(theirs, [pair(2, "no"), pair(3), pair(1)])
+    merged = merge(ours, [theirs])[str(theirs)]
+    assert (merged.added, merged.conflicts) == (1, (pair(2)[0].key,))
+    assert [read_answers(ours)[pair(i)[0].key].text for i in (1, 2, 3)] == ["yes", "yes", "yes"]
+    assert merge(ours, [theirs])[str(theirs)].added == 0
+    # What git's union merge leaves is put in order again, and verify tells of the conflict.
+    union = tmp_path / "union.jsonl"
+    union.write_bytes(ours.read_bytes() + theirs.read_bytes())
+    assert ["another answer stands" in problem for problem in verify(union)] == [True]
+    with recording(union):
+        canonicalise(union)
+    assert union.read_bytes() == ours.read_bytes()
+
+
+def test_export_and_import(tmp_path: Path) -> None:
+    folder, archive = tmp_path / "recordings", tmp_path / "all.jsonl.zst"
+    record(folder / "jam" / "a.jsonl", [pair(i) for i in range(20)])
+    record(folder / "b.jsonl", [pair(i, None, finish_reason="length") for i in range(3)])
+    assert export_folder(folder, archive) == 23
+    first = sha256(archive)
+    export_folder(folder, archive)
+    assert sha256(archive) == first
+
+    other = tmp_path / "other"
+    record(other / "b.jsonl", [pair(1, "mine"), pair(9)])
+    merged = import_archive(archive, other)
+    assert {name: (m.added, len(m.conflicts)) for name, m in merged.items()} == {
+        "b.jsonl": (2, 1),
+        "jam/a.jsonl": (20, 0),
+    }
+    assert (other / "jam/a.jsonl").read_bytes() == (folder / "jam/a.jsonl").read_bytes()
+    assert read_answers(other / "b.jsonl")[pair(1)[0].key].text == "mine"
+    assert recording_files(other) == [other / "b.jsonl", other / "jam" / "a.jsonl"]
+    assert summarise(other / "b.jsonl").answers == 4
+
+
+def test_a_damaged_archive_changes_nothing(tmp_path: Path) -> None:
+    folder, archive = tmp_path / "recordings", tmp_path / "a.zst"
+    record(folder / "a.jsonl", [pair(1), pair(2)])
+    export_folder(folder, archive)
+    whole = archive.read_bytes()
+    plain = zstandard.decompress(whole, max_output_size=1 << 20)
+    damaged = {
+        "cut": whole[:-20],
+        "no zstd": plain,
+        "bytes after it": whole + b"abc",
+        "more bytes after it": whole + b"not a frame of zstd",
+        "nothing": b"",
+        "cut within": zstandard.compress(plain[:-20]),
+        "tampered": zstandard.compress(
+            plain.replace(b"yes", b"no!", 1).replace(b"sentence 1", b"s", 1)
+        ),
+    }
+    for what, data in damaged.items():
+        archive.write_bytes(data)
+        with pytest.raises(UserError, match=r"a\.zst"):
+            import_archive(archive, tmp_path / "in")
+        assert not (tmp_path / "in" / "a.jsonl").exists(), what
+
+
+def test_verify_finds_a_tampered_shared_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    write(path, pair(1))
+    path.write_bytes(path.read_bytes().replace(b"You mark", b"You skip", 1))
+    problems = verify(path)
+    assert problems[0] == f"{path}:1: the text is not the one of its digest"
+    assert problems[1].startswith(f"{path}:2: the key is not the digest")
+
+
+@TAMPERED
+def test_a_tampered_line_is_found_by_verify_and_refused_by_replay_merge_export_and_import(
+    tmp_path: Path, old: bytes, new: bytes, problem: str
+) -> None:
+    good, bad, target = (tmp_path / f"{name}.jsonl" for name in ("good", "bad", "target"))
+    write(good, pair(4))
+    write(bad, pair(1), pair(2), pair(3))
+    write(target, pair(5))
+    assert verify(bad) == []
+    tamper(bad, old, new)
+    (found,) = verify(bad)
+    assert found.startswith(f"{bad}:3: ")
+    before = contents(tmp_path)
+    packed = pack(
+        tmp_path / "a.zst", file_line("good.jsonl"), good.read_bytes()[:-1],
+        file_line("target.jsonl"), bad.read_bytes()[:-1],
+    )  # fmt: skip
+    at = good.read_bytes().count(b"\n") + 2 + 3
+    attempts: dict[str, Callable[[], object]] = {
+        rf"bad\.jsonl:3: ({problem})": lambda: merge(target, [good, bad]),
+        rf"bad.jsonl:3: ({problem})": lambda: export_folder(tmp_path, tmp_path / "b.zst"),
+        rf"bad.jsonl:[3]: ({problem})": lambda: read_answers(bad),
+        rf"a\.zst:{at}: ({problem})": lambda: import_archive(packed, tmp_path),
+    }
+    for message, attempt in attempts.items():
+        with pytest.raises(UserError, match=message):
+            attempt()
+    packed.unlink()
+    assert contents(tmp_path) == before
+    if problem != "not a line of recordings":
+        assert read_answers(bad, {pair(1)[0].key}) == {pair(1)[0].key: pair(1)[1]}
+
+
+REFUSED_NAMES = [
+    "../evil.jsonl", "/tmp/evil.jsonl", "a/../../b.jsonl", "x.py", "ledger.jsonl",
+    "jam/ledger.jsonl",
+    "spending.sqlite", ".locks/a.jsonl", ".a.jsonl", "a.jsonl.fresh", "a\\b.jsonl", "a\0.jsonl",
+    "a//b.jsonl", "a.jsonl/b.jsonl", "./a.jsonl", "", "a\n.jsonl", 7, None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_NAMES)
+def test_an_archive_names_recordings_within_its_folder_and_nothing_else(
+    tmp_path: Path, name: str
+) -> None:
+    archive = pack(tmp_path / "a.zst", file_line(name))
+    with pytest.raises(UserError, match=r"a\.zst:1: names the file .*, no recordings"):
+        import_archive(archive, tmp_path / "in")
+    assert not (tmp_path / "in").exists()
+
+
+def test_what_import_refuses_is_not_exported(tmp_path: Path) -> None:
+    folder = tmp_path / "recordings"
+    record(folder / "a.jsonl", [pair(1)])
+    for name in (".locks/b.jsonl", ".c.jsonl", "ledger.jsonl", "a.jsonl.fresh"):
+        (folder / name).write_bytes(b"not a line\n")
+    assert recording_files(folder) == [folder / "a.jsonl"]
+    assert export_folder(folder, tmp_path / "a.zst") == 1
+    assert list(import_archive(tmp_path / "a.zst", tmp_path / "in")) == ["a.jsonl"]
+
+
+@pytest.mark.parametrize("second", ["a.jsonl", "A.jsonl"])
+def test_a_file_named_twice_is_refused(tmp_path: Path, second: str) -> None:
+    write(tmp_path / "one.jsonl", pair(1))
+    lines = (tmp_path / "one.jsonl").read_bytes()[:-1]
+    archive = pack(tmp_path / "a.zst", file_line("a.jsonl"), lines, file_line(second), lines)
+    with pytest.raises(UserError, match=rf"a\.zst:4: names the file {second} twice"):
+        import_archive(archive, tmp_path / "in")
+    assert not (tmp_path / "in").exists()
+
+
+def test_an_archive_of_many_frames_is_read_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "recordings"
+    record(folder / "a.jsonl", [pair(i) for i in range(20)])
+    export_folder(folder, tmp_path / "a.zst")
+    plain = zstandard.decompress((tmp_path / "a.zst").read_bytes(), max_output_size=1 << 20)
+    skipped = b"\x50\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"abc"
+    for cut in (1, 50, len(plain) - 3, len(plain)):
+        frames = [zstandard.compress(plain[:cut]), skipped, zstandard.compress(plain[cut:])]
+        (tmp_path / "b.zst").write_bytes(b"".join(frames))
+        merged = import_archive(tmp_path / "b.zst", tmp_path / f"in {cut}")
+        assert merged["a.jsonl"].added == 20
+
+
+def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
+    packer = zstandard.ZstdCompressor(level=1)
+    archives = {
+        "lines": (b"{" + b" " * 65534 + b"\n") * 16,
+        "one line": b"{" * (1 << 20),
+        "no lines": b"\n" * (1 << 20),
+    }
+    for name, block in archives.items():
+        with (tmp_path / name).open("wb") as raw, packer.stream_writer(raw) as stream:
+            stream.write(file_line("a.jsonl") + b"\n")
+            for _ in range(2000):
+                stream.write(block)
+        assert (tmp_path / name).stat().st_size < 1 << 20
+
+    def imported(name: str, most: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pieline.cli",
+                "recordings",
+                "import",
+                name,
+                "in",
+                "--max-size",
+                most,
+            ],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, done.stderr
+
+    for name, most, what in [
+        ("lines", "0.5", "lines: unpacks to more than 0.5 GiB; allow more with --max-size"),
+        ("one line", "8", "one line: holds a line of more than 16 MiB"),
+        ("no lines", "8", "no lines:2: not a line of recordings"),
+    ]:
+        code, error = imported(name, most)
+        assert (code, error.count("\n")) == (2, 1), error
+        assert error.startswith(f"error: {what}")
+    assert not (tmp_path / "in").exists()
+
+
+@pytest.mark.parametrize("action", ["import", "merge", "export", "verify", "list"])
+@pytest.mark.parametrize("given", ["a folder", "missing", "below a file"])
+def test_a_path_that_cannot_be_used_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str, given: str
+) -> None:
+    record(tmp_path / "in" / "a.jsonl", [pair(1)])
+    export_folder(tmp_path / "in", tmp_path / "a.zst")
+    (tmp_path / "folder").mkdir()
+    bad = {"a folder": "folder", "missing": "nowhere/x", "below a file": "a.zst/x"}[given]
+    place, whole = str(tmp_path / bad), str(tmp_path / "in")
+    before = contents(tmp_path)
+    arguments = {
+        "import": [[place, whole], [str(tmp_path / "a.zst"), str(tmp_path / "a.zst/x")]],
+        "merge": [[f"{whole}/a.jsonl", place], [str(tmp_path / "folder"), f"{whole}/a.jsonl"]],
+        "export": [[str(tmp_path / "folder"), whole], [str(tmp_path / "b.zst"), f"{place}/y"]],
+        "verify": [[f"{place}/y"]],
+        "list": [[f"{place}/y"]],
+    }[action]
+    for each in arguments:
+        with pytest.raises(SystemExit) as ended:
+            command(["recordings", action, *each])
+        assert ended.value.code == 2
+        error = capsys.readouterr().err
+        assert (error.startswith("error: "), error.count("\n")) == (True, 1)
+        assert str(tmp_path) in error
+    assert contents(tmp_path) == before
