@@ -86,7 +86,7 @@ def test_without_a_terminal_there_are_lines(tmp_path: Path, name: str) -> None:
     assert len(lines) >= 3
     assert lines[0].startswith("Test model: 0 of 4 answers, ")
     pattern = (
-        r"Test model: 4 of 4 answers, 1 failed, \$0\.0100, .*answers/s, 00:01 gone, 00:00 left"
+        r"Test model: 4 of 4 answers, 1 failed, \$0\.0100, .* answers/s, 00:01 gone, 00:00 left"
     )
     assert re.fullmatch(pattern, last)
 

@@ -256,15 +256,17 @@ def test_progress_tells_answers_failures_and_dollars_also_while_waiting(
     with FaultServer(behave) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=1)
-        ask(questions_for(spec, 3), spec, settings, folder / "a.jsonl")
+        with pytest.raises(UserError, match="1 of 3 questions got no answer"):
+            ask(questions_for(spec, 3), spec, settings, folder / "a.jsonl")
     told = capsys.readouterr().err.splitlines()
     waiting = [
-        line for line in told if line.startswith("Test model: 2 of 3 answers, 1 failed, $0.0")
+        line for line in told if line.startswith("Test model: 2 of 3 questions, 1 failed, $0.0")
     ]
     assert len(waiting) > 3
-    last = r"Test model: 3 of 3 answers, 1 failed, \$0\.0004, .*answers/s, \S+ gone, 00:00 left"
-    assert re.fullmatch(last, told[-2])
-    assert told[-1].startswith("Test model: 2 answers, ")
+    last = (
+        r"Test model: 3 of 3 questions, 1 failed, \$0\.0004, .* questions/s, \S+ gone, 00:00 left"
+    )
+    assert re.fullmatch(last, told[-1])
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])

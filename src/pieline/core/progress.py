@@ -19,7 +19,7 @@ EVERY_S = 30.0
 """Seconds between two lines."""
 
 _LINE = (
-    "{desc}: {n_fmt} of {total_fmt} {unit}{postfix}, {rate_fmt}, {elapsed} gone, {remaining} left"
+    "{desc}: {n_fmt} of {total_fmt}{unit}{postfix}, {rate_fmt}, {elapsed} gone, {remaining} left"
 )
 
 
@@ -51,7 +51,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when 
         super().__init__(
             iterable,
             desc=desc,
-            unit=unit,
+            unit=f" {unit}",
             disable=not shown,
             file=self._terminal or sys.stderr,
             bar_format=None if self._terminal else _LINE,

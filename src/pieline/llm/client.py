@@ -116,7 +116,7 @@ def _ask_missing(
         from pieline.llm.transport import Transport
 
         bar = stack.enter_context(
-            Progress(total=len(missing), desc=spec.label, unit="answers", shown=progress)
+            Progress(total=len(missing), desc=spec.label, unit="questions", shown=progress)
         )
 
         async def run() -> tuple[dict[str, Answer], str]:
