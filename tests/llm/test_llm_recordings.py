@@ -181,7 +181,7 @@ def test_lines_that_people_wrote_are_read_as_well(tmp_path: Path) -> None:
     write(path, *pairs)
     text, *answers = map(json.loads, path.read_bytes().splitlines())
     lines = [
-        json.dumps(answers[0], indent=None),
+        " " + json.dumps(answers[0], sort_keys=True, separators=(",", ":")),
         json.dumps(answers[1], sort_keys=True, separators=(",", ":")),
         json.dumps(answers[2], sort_keys=True, separators=(",", ":")).replace("seed", "\\u0073eed"),
         "  " + json.dumps(dict(reversed(answers[3].items()))) + "\r",

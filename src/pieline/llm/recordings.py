@@ -153,13 +153,14 @@ class Reader:
                 line holds no answer to a question; names file and line.
         """
         key = line.place[1:].decode("utf-8", "surrogatepass")
-        try:
+        with suppress(ValueError):
             # As `Recorder` wrote it a line has what the key was computed from, byte by byte.
             at = line.raw.find(_KEY_MARK)
             asked = line.raw[at + len(_KEY_MARK) + _KEY_LENGTH + len(_QUESTION_MARK) : -2]
             if hashlib.sha256(_SHARED_TURN.sub(self._turn, asked)).hexdigest() == key:
                 fields = line.raw[len(b'{"answer":') : at]
                 return Answer.model_validate_json(fields + b',"key":"' + line.place[1:] + b'"}')
+        try:
             value = line.value
             answer = Answer(key=value["key"], **value["answer"])
             genuine = self._question(value["question"]).key == key == answer.key
