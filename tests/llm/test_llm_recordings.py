@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from llm_cases import SOURCE, pair, questions_for, settings_for, spec_for, write
 
 from pieline.core.errors import UserError
-from pieline.llm.answers import Answer
+from pieline.llm.answers import Answer, ToolCall
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
 from pieline.llm.questions import make_question
@@ -382,3 +383,29 @@ def test_replay_loads_no_provider_library(folder: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+HOSTILE = st.text(st.sampled_from('"\\{},:[]sent text'), max_size=30) | st.sampled_from(
+    [',"sent":{', '},"text":', '"},"text":"', '\\"},"text":']
+)
+
+
+@given(HOSTILE, HOSTILE, HOSTILE | st.none(), st.booleans())
+def test_answers_are_the_same_without_what_was_sent(
+    prompt: str, reasoning: str, text: str | None, calls: bool
+) -> None:
+    question = make_question(spec_for(), [("user", prompt)], {"max_tokens": 5})
+    kept = sent(question, "/v1/chat/completions", {"x": {"a": {"text": prompt}}, "text": [prompt]})
+    answer = Answer(
+        key=question.key,
+        text=text,
+        reasoning=reasoning,
+        sent=kept,
+        tool_calls=(ToolCall(name=prompt, arguments=reasoning),) if calls else None,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.jsonl")
+        record(path, [(question, answer)])
+        assert read_answers(path) == {question.key: answer}
+        short = read_answers(path, with_sent=False)
+        assert short == {question.key: answer.model_copy(update={"sent": None})}

@@ -65,7 +65,7 @@ def ask(
     unique = {question.key: question for question in questions}
     _check(unique.values(), spec, settings, path)
     target = path.with_name(path.name + FRESH_SUFFIX) if settings.mode == "fresh" else path
-    answers = read_answers(target, unique.keys())
+    answers = read_answers(target, unique.keys(), with_sent=False)
     missing = [question for key, question in unique.items() if key not in answers]
     if missing and settings.mode == "replay":
         raise _not_recorded(missing, spec, path)
@@ -102,7 +102,7 @@ def _ask_missing(
         if not spec.is_local:
             stack.enter_context(_turn(spec.provider, settings, say))
         # Another run may have had its turn in the meantime.
-        answers = read_answers(target, unique.keys())
+        answers = read_answers(target, unique.keys(), with_sent=False)
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
             return answers

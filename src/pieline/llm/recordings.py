@@ -18,6 +18,7 @@ Files may hold millions of answers: they are read line by line, and only the lin
 are read as JSON.
 """
 
+import gc
 import hashlib
 import heapq
 import io
@@ -143,10 +144,11 @@ class Reader:
         deque(self.lines((), strict=strict), maxlen=0)
         return {place[1:].decode() for place in self._texts}
 
-    def answer(self, line: Line) -> Answer:
+    def answer(self, line: Line, *, with_sent: bool = True) -> Answer:
         """The answer that a line holds, if it stands under its own question.
 
-        All lines were read before, so that the shared texts are known.
+        All lines were read before, so that the shared texts are known. Without `with_sent` a line
+        as `Recorder` writes it is read without what was sent.
 
         Raises:
             UserError: the key is not the digest of the question, a shared text is missing, or the
@@ -159,6 +161,8 @@ class Reader:
             asked = line.raw[at + len(_KEY_MARK) + _KEY_LENGTH + len(_QUESTION_MARK) : -2]
             if hashlib.sha256(_SHARED_TURN.sub(self._turn, asked)).hexdigest() == key:
                 fields = line.raw[len(b'{"answer":') : at]
+                if not with_sent:
+                    fields = _without_sent(fields)
                 return Answer.model_validate_json(fields + b',"key":"' + line.place[1:] + b'"}')
         try:
             value = line.value
@@ -287,21 +291,50 @@ def read_lines(path: str | Path) -> Iterator[Line]:
         yield from reader.lines()
 
 
-def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dict[str, Answer]:
-    """Recorded answers by key: those among `wanted`, or all. Each stands under its own question.
+def read_answers(
+    path: str | Path, wanted: Collection[str] | None = None, *, with_sent: bool = True
+) -> dict[str, Answer]:
+    """Recorded answers by key. Each stands under its own question.
+
+    Args:
+        path: the file; one that is missing is empty.
+        wanted: keys of the answers to read (default: of all).
+        with_sent: whether to read what was sent, too, which takes as long as all else.
 
     Raises:
         UserError: a damaged line, or one whose key is not the digest of its question; names file
             and line.
     """
     places = None if wanted is None else {b"1" + key.encode() for key in wanted}
-    with Reader(path) as reader:
+    with Reader(path) as reader, _no_garbage():
         found: dict[bytes, Line] = {}
         for line in reader.lines(places):
             if line.place.startswith(b"1"):
                 found.setdefault(line.place, line)
-        answers = map(reader.answer, found.values())
+        answers = (reader.answer(line, with_sent=with_sent) for line in found.values())
         return {answer.key: answer for answer in answers}
+
+
+def _without_sent(fields: bytes) -> bytes:
+    """The canonical JSON of an answer, the field `sent` taken out.
+
+    Within a text a quote follows a backslash, so both marks are keys; before `sent` and after
+    `text` no field has such keys.
+    """
+    start, end = fields.find(b',"sent":{'), fields.rfind(b'},"text":')
+    return fields[:start] + fields[end + 1 :] if 0 < start < end else fields
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Keep the collector from walking through all answers again and again: it halves the speed."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class Recorder:
