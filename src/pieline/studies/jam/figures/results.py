@@ -80,7 +80,7 @@ def accuracy_vs_drift(given: Given) -> Figure:
                 drawn += 1
         axis.set(title=GROUPS[setting], xlabel="negative drift (%)")
         if not drawn:
-            axis.text(0.5, 0.5, "drift unknown", transform=axis.transAxes, ha="center")
+            _say_instead(axis, "drift unknown")
         axis.margins(x=0.4, y=0.2)  # room for the names
     axes[0].set_ylabel("accuracy on originals (%)")
     return _finish(figure, runs, given.models)
@@ -173,10 +173,16 @@ def _finish(figure: Figure, runs: Runs, models: Sequence[ModelDescription]) -> F
     return figure
 
 
+def _say_instead(axis: Axes, text: str) -> None:
+    """What a panel without anything drawn says; its scale would mean nothing."""
+    axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
+    axis.set_xticks([])
+
+
 def _note(figure: Figure, runs: Runs) -> None:
     if not runs:
-        axis = figure.axes[0]
-        axis.text(0.5, 0.5, "no language model was run", transform=axis.transAxes, ha="center")
+        _say_instead(figure.axes[0], "no language model was run")
+        figure.axes[0].set_yticks([])
     items = [item for found in runs.values() for item in found]
     if not all(item.dataset_is_released for item in items):
         figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
