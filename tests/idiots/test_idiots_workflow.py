@@ -10,9 +10,11 @@ from llm.fault_server import FaultServer, Reply, Request, answer
 from llm.llm_cases import spec_for
 from support import run_snakemake
 
+from pieline.core.records import load_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.questions import make_question
 from pieline.llm.recordings import record
+from pieline.studies.idiots.records import DetectionPrediction
 
 RUN = "results/predictions/idiots/smollm2-135m-instruct"
 TARGETS = (
@@ -23,6 +25,28 @@ TARGETS = (
     f"{RUN}/zero_shot/seed-0.cases.jsonl",
     f"{RUN}/zero_shot_schema/seed-0.cases.jsonl",
 )
+
+
+BILLED = {
+    "ok": answer('{"hasIdiom": false, "idiom": "", "meaning": "", "explanation": ""}'),
+    "unparseable": answer("I could not say."),
+    "empty": answer(""),
+    "refused": answer("", message={"role": "assistant", "content": None, "refusal": "No."}),
+    "filtered": answer("", finish_reason="content_filter"),
+    "truncated": answer('{"hasIdiom": tr', finish_reason="length"),
+    "tool_call": answer(
+        "",
+        finish_reason="tool_calls",
+        message={
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+            ],
+        },
+    ),
+}
+"""Replies that a provider bills, by what becomes of them."""
 
 
 def digests(folder: Path, *names: str) -> dict[str, str]:
@@ -137,13 +161,21 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
     def faulty(request: Request) -> Reply:
         if len(request.text) % 4 == 0:
             return Reply(status=400, body=b'{"error": {"message": "bad request"}}')
-        return answer('{"hasIdiom": false, "idiom": "", "meaning": "", "explanation": ""}')
+        return BILLED[list(BILLED)[len(server.requests) % len(BILLED)]]
 
+    targets = ("paper_tables/idiots_detection.tex", "paper_tables/jam_statistics.tex")
     with FaultServer(faulty) as server:
-        serve(project, server)
+        serve(project, server, prices=None)
         use(project, "served")
-        edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 0\n  max_attempts: 1")
-        targets = ("paper_tables/idiots_detection.tex", "paper_tables/jam_statistics.tex")
+        edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 9\n  max_attempts: 1")
+        make(project, "--cores", "2", "results/datasets/idiots/sentences.jsonl")
+        refused = run_snakemake(project, "--cores", "2", "--keep-going", *targets)
+        (line,) = {line for line in refused.stderr.splitlines() if line.startswith("error: ")}
+        assert "no prices, so its cost is unknown" in line
+        assert not server.requests
+        with (project / "models.yaml").open("a", encoding="utf-8") as stream:
+            stream.write("  prices: {input: 1, output: 2}\n")
+
         failed = run_snakemake(project, "--cores", "2", "--keep-going", *targets)
         assert failed.returncode != 0
         (line,) = {line for line in failed.stderr.splitlines() if line.startswith("error: ")}
@@ -159,7 +191,18 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
         make(project, "--cores", "2", *targets)
         assert len(server.requests) == bad
         assert all(len(request.text) % 4 == 0 for request in server.requests)
-    assert "Nothing to be done" in make(project, "--cores", "2", *targets)
+        assert "Nothing to be done" in make(project, "--cores", "2", *targets)
+        # Whatever was billed is an answer, with an outcome of its own, and is not asked again.
+        server.requests.clear()
+        predictions = project / "results/predictions/idiots/served/zero_shot/seed-0.jsonl"
+        found = load_jsonl(predictions, DetectionPrediction)
+        assert {prediction.outcome for prediction in found} == BILLED.keys()
+        predictions.unlink()
+        make(project, "--cores", "2", str(predictions.relative_to(project)))
+        assert load_jsonl(predictions, DetectionPrediction) == found
+        assert not server.requests
+    answers = "--cores", "1", "answers"
+    assert "tool_call" in make(project, *answers)
 
 
 @pytest.mark.slow
