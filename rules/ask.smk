@@ -85,11 +85,15 @@ rule answers:
 
 onstart:
     # Before any job starts, and so before money is spent: all that is missing, in one message.
-    print(*WHOLE.left_out(), sep="\n", file=sys.stderr, flush=True)
+    for line in WHOLE.left_out():
+        print(line, file=sys.stderr, flush=True)
     asking = [job for job in workflow.dag.needrun_jobs() if "task" in job.params.keys()]
     try:
         check_answers(
             [load_task(job.params.kind, job.params.task) for job in asking], LLM_SETTINGS
         )
     except UserError as error:
-        exit_with(error)
+        if not workflow.execution_settings.keep_going:
+            exit_with(error)
+        # What needs no answers is made all the same; the jobs that cannot ask fail by themselves.
+        print(f"error: {error}", file=sys.stderr, flush=True)

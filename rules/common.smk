@@ -107,9 +107,7 @@ def imported_modules(path):
 
 
 # No param, so that another timeout or mode of asking reruns nothing.
-LLM_SETTINGS = CONFIG.llm.model_copy(
-    update={"recordings_folder": here(CONFIG.llm.recordings_folder)}
-)
+LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
 # Where jobs, whose stderr is a pipe, draw their progress: on the terminal that shows this run.
 os.environ.update(PIELINE_TERMINAL=os.ttyname(2) if os.isatty(2) else "")

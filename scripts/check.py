@@ -12,4 +12,4 @@ def main(it: Options) -> None:
     planned = planned_tasks(it.config, it.models, it.root)
     unknown = planned.not_made()
     check(planned.tasks, planned.settings, unknown)
-    print("; ".join(["what language models are asked is recorded or ready to be asked", *unknown]))
+    print("; ".join(["no key, weights or recordings are known to be missing", *unknown]))

@@ -38,7 +38,7 @@ def row(found: TaskEstimate, retired: object) -> list[str]:
         found.kind,
         f"{found.model} (retired)" if retired and (cost.to_ask or found.unknown) else found.model,
         number(cost.questions),
-        str(cost.recorded),
+        number(cost.recorded),
         number(cost.to_ask),
         number(cost.input_tokens),
         number(cost.likely_output_tokens),

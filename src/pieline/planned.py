@@ -37,7 +37,8 @@ class Planned(NamedTuple):
         after = [path for path in missing if path not in self.made_unasked]
         lines = []
         if before:
-            lines.append(f"not known before this: snakemake --cores 1 -- {shlex.join(before)}")
+            command = f"snakemake --cores 1 -- {shlex.join(before)}"
+            lines.append(f"not known before this, with the options of this run: {command}")
         if after:
             lines.append(f"not known before models have answered: {', '.join(after)}")
         return lines
@@ -62,13 +63,12 @@ def planned_tasks(text: str, models: Path, root: Path) -> Planned:
     registry = load_registry(models)
     every_study = load_studies(config, registry, root)
     studies = [every_study[name] for name in config.studies]
-    folder = root / config.llm.recordings_folder
     planned = [
         (task, study.run.language_model(task.model)) for study in studies for task in study.tasks()
     ]
     return Planned(
         tasks=[task for task, _ in planned],
-        settings=config.llm.model_copy(update={"recordings_folder": folder}),
+        settings=config.llm.for_jobs(root, registry.values()),
         models={task.model: entry for task, entry in planned},
         made_unasked={path for study in studies for path in study.questions_made_from()},
     )

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
-from pieline.llm.obstacles import obstacle
+from pieline.llm.obstacles import obstacles
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.checkpoint import CheckpointEntry
@@ -102,7 +102,7 @@ class Run:
         path = Path(recordings)
         if path.exists() and path.stat().st_size:
             return ""
-        reason = obstacle(self.language_model(model), self.llm.mode)
+        reason = next(obstacles(self.language_model(model), self.llm), "")
         return reason and f"nothing is recorded, and {reason}"
 
     def unpacked_weights(self, model: str) -> list[str]:

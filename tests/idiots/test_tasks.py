@@ -121,7 +121,9 @@ def test_a_model_without_prices_needs_them(
     (priced,) = jobs(folder, registry, "gpt-4o")
     entry = registry["gpt-4o"].model_copy(update={"prices": None})
     listed = [priced.model_copy(update={"spec": entry.execution_spec()})]
-    with pytest.raises(UserError, match=r"recorded\): no prices, so its cost is unknown; mend"):
+    with pytest.raises(
+        UserError, match=r"recorded\): its entry has no prices, so its cost is unknown; mend"
+    ):
         check(listed, settings(folder, max_cost_usd=1000))
     (found,) = estimates(listed, settings(folder))
     assert (found.estimate.to_ask, found.estimate.usd, found.estimate.likely_usd) == (5, None, None)

@@ -131,6 +131,11 @@ def test_what_differs_from_the_paper_is_said() -> None:
 @pytest.mark.parametrize(
     ("settings", "run", "message"),
     [
+        (
+            {"models": ["o3-mini"], "settings_by_model": {"o3-mini": ["few_shot_sc_cotbest"]}},
+            None,
+            "settings_by_model: 'o3-mini' reasons.*name zero_shot",
+        ),
         ({"models": ["gpt-4o-mni"]}, None, "jam.models: unknown model.*did you mean 'gpt-4o-mini'"),
         ({"models": ["sbert"]}, None, "jam.models: model 'sbert' is of kind 'embedder'"),
         ({"seeds_by_model": {"bert": [1]}}, None, "jam.seeds_by_model: model 'bert' is of kind"),

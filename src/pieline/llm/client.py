@@ -86,6 +86,12 @@ def _ask_missing(
 ) -> dict[str, Answer]:
     """Ask what `target` lacks, and put it in canonical order however that ends."""
     require_known_cost(spec)
+    if reason := settings.retired.get(spec.checkpoint):
+        raise UserError(
+            f"the checkpoint is retired: {reason}",
+            where=spec.label,
+            mend="import its recordings, or leave the model out",
+        )
     key = api_key(spec)
     say: Callable[[str], None] = _say if progress else lambda text: None
     with ExitStack() as stack:

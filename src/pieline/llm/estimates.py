@@ -3,14 +3,14 @@
 Works on the very tasks that are asked (`pieline.llm.task`), so what is estimated is what is asked.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.costs import Estimate, estimate, require_known_cost
+from pieline.llm.costs import Estimate, estimate
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
@@ -172,19 +172,12 @@ def unanswerable(tasks: Iterable[Task], settings: LLMSettings) -> list[str]:
 
 def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:
     """All that keeps a model from being asked, as the settings are."""
-    found = list(obstacles(entry, settings.mode))
-    if settings.mode == "replay":
-        return found
-    needs: list[Callable[[LLMEntry], object]] = [require_known_cost]
+    found = list(obstacles(entry, settings))
     if entry.is_local and not found:
-        needs.append(weights_path)
-    for need in needs:
         try:
-            need(entry)
+            weights_path(entry)
         except UserError as error:
             found.append(error.what)
-    if entry.paid and settings.max_cost_usd == 0:
-        found.append("it costs money and llm.max_cost_usd is 0")
     return found
 
 

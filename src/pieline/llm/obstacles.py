@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from pieline.core.errors import UserError
 from pieline.llm.server import find_weights
+from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 
 SCHEMA_SETTING = "zero_shot_schema"
@@ -18,24 +19,15 @@ def cannot_be_asked(entry: LLMEntry, setting: str) -> str:
     return ""
 
 
-def obstacle(entry: LLMEntry, mode: str) -> str:
-    """The first of what keeps a model from being asked; empty if nothing does (see `obstacles`)."""
-    return next(obstacles(entry, mode), "")
-
-
-def obstacles(entry: LLMEntry, mode: str) -> Iterator[str]:
+def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[str]:
     """All that keeps a model from being asked, each as half a sentence.
 
     Looks at nothing that takes time: neither provider nor digest of weights.
-
-    Args:
-        entry: the model.
-        mode: `llm.mode`.
     """
-    if mode == "replay":
+    if settings.mode == "replay":
         yield "llm.mode is replay"
         return
-    if entry.retired:
+    if entry.retired or entry.checkpoint in settings.retired:
         yield "the checkpoint is retired"
     if entry.api_key_env and not os.environ.get(entry.api_key_env, "").strip():
         yield f"the environment variable {entry.api_key_env} is not set"
@@ -44,3 +36,7 @@ def obstacles(entry: LLMEntry, mode: str) -> Iterator[str]:
             find_weights(entry)
         except UserError as error:
             yield f"its weights are not here ({error.where}: {error.what})"
+    if entry.cost_is_unknown:
+        yield "its entry has no prices, so its cost is unknown"
+    if entry.paid and settings.max_cost_usd == 0:
+        yield "it costs money and llm.max_cost_usd is 0"

@@ -1,11 +1,13 @@
 """How language models may be asked: the section `llm` of config.yaml."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
 from pieline.core.settings import Settings
+from pieline.models.llm import LLMEntry
 
 
 class ProviderLimits(Settings):
@@ -30,6 +32,8 @@ class LLMSettings(Settings):
         max_wait_s: longest wait that a Retry-After header is followed for.
         providers: limits by provider; the entry `default` serves those not listed.
         recordings_folder: holds all recordings, the spending ledger and the lock files.
+        retired: checkpoints that are not asked, with the reason; a job is told those that
+            models.yaml calls retired.
     """
 
     mode: Literal["record", "replay", "fresh"] = "record"
@@ -40,6 +44,26 @@ class LLMSettings(Settings):
     max_wait_s: float = Field(default=300.0, gt=0)
     providers: dict[str, ProviderLimits] = Field(default_factory=dict)
     recordings_folder: Path = Path("recordings")
+    retired: dict[str, str] = Field(default_factory=dict)
+
+    def for_jobs(self, root: Path, entries: Iterable[object]) -> Self:
+        """The same as jobs need it.
+
+        Args:
+            root: folder of the project, as seen from the working directory.
+            entries: of models.yaml.
+        """
+        ended = {
+            entry.checkpoint: entry.retired
+            for entry in entries
+            if isinstance(entry, LLMEntry) and entry.retired
+        }
+        return self.model_copy(
+            update={
+                "recordings_folder": root / self.recordings_folder,
+                "retired": self.retired | ended,
+            }
+        )
 
     def limits(self, provider: str) -> ProviderLimits:
         """The limits of `provider`, else those of `default`."""

@@ -154,6 +154,11 @@ class Whole:
         for study in self.studies:
             for run, reason in study.left_out().items():
                 runs.setdefault((study.name, reason), Counter())[run.partition("/")[0]] += 1
+            for table in study.tables():
+                shown = {model.name for model in table.given.models}
+                for model, reason in table.given.not_run.items():
+                    if model in shown:
+                        runs.setdefault((table.name, reason), Counter())[model] += 1
         return [
             f"left out of {study} ({reason}):"
             f" {', '.join(f'{model}, {number} runs' for model, number in models.items())}"

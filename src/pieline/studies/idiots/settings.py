@@ -1,6 +1,6 @@
 """Settings of IdioTS: the section idiots of config.yaml."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
@@ -30,7 +30,7 @@ class IdiotsSettings(Settings):
         description="'zero_shot' is the paper's; 'zero_shot_schema' has the provider enforce the"
         " JSON fields that the prompt asks for.",
     )
-    settings_by_model: dict[str, list[DetectionSetting]] = Field(
+    settings_by_model: dict[str, Annotated[list[DetectionSetting], Field(min_length=1)]] = Field(
         default={}, description="Of models that are prompted otherwise."
     )
     seeds: list[NonNegativeInt] = Field(

@@ -1,6 +1,6 @@
 """Settings of ID10M-JAM: the section jam of config.yaml."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
@@ -105,7 +105,7 @@ class JamSettings(Settings):
         description="How language models are prompted (section 4.2); reasoning models only"
         " zero_shot. 'zero_shot_schema' is ours: the provider enforces the form of the answer.",
     )
-    settings_by_model: dict[str, list[PromptSetting]] = Field(
+    settings_by_model: dict[str, Annotated[list[PromptSetting], Field(min_length=1)]] = Field(
         default={}, description="Of language models that are prompted otherwise."
     )
     seeds: list[NonNegativeInt] = Field(

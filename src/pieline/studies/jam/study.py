@@ -107,6 +107,13 @@ class JamStudy(Study[JamSettings]):
         self.check_models(settings.models, "llm", "encoder", where=f"{where}.models")
         for name in ("settings_by_model", "seeds_by_model"):
             self.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
+        for name, ways in settings.settings_by_model.items():
+            if not all(is_asked(self.run.language_model(name), way) for way in ways):
+                raise UserError(
+                    f"{name!r} reasons, and such models are only asked zero-shot (section 4.3)",
+                    where=f"{where}.settings_by_model",
+                    mend="name zero_shot or zero_shot_schema",
+                )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
         if settings.attention:
@@ -204,7 +211,10 @@ class JamStudy(Study[JamSettings]):
         """What keeps the ablation from being made: the run itself, its texts, or what is said."""
         found, writer = self._why_not(run), self.settings.variants.model
         if not found and writer:
-            found = self.run.unanswered(writer, self.neutral_variants(**run).recordings)
+            reason = self.run.unanswered(writer, self.neutral_variants(**run).recordings)
+            found = (
+                reason and f"of {self.run.entry(writer).label}, which writes the texts, {reason}"
+            )
         if not found and self.run.entry(run["model"]).kind == "llm":
             found = self.run.unanswered(run["model"], self._recordings("jam_neutral", run))
         return found
