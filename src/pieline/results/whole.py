@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pieline.config import Config
+from pieline.core.errors import number_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
@@ -155,8 +156,8 @@ class Whole:
             for run, reason in study.left_out().items():
                 runs.setdefault((study.name, reason), Counter())[run.partition("/")[0]] += 1
         return [
-            f"left out of {study} ({reason}):"
-            f" {', '.join(f'{model}, {number} runs' for model, number in models.items())}"
+            f"left out of {study} ({reason}): "
+            + ", ".join(f"{model}, {number_of(number, 'run')}" for model, number in models.items())
             for (study, reason), models in runs.items()
         ]
 
