@@ -195,7 +195,8 @@ def test_what_stops_a_run_says_how_many_are_answered_and_what_is_perhaps_billed(
         with pytest.raises(
             UserError,
             match=r"3 questions in a row failed.*; 1 of 9 are answered"
-            rf" \(at most \${3 * MOST:.4f} more perhaps billed without an answer\); run again when the provider answers",
+            rf" \(at most \${3 * MOST:.4f} more perhaps billed without an answer\);"
+            " run again when the provider answers",
         ):
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
 
