@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pieline.core.errors import UserError, run_command
+from pieline.core.errors import UserError, number_of, run_command
 
 if TYPE_CHECKING:
     from pieline.llm.archive import Merged
@@ -101,8 +101,8 @@ def _list(options: argparse.Namespace) -> None:
         found = summarise(path)
         hand_written = f" ({found.hand_written} hand-written)" if found.hand_written else ""
         print(
-            f"{path}: {found.answers} answers{hand_written}, {found.input_tokens} tokens in,"
-            f" {found.output_tokens} out; {', '.join(found.models)}"
+            f"{path}: {number_of(found.answers, 'answer')}{hand_written},"
+            f" {found.input_tokens} tokens in, {found.output_tokens} out; {', '.join(found.models)}"
         )
 
 
@@ -114,9 +114,11 @@ def _verify(options: argparse.Namespace) -> None:
     if problems:
         print("\n".join(problems), file=sys.stderr)
         raise UserError(
-            f"{len(problems)} faulty lines", where=options.folder, mend="restore or delete them"
+            number_of(len(problems), "faulty line"),
+            where=options.folder,
+            mend="restore or delete them",
         )
-    print(f"{len(files)} files verified")
+    print(f"{number_of(len(files), 'file')} verified")
 
 
 def _merge(options: argparse.Namespace) -> None:
@@ -128,7 +130,8 @@ def _merge(options: argparse.Namespace) -> None:
 def _export(options: argparse.Namespace) -> None:
     from pieline.llm.archive import export_folder
 
-    print(f"{options.archive}: {export_folder(options.folder, options.archive)} answers")
+    answers = export_folder(options.folder, options.archive)
+    print(f"{options.archive}: {number_of(answers, 'answer')}")
 
 
 def _import(options: argparse.Namespace) -> None:
@@ -141,8 +144,9 @@ def _import(options: argparse.Namespace) -> None:
 def _tell(done: "Mapping[str, Merged]") -> None:
     for name, merged in done.items():
         others = len(merged.conflicts)
-        kept = f"; {others} have another answer already, which stays" if others else ""
-        print(f"{name}: {merged.added} answers added{kept}")
+        have = "has" if others == 1 else "have"
+        kept = f"; {others} {have} another answer already, which stays" if others else ""
+        print(f"{name}: {number_of(merged.added, 'answer')} added{kept}")
 
 
 def _spending(options: argparse.Namespace) -> None:
@@ -155,14 +159,15 @@ def _spending(options: argparse.Namespace) -> None:
         print(f"released ${ledger.release():.4f}")
     spending = ledger.spending()
     for model, usd in spending.settled.items():
-        print(f"{model}: ${usd:.4f} for {spending.requests[model]} requests")
+        print(f"{model}: ${usd:.4f} for {number_of(spending.requests[model], 'request')}")
     for model, usd in spending.perhaps.items():
         unanswered = spending.unanswered[model]
         print(
             f"{model}: at most ${usd:.4f} perhaps billed for {unanswered} of them without an answer"
         )
     if spending.reserved:
-        print(f"at most ${spending.held:.4f} for {len(spending.reserved)} requests without an end")
+        open_ones = number_of(len(spending.reserved), "request")
+        print(f"at most ${spending.held:.4f} for {open_ones} without an end")
     apart = ", apart from what is perhaps billed" if spending.perhaps else ""
     print(f"total: ${spending.usd:.4f}{apart}")
 

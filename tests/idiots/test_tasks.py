@@ -100,7 +100,7 @@ def test_recorded_answers_need_no_key_but_a_fresh_run_does(
 def test_replay_needs_every_answer(folder: Path, registry: Registry) -> None:
     listed = jobs(folder, registry, "smollm2-135m-instruct")
     answered(listed[0], 4)
-    with pytest.raises(UserError, match=r"\(1 answers not recorded\): llm.mode is replay"):
+    with pytest.raises(UserError, match=r"\(1 answer not recorded\): llm.mode is replay"):
         check(listed, settings(folder, mode="replay"))
 
 
@@ -216,7 +216,7 @@ def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
     Path(listed[0].recordings).touch()
     check(listed, settings(folder))
     another = listed[0].model_copy(update={"recordings": f"{folder}/another.jsonl"})
-    with pytest.raises(UserError, match=r"gpt-4o \(nothing recorded of 1 runs\): the environment"):
+    with pytest.raises(UserError, match=r"gpt-4o \(nothing recorded of 1 run\): the environment"):
         check([*listed, another], settings(folder))
 
 

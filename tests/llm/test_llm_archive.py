@@ -31,7 +31,15 @@ TAMPERED = pytest.mark.parametrize(
         (b'"seed":2', b'"seed":7', "the key is not the digest"),
         (b"sentence 2", b"sentence 9", "the key is not the digest"),
         (b'"sample":0', b'"sample":1', "the key is not the digest"),
-        (b'"answer":{', b'"answer":{"score":1,', "not a question and its answer"),
+        (b'"answer":{', b'"answer":{"score":1,', r"not a question and its answer \(score: Extra"),
+        (b'"answer":{', b'"answer":{"key":"zz",', r"not a question and its answer \(key: stands"),
+        (
+            b'"answer":{',
+            b'"answer":{"input_tokens":-5,',
+            r"not a .* \(input_tokens: Input should be",
+        ),
+        (b'"text":"yes"', b'"text":7', r"not a question and its answer \(text: Input should be"),
+        (b'{"origin":"asked","text":"yes"}', b"null", "not a question and its answer(;|$)"),
         (b'"sample":0', b'"number":0', "lacks 'sample'"),
         (b'"text":"', b'"text":"0', "not a question and its answer|lacks 'shared text 0"),
         (b'"sample":0}}', b'"sample":0}', "not a line of recordings"),
@@ -79,6 +87,14 @@ def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
     assert union.read_bytes() == ours.read_bytes()
 
 
+def test_a_source_given_twice_is_refused(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.jsonl", tmp_path / "x.jsonl"
+    record(source, [pair(1)])
+    with pytest.raises(UserError, match=r"a\.jsonl: given twice"):
+        merge(target, [source, source])
+    assert not target.exists()
+
+
 def test_export_and_import(tmp_path: Path) -> None:
     folder, archive = tmp_path / "recordings", tmp_path / "all.jsonl.zst"
     record(folder / "jam" / "a.jsonl", [pair(i) for i in range(20)])
@@ -113,6 +129,7 @@ def test_a_damaged_archive_changes_nothing(tmp_path: Path) -> None:
         "bytes after it": whole + b"abc",
         "more bytes after it": whole + b"not a frame of zstd",
         "nothing": b"",
+        "nothing packed": zstandard.compress(b""),
         "cut within": zstandard.compress(plain[:-20]),
         "tampered": zstandard.compress(
             plain.replace(b"yes", b"no!", 1).replace(b"sentence 1", b"s", 1)
@@ -171,6 +188,7 @@ REFUSED_NAMES = [
     "../evil.jsonl", "/tmp/evil.jsonl", "a/../../b.jsonl", "x.py", "ledger.jsonl",
     "jam/ledger.jsonl",
     "spending.sqlite", ".locks/a.jsonl", ".a.jsonl", "a.jsonl.fresh", "a\\b.jsonl", "a\0.jsonl",
+    "LEDGER.jsonl", "A.JSONL/b.jsonl",
     "a//b.jsonl", "a.jsonl/b.jsonl", "./a.jsonl", "", "a\n.jsonl", 7, None,
 ]  # fmt: skip
 
@@ -195,11 +213,14 @@ def test_what_import_refuses_is_not_exported(tmp_path: Path) -> None:
     assert list(import_archive(tmp_path / "a.zst", tmp_path / "in")) == ["a.jsonl"]
 
 
-@pytest.mark.parametrize("second", ["a.jsonl", "A.jsonl"])
-def test_a_file_named_twice_is_refused(tmp_path: Path, second: str) -> None:
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a.jsonl", "a.jsonl"), ("a.jsonl", "A.jsonl"), ("\u00e4.jsonl", "A\u0308.jsonl")],
+)
+def test_a_file_named_twice_is_refused(tmp_path: Path, first: str, second: str) -> None:
     write(tmp_path / "one.jsonl", pair(1))
     lines = (tmp_path / "one.jsonl").read_bytes()[:-1]
-    archive = pack(tmp_path / "a.zst", file_line("a.jsonl"), lines, file_line(second), lines)
+    archive = pack(tmp_path / "a.zst", file_line(first), lines, file_line(second), lines)
     with pytest.raises(UserError, match=rf"a\.zst:4: names the file {second} twice"):
         import_archive(archive, tmp_path / "in")
     assert not (tmp_path / "in").exists()
@@ -257,6 +278,7 @@ def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
 
     for name, most, what in [
         ("lines", "0.5", "lines: unpacks to more than 0.5 GiB; allow more with --max-size"),
+        ("lines", "1e-7", "lines: unpacks to more than 107 bytes; allow more with --max-size"),
         ("one line", "8", "one line: holds a line of more than 16 MiB"),
         ("no lines", "8", "no lines:2: not a line of recordings"),
     ]:

@@ -186,6 +186,31 @@ def test_a_provider_that_is_down_stops_the_run(folder: Path) -> None:
     assert len(sender.sent) <= 3 * 8
 
 
+def test_what_stops_a_run_says_how_many_are_answered_and_what_is_perhaps_billed(
+    folder: Path,
+) -> None:
+    with FaultServer(lambda it: echo(it) if it.text == "q0" else Reply(500, b"no")) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, concurrency=1, max_cost_usd=1, max_attempts=1)
+        with pytest.raises(
+            UserError,
+            match=r"3 questions in a row failed.*; 1 of 9 are answered"
+            rf" \(at most \${3 * MOST:.4f} more perhaps billed without an answer\);"
+            " run again when the provider answers",
+        ):
+            ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
+
+
+def test_a_provider_that_rejects_every_question_is_to_be_asked_otherwise(folder: Path) -> None:
+    with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, concurrency=2, max_cost_usd=1)
+        with pytest.raises(
+            UserError, match=r"6 questions in a row .*; 0 of 90 are answered; ask otherwise: see"
+        ):
+            ask(questions_for(spec, 90), spec, settings, folder / "a.jsonl", progress=False)
+
+
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
 def test_a_refused_key_or_model_stops_the_run_without_another_attempt(
     folder: Path, status: int
@@ -285,7 +310,7 @@ def test_the_cap_is_never_crossed_and_raising_it_resumes(folder: Path, concurren
         assert len(read_answers(path)) == answered
         text = str(stopped.value)
         assert f"${answered * EACH:.4f} of $0.0060 spent" in text
-        assert f"{60 - answered} questions are left" in text
+        assert f"; {60 - answered} of 60 questions are left to ask, for" in text
         assert "raise llm.max_cost_usd" in text
 
         raised = settings_for(folder, concurrency=concurrency, max_cost_usd=1)
@@ -300,7 +325,9 @@ def test_the_cap_is_never_crossed_and_raising_it_resumes(folder: Path, concurren
 def test_nothing_that_costs_is_asked_by_default(folder: Path) -> None:
     with FaultServer() as server:
         spec = spec_for(server.api_base, prices=PRICES)
-        with pytest.raises(UserError, match=r"\$0.0000 of \$0.0000 spent; 3 questions are left"):
+        with pytest.raises(
+            UserError, match=r"\$0.0000 of \$0.0000 spent; 3 of 3 questions are left"
+        ):
             ask(questions_for(spec, 3), spec, settings_for(folder), folder / "a.jsonl")
         assert server.requests == []
 
@@ -351,8 +378,13 @@ def test_a_bad_request_is_billed_by_nobody(folder: Path) -> None:
     assert (spending.usd, spending.perhaps) == (0, {})
 
 
-def test_an_answer_whose_tokens_nobody_counted_costs_all_that_it_can(folder: Path) -> None:
-    with FaultServer(lambda _: answer("x", usage=None)) as server:
+@pytest.mark.parametrize(
+    "usage", [None, {"prompt_tokens": 10, "completion_tokens": -5, "total_tokens": 5}]
+)
+def test_an_answer_whose_tokens_nobody_counted_costs_all_that_it_can(
+    folder: Path, usage: dict[str, int] | None
+) -> None:
+    with FaultServer(lambda _: answer("x", usage=usage)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1)
         ask(questions_for(spec, 1), spec, settings, folder / "a.jsonl", progress=False)
@@ -413,7 +445,10 @@ def test_a_model_without_prices_is_not_asked_whatever_the_cap(folder: Path) -> N
         )
         assert len(server.requests) == 2
         # What is recorded needs no prices.
-        assert ask(questions_for(spec, 2), spec, settings, path, progress=False) == recorded
+        again = ask(questions_for(spec, 2), spec, settings, path, progress=False)
+        assert again == {
+            key: kept.model_copy(update={"sent": None}) for key, kept in recorded.items()
+        }
         keyless = spec_for(server.api_base, prices=None, api_key_env=None)
         ask(questions_for(keyless, 3), keyless, settings, path, progress=False)
         assert len(server.requests) == 3
@@ -437,6 +472,15 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date(folder: Path) -> Non
     ledger.settle(reserved, None)
     again = Ledger(folder).spending()
     assert again == Spending({"m": 0.25}, {"m": 4}, [0.5], {"m": 0.125}, {"m": 1})
+
+
+def test_a_ledger_of_a_newer_version_is_refused_in_one_line(folder: Path) -> None:
+    folder.mkdir()
+    Ledger(folder)
+    with sqlite3.connect(folder / "spending.sqlite") as database:
+        database.execute("PRAGMA user_version = 3")
+    with pytest.raises(UserError, match=r"spending\.sqlite: a newer version of pieline keeps"):
+        Ledger(folder)
 
 
 @given(

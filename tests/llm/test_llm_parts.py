@@ -244,7 +244,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out == (
         f"{folder}/jam/a.jsonl: 5 answers (5 hand-written), 0 tokens in, 0 out; openai/test-model\n"
     )
-    assert run(capsys, "recordings", "verify", folder) == (0, "1 files verified\n", "")
+    assert run(capsys, "recordings", "verify", folder) == (0, "1 file verified\n", "")
     archive = tmp_path / "all.jsonl.zst"
     assert run(capsys, "recordings", "export", archive, folder)[:2] == (
         0,
@@ -258,7 +258,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = folder / "jam" / "a.jsonl"
     assert run(capsys, "recordings", "merge", other / "b.jsonl", source) == (
         0,
-        f"{source}: 4 answers added; 1 have another answer already, which stays\n",
+        f"{source}: 4 answers added; 1 has another answer already, which stays\n",
         "",
     )
     source.write_bytes(source.read_bytes().replace(b'"seed":1', b'"seed":2', 1))
@@ -279,7 +279,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out.splitlines() == [
         "m: $0.2500 for 2 requests",
         "m: at most $0.0625 perhaps billed for 1 of them without an answer",
-        "at most $0.1250 for 1 requests without an end",
+        "at most $0.1250 for 1 request without an end",
         "total: $0.3750, apart from what is perhaps billed",
     ]
     assert run(capsys, "recordings", "spending", folder, "--release")[1].splitlines() == [

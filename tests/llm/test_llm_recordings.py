@@ -308,6 +308,8 @@ def test_replay_never_asks_and_names_what_is_missing(
             UserError, match=r"5 answers of Test model are not recorded \(q3, q4, q5, \.\.\.\)"
         ):
             ask(questions, spec, replay, path)
+        with pytest.raises(UserError, match=r"1 answer of Test model is not recorded \(q3\)"):
+            ask(questions[:4], spec, replay, path)
         assert len(server.requests) == 3
 
 

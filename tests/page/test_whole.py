@@ -91,6 +91,14 @@ def test_studies_come_in_the_configurations_order() -> None:
     assert whole("b", "a").papers() == ["b=Paper B", "a=Paper A"]
 
 
+def test_what_is_left_out_is_counted_for_each_reason_and_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left_out = {"gpt-4o/1": "no key", "sbert/1": "no key", "sbert/2": "no key"}
+    monkeypatch.setattr(First, "left_out", lambda self: left_out)
+    assert whole("a").left_out() == ["left out of a (no key): gpt-4o, 1 run, sbert, 2 runs"]
+
+
 def test_files_stand_once() -> None:
     both = whole("a", "b")
     assert both.metrics() == list(METRICS)

@@ -28,6 +28,11 @@ def nearest(given: str, known: Collection[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
 
 
+def number_of(number: int, thing: str) -> str:
+    """How many of a thing there are: `1 answer`, `2 answers`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 EXIT_USER_ERROR = 2
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, NonNegativeInt
 
 from pieline.core.records import Frozen
 
@@ -64,9 +64,9 @@ class Answer(Frozen):
     returned_model: str | None = None
     fingerprint: str | None = None
     response_id: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    input_tokens: NonNegativeInt | None = None
+    output_tokens: NonNegativeInt | None = None
+    reasoning_tokens: NonNegativeInt | None = None
     sent: Sent | None = None
     origin: Literal["asked", "hand-written"] = "asked"
 

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -69,15 +70,20 @@ class Merged:
 
 def is_recording(name: str) -> bool:
     """Whether a relative path may name a file of recordings, on any file system."""
-    *folders, file = name.split("/")
+    *folders, file = _folded(name).split("/")
     return (
-        file.endswith(".jsonl")
+        name.endswith(".jsonl")
         and file != "ledger.jsonl"  # the spending of older versions
         and not any(part.startswith(".") or not part for part in [*folders, file])
         and not any(part.endswith(".jsonl") for part in folders)
         and name.isprintable()
         and "\\" not in name
     )
+
+
+def _folded(name: str) -> str:
+    """The same for all names that are one file where case or composition do not count."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def recording_files(folder: str | Path) -> list[Path]:
@@ -165,13 +171,15 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged
         What was added, by source.
 
     Raises:
-        UserError: a source that `verify` finds fault with, or a damaged line in `target`; nothing
-            is changed then.
+        UserError: a source that is given twice or that `verify` finds fault with, or a damaged
+            line in `target`; nothing is changed then.
     """
     given = [_Source(Path(source), Path(source)) for source in sources]
-    for source in given:
+    for number, source in enumerate(given):
         if not source.path.is_file():
             raise UserError("no such file", where=source.path, mend="check the path")
+        if source in given[:number]:
+            raise UserError("given twice", where=source.path, mend="name each file once")
     done = _merge([(Path(target), source) for source in given])
     return {str(source.path): each for source, each in zip(given, done, strict=True)}
 
@@ -272,10 +280,9 @@ def _unpack(archive: Path, place: Path, most_bytes: int) -> dict[str, _Source]:
             where = f"{archive}:{number}"
             if raw.startswith(b'{"file":'):
                 name = _file_name(raw, where)
-                # Names that differ in case are one file on some systems.
-                if name.casefold() in names:
+                if _folded(name) in names:
                     raise UserError(f"names the file {name} twice", where=where, mend=_REFUSED)
-                names.add(name.casefold())
+                names.add(_folded(name))
                 files[name] = _Source(place / f"{len(files)}.jsonl", archive, number)
                 stack.close()
                 stream = stack.enter_context(files[name].path.open("wb"))
@@ -285,6 +292,8 @@ def _unpack(archive: Path, place: Path, most_bytes: int) -> dict[str, _Source]:
                 raise UserError("not a line of recordings", where=where, mend=_REFUSED)
             else:
                 stream.write(raw)
+    if not files:
+        raise UserError("holds no recordings", where=archive, mend=_REFUSED)
     return files
 
 
@@ -334,7 +343,7 @@ def _unpacked(archive: Path, most_bytes: int) -> Iterator[bytes]:
                 size += len(content)
                 if size > most_bytes:
                     raise UserError(
-                        f"unpacks to more than {most_bytes / GIB:g} GiB",
+                        f"unpacks to more than {_size(most_bytes)}",
                         where=archive,
                         mend="allow more with --max-size if you trust where it comes from",
                     )
@@ -343,6 +352,10 @@ def _unpacked(archive: Path, most_bytes: int) -> Iterator[bytes]:
                 frame = None if frame.eof else frame
     if frame is not None or not frames:
         raise _cut_off(archive)
+
+
+def _size(size: int) -> str:
+    return f"{size / GIB:g} GiB" if size >= GIB // 100 else f"{size:,} bytes"
 
 
 def _cut_off(archive: Path) -> UserError:

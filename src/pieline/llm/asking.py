@@ -30,7 +30,15 @@ FAILURES_IN_A_ROW = 3
 
 
 class UnansweredError(Exception):
-    """A question got no answer in all its attempts."""
+    """A question got no answer in all its attempts.
+
+    Attributes:
+        rejected: whether the provider refused it for good.
+    """
+
+    def __init__(self, reason: str, *, rejected: bool = False) -> None:
+        super().__init__(reason)
+        self.rejected = rejected
 
 
 class Sender(Protocol):
@@ -70,7 +78,7 @@ class Asking:
         self._stop = Stop()
         self._budget = Budget(spec, settings, self._stop)
         self._taken = self._failed_in_a_row = 0
-        self._failures: list[str] = []
+        self._failures: list[UnansweredError] = []
         self.answers: dict[str, Answer] = {}
 
     @property
@@ -119,7 +127,7 @@ class Asking:
             except StoppedError:
                 return
             except UnansweredError as error:
-                self._watch_failures(str(error))
+                self._watch_failures(error)
                 self._on_answer(None)
                 continue
             except Exception as error:
@@ -150,7 +158,7 @@ class Asking:
         except Exception as error:
             if is_fatal(error):
                 raise self._refused(error) from None
-            raise UnansweredError(self._describe(error)) from None
+            raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 
     async def _attempt(self, question: Question, sender: Sender) -> Answer:
         if self._rates.limited:
@@ -173,17 +181,26 @@ class Asking:
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
 
-    def _watch_failures(self, reason: str) -> None:
-        self._failures.append(reason)
+    def _watch_failures(self, error: UnansweredError) -> None:
+        self._failures.append(error)
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= FAILURES_IN_A_ROW * self._concurrency:
-            self._stop.fail(
-                UserError(
-                    f"{self._failed_in_a_row} questions in a row failed, the last with: {reason}",
-                    where=self._spec.label,
-                    mend="run again when the provider answers, nothing is asked twice",
-                )
+            self._stop.fail(error)
+
+    def _given_up(self, last: UnansweredError) -> UserError:
+        """That question after question failed; said at the end, when all are counted."""
+        in_a_row = FAILURES_IN_A_ROW * self._concurrency
+        mend = "run again when the provider answers, nothing is asked twice"
+        if all(error.rejected for error in self._failures[-in_a_row:]):
+            mend = (
+                "ask otherwise: see accepts, defaults and system_role of its entry in models.yaml"
             )
+        return UserError(
+            f"{in_a_row} questions in a row failed, the last with: {last}; {len(self.answers)} of"
+            f" {len(self._questions)} are answered{self.perhaps_billed}",
+            where=self._spec.label,
+            mend=mend,
+        )
 
     def _raise_reason(self) -> None:
         """Raise whatever stopped the run."""
@@ -198,7 +215,9 @@ class Asking:
                 raise KeyboardInterrupt
             raise SystemExit(128 + self._stop.signal)
         if isinstance(failure, CapReachedError):
-            raise self._budget.explain(failure, self._unanswered()) from None
+            raise self._budget.explain(failure, self._unanswered(), len(self._questions)) from None
+        if isinstance(failure, UnansweredError):
+            raise self._given_up(failure) from None
         if isinstance(failure, OSError):
             raise UserError(
                 f"an answer cannot be kept: {failure.strerror}",
@@ -208,7 +227,7 @@ class Asking:
         if failure is not None:
             raise failure
         if self._failures:
-            reasons = Counter(self._failures).most_common()
+            reasons = Counter(map(str, self._failures)).most_common()
             others = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
             raise UserError(
                 f"{len(self._failures)} of {len(self._questions)} questions got no answer"

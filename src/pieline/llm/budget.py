@@ -84,8 +84,8 @@ class Budget:
         usd = self._perhaps_usd
         return f" (at most ${usd:.4f} more perhaps billed without an answer)" if usd else ""
 
-    def explain(self, reached: CapReachedError, left: Sequence[Question]) -> UserError:
-        """What was spent, what is left to ask, and how to raise the cap."""
+    def explain(self, reached: CapReachedError, left: Sequence[Question], asked: int) -> UserError:
+        """What was spent, what is left of the questions asked, and how to raise the cap."""
         assert self._ledger  # without one there is no cap to reach
         spending = self._ledger.spending()
         unfinished = (
@@ -96,7 +96,8 @@ class Budget:
         about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
         return UserError(
             f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"
-            f"{unfinished}; {len(left)} questions are left to ask, for at most about ${about:.4f}",
+            f"{unfinished}; {len(left)} of {asked} questions are left to ask, for at most about"
+            f" ${about:.4f}",
             where=self._spec.label,
             mend=f"raise llm.max_cost_usd (about {spending.usd + about:.4f} is enough) and run"
             " again, nothing is asked twice",

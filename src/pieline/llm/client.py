@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, number_of
 from pieline.llm.answers import Answer
 from pieline.llm.costs import estimate, require_known_cost, spent, usd_of
 from pieline.llm.keys import api_key
@@ -171,8 +171,9 @@ def _check(
 def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserError:
     names = list(dict.fromkeys(question.name or question.key[:12] for question in missing))
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    are = "is" if len(missing) == 1 else "are"
     return UserError(
-        f"{len(missing)} answers of {spec.label} are not recorded ({shown})",
+        f"{number_of(len(missing), 'answer')} of {spec.label} {are} not recorded ({shown})",
         where=path,
         mend="import recordings, or ask with llm.mode: record",
     )
@@ -208,7 +209,7 @@ def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str
     dropped = sorted({name for question in unique.values() for name in question.dropped})
     not_sent = f"; not accepted, so not sent: {', '.join(dropped)}" if dropped else ""
     return (
-        f"{spec.label}: {expected.questions} questions, {expected.recorded} recorded,"
+        f"{spec.label}: {number_of(expected.questions, 'question')}, {expected.recorded} recorded,"
         f" {expected.to_ask} to ask{cost}{not_sent}"
     )
 
@@ -216,7 +217,7 @@ def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str
 def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
     total = spent(asked.values(), spec)
     return (
-        f"{spec.label}: {len(asked)} answers, {total.input_tokens} tokens in,"
+        f"{spec.label}: {number_of(len(asked), 'answer')}, {total.input_tokens} tokens in,"
         f" {total.output_tokens} out" + (f", ${total.usd:.4f}" if spec.paid else "")
     )
 

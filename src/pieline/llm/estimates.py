@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, number_of
 from pieline.llm.answers import Answer
 from pieline.llm.costs import Estimate, estimate
 from pieline.llm.obstacles import obstacles
@@ -196,7 +196,7 @@ def _not_recorded(tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings)
         )
     count = sum(len(wanted - read_answers(path, wanted).keys()) for path, wanted in keys.items())
     runs = [task for task in tasks if task not in made and not Path(task.recordings).exists()]
-    told = [f"{count} answers not recorded"] if count else []
+    told = [f"{number_of(count, 'answer')} not recorded"] if count else []
     if runs:
-        told.append(f"nothing recorded of {len(runs)} runs")
+        told.append(f"nothing recorded of {number_of(len(runs), 'run')}")
     return ", ".join(told)

@@ -34,8 +34,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn, Self
 
+from pydantic import ValidationError
+
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path, canonical_json
+from pieline.core.records import explain
 from pieline.llm.answers import Answer
 from pieline.llm.locks import lock
 from pieline.llm.questions import Message, Question
@@ -159,20 +162,27 @@ class Reader:
             # As `Recorder` wrote it a line has what the key was computed from, byte by byte.
             at = line.raw.find(_KEY_MARK)
             asked = line.raw[at + len(_KEY_MARK) + _KEY_LENGTH + len(_QUESTION_MARK) : -2]
-            if hashlib.sha256(_SHARED_TURN.sub(self._turn, asked)).hexdigest() == key:
-                fields = line.raw[len(b'{"answer":') : at]
+            fields = line.raw[len(b'{"answer":') : at]
+            # A key of its own, as `Recorder` writes none, must not hide behind the right one.
+            own_key = b'"key"' in fields
+            digest = hashlib.sha256(_SHARED_TURN.sub(self._turn, asked)).hexdigest()
+            if digest == key and not own_key:
                 if not with_sent:
                     fields = _without_sent(fields)
                 return Answer.model_validate_json(fields + b',"key":"' + line.place[1:] + b'"}')
         try:
             value = line.value
+            if "key" in value["answer"]:
+                raise ValueError("key: stands within the answer")
             answer = Answer(key=value["key"], **value["answer"])
             genuine = self._question(value["question"]).key == key == answer.key
         except KeyError as error:
             raise self._fault(line, f"lacks {error}") from None
-        except (TypeError, AttributeError, ValueError, UserError) as error:
-            what = f"not a question and its answer ({str(error).splitlines()[0]})"
-            raise self._fault(line, what) from None
+        except (TypeError, AttributeError):  # their texts speak of Python
+            raise self._fault(line, "not a question and its answer") from None
+        except (ValueError, UserError) as error:
+            why = explain(error) if isinstance(error, ValidationError) else error
+            raise self._fault(line, f"not a question and its answer ({why})") from None
         if not genuine:
             raise self._fault(line, "the key is not the digest of the question")
         return answer

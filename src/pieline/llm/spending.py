@@ -95,7 +95,7 @@ class Spending:
 class Ledger:
     """The ledger of one recordings folder.
 
-    Every method raises `UserError` if the file cannot be read or written.
+    Every method raises `UserError` if the file cannot be read or written, or is a newer version's.
 
     Args:
         folder: the recordings folder, which exists.
@@ -110,6 +110,12 @@ class Ledger:
             self._database.execute("PRAGMA synchronous = OFF")
         with self._transaction() as database:
             [(version,)] = database.execute("PRAGMA user_version")
+            if version > len(_MIGRATIONS):
+                raise UserError(
+                    "a newer version of pieline keeps this ledger",
+                    where=self.path,
+                    mend="use that version, or another recordings folder",
+                )
             for statement in chain.from_iterable(_MIGRATIONS[version:]):
                 database.execute(statement)
 

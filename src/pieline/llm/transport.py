@@ -154,6 +154,9 @@ class Transport:
         if not self._spec.is_local:
             came = _came(exchange) or {}
             fields["response_id"] = came.get("id") or came.get("responseId")
+        for name in [name for name in fields if name.endswith("_tokens")]:
+            if (fields[name] or 0) < 0:
+                fields[name] = None  # counts nothing, and the answer must not be lost for it
         return Answer(key=question.key, sent=exchange.sent, **fields)
 
     async def close(self) -> None:

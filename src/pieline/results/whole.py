@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pieline.config import Config
+from pieline.core.errors import number_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
@@ -160,8 +161,8 @@ class Whole:
                     if model in shown:
                         runs.setdefault((table.name, reason), Counter())[model] += 1
         return [
-            f"left out of {study} ({reason}):"
-            f" {', '.join(f'{model}, {number} runs' for model, number in models.items())}"
+            f"left out of {study} ({reason}): "
+            + ", ".join(f"{model}, {number_of(number, 'run')}" for model, number in models.items())
             for (study, reason), models in runs.items()
         ]
 
