@@ -253,7 +253,10 @@ class TestAsking:
         # Two answers on documents do not serve and were asked again.
         assert counts == {"documents": 8 + 2, "queries": 8}
 
-    def test_validation_waits_for_the_texts(self) -> None:
+    def test_validation_waits_for_the_texts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)  # a run in this clone may have made them
         made = configured("config.yaml")
         asked = {asking.name: asking for asking in made.askings()}
         assert not asked["idiolink_generate"].after_answers

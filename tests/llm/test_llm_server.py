@@ -18,7 +18,8 @@ from pieline.llm.client import ask
 from pieline.llm.costs import input_tokens_at_most
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
-from pieline.llm.server import LocalServer, find_package_file, weights_path
+from pieline.llm.server import LocalServer
+from pieline.llm.weights import find_package_file, weights_path
 from pieline.models.llm import LLMEntry
 
 SENTENCE = "the old cat spilled the beans and kicked the bucket when it rained cats and dogs"

@@ -85,7 +85,7 @@ def test_training_goes_on_from_its_checkpoint(
     training_on_a_slow_node.wait()
     folder = training_on_a_slow_node.folder
     log = (folder / "logs/training/idiolink/sbert/sentence/paper/seed-42.log").read_text()
-    left = {int(total) for total in re.findall(r"\d/(\d+) \[.*epoch", log)}
+    left = {int(total) for total in re.findall(r"training: \d+ of (\d+) epochs", log)}
     assert left <= {1, 2}, log  # of three epochs
     assert left, log
     expected = contents(local_run, TRAINING)

@@ -19,7 +19,8 @@ EVERY_S = 30.0
 """Seconds between two lines."""
 
 _LINE = (
-    "{desc}: {n_fmt} of {total_fmt}{unit}{postfix}, {rate_fmt}, {elapsed} gone, {remaining} left"
+    "{desc}: {n_fmt} of {total_fmt}{unit}{postfix}, {rate_noinv_fmt},"
+    " {elapsed} gone, {remaining} left"
 )
 
 

@@ -6,7 +6,7 @@ loads them, and only when an answer is missing.
 
 Where to look:
 
-- `spec`: what a model is (`LLMEntry`) and how it may be asked (`LLMSettings`)
+- `settings`, `obstacles`: how models may be asked, and what keeps one from being asked
 - `prompts`, `questions`: from a template to a `Question` and its key
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: what was answered, and the files that keep it
@@ -14,9 +14,8 @@ Where to look:
 - `parsing`, `idioms`: from an answer's text to an object, or to the idioms that it names, with a
   stated outcome and rule
 - `readings`: how all recorded answers were read
-- `costs`, `spending`: what it will cost, what it cost, and the spending cap
-- `options`: all of this on the command line of a script
+- `costs`, `estimates`, `spending`: what it will cost, what it cost, and the spending cap
 - `keys`: API keys, and keeping them out of every output
 - `asking`, `transport`, `retries`, `budget`, `keeping`, `stopping`, `locks`: how `client` asks
-- `server`: a local OpenAI-compatible server for a GGUF file
+- `server`, `weights`: a local OpenAI-compatible server for a GGUF file, and that file
 """

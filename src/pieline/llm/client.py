@@ -14,8 +14,9 @@ from pieline.llm.keys import api_key
 from pieline.llm.locks import lock
 from pieline.llm.questions import Question
 from pieline.llm.recordings import canonicalise, read_answers, recording, unite
-from pieline.llm.server import LocalServer, require_digest
+from pieline.llm.server import LocalServer
 from pieline.llm.settings import LLMSettings
+from pieline.llm.weights import require_digest
 from pieline.models.llm import LLMEntry
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from pieline.llm.costs import Estimate, estimate
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
-from pieline.llm.server import weights_path
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
+from pieline.llm.weights import weights_path
 from pieline.models.llm import LLMEntry
 
 ENOUGH_ANSWERS = 20

@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 
 from pieline.core.errors import UserError
-from pieline.llm.server import find_weights
 from pieline.llm.settings import LLMSettings
+from pieline.llm.weights import find_weights
 from pieline.models.llm import LLMEntry
 
 SCHEMA_SETTING = "zero_shot_schema"
