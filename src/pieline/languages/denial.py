@@ -18,7 +18,7 @@ Kind = Literal["candidates", "answer", "idioms", "expressions"]
 """What a key or label announces: what could be an idiom, the answer or choice, or idioms under that
 name or a wider one."""
 
-_COUNTS = frozenset(("count", "number", "total", "anzahl", "numero", "número"))
+_COUNT = re.compile(r"\b(?:count|total|anzahl|number of|n[uú]mero d[ie])\b")
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")
 
@@ -31,10 +31,10 @@ def names_nothing(text: str) -> bool:
     form = normalise(text)
     if not form or form in _all("nothing") | _all("no") or says_none(text):
         return True
-    first, *rest = form.split()  # "no PIE", "nessuna espressione"
+    first, *rest = form.split()  # "nessuna espressione"
     return any(
         first in words.negations | words.concord
-        and not (words.expressions | words.candidates).isdisjoint(rest)
+        and not words.expressions.isdisjoint(rest)
         and (_known(words) | words.candidates).issuperset(rest)
         for words in answer_words()
     )
@@ -93,22 +93,29 @@ def is_commented(name: str) -> bool:
     return (is_statement or is_literal) and not views(name.replace(":", " ")) <= {"affirms"}
 
 
-def takes_back(after: str) -> bool:
-    """Whether a text after an answer begins to revise it, or names nothing where an answer stands.
+def takes_back(after: str, *, named: bool) -> bool:
+    """Whether the text after an answer, which `named` something or said no, takes it back.
 
-    "None.", "My answer: none", "Wait, ...", not "Other idioms: none".
+    What was named is taken back by "None.", "My answer: none" and "Wait, ...", not by "Other
+    idioms: none".
     """
-    before: list[str] = []
-    for piece in re.split(r"[\n.:,;!?]", after):
+    said = views(after)
+    if not named:
+        return said == {"affirms"}
+    if said & {"denies", "doubts"}:
+        return True
+    before = ""
+    for place, piece in enumerate(re.split(r"[\n.:,;!?]", after)):
         form = normalise(piece)
-        if not re.search(r"[^\W\d_]", form):
-            continue
+        own = set(form.split())
+        if place == 0 and own & _all("rejected"):
+            return True
         if any(f"{form} ".startswith(f"{start} ") for start in _all("revises")):
             return True
-        is_of_others = announces_others(" ".join(before)) or set(before) & _all("others")
-        if names_nothing(piece) and not is_of_others:
+        is_of_others = announces_others(before) or _all("others") & set(before.split())
+        if names_nothing(piece) and form and not (form.isdecimal() or is_of_others):
             return True
-        before = form.split()
+        before = form or before
     return False
 
 
@@ -117,8 +124,6 @@ def view_of(key: str, truth: bool) -> View | None:
     said = _said(normalise(_apart(key)).split())
     if len(said) == 1:
         return "affirms" if truth in said else "denies"
-    if not truth and _says_number(key):
-        return "denies"
     # A no to something else ("valid", "used") may be one to the idiom.
     return None if truth else "doubts"
 
@@ -130,19 +135,17 @@ def view_behind(key: str, item: object) -> set[View] | None:
     """
     words = normalise(_apart(key)).split()
     own, said = set(words), _said(words)
-    text = normalise(str(item)) if isinstance(item, str | int | float) else None
+    text = normalise(f"{item:g}" if isinstance(item, float) else str(item))
+    is_nothing = text in _all("negations") or (text and names_nothing(text))
     if said == {False} and own & _all("literal") and own & (_all("meanings") | _all("candidates")):
         return set()
-    if said == {True} and _is_closed(words) and (
-        item is None or (isinstance(item, str) and text and names_nothing(item))
-        or text in _all("negations")
-    ):
+    if said == {True} and _is_closed(words) and is_nothing and truth_of(text) is None:
         return {"denies" if own & _all("figurative") else "doubts"}
-    if text in ("0", "1") or item in (0.0, 1.0):
-        is_plain = not isinstance(item, bool)
-        if is_plain and not (_is_closed(words) or _says_number(key)):
-            return set()  # a place: "start": 0
-    elif text in _all("rejected") and not own & _all("meanings"):
+    if text == "0" and _COUNT.search(" ".join(words)):
+        return {"doubts"}
+    if text in ("0", "1") and not _is_closed(words):
+        return set()  # a place: "start": 0
+    if text in _all("rejected") and not own & _all("meanings"):
         return {"denies" if own & _all("uses") else "doubts"}
     return None
 
@@ -175,18 +178,19 @@ def joins(between: str) -> bool:
 def announces_others(lead: str) -> bool:
     """Whether words before a list, or its key, say that it has candidates or what is no idiom."""
     words = normalise(_apart(lead)).split()
-    apart = _all("candidates") | _all("rejected")
-    return False in _said(words) or not apart.isdisjoint(words)
+    is_of_others = False in _said(words) or not _all("rejected").isdisjoint(words)
+    return is_of_others or announces_candidates(lead)
+
+
+def announces_candidates(lead: str) -> bool:
+    """Whether words before a list say that it has candidates."""
+    return not _all("candidates").isdisjoint(normalise(_apart(lead)).split())
 
 
 def is_sentence(key: str) -> bool:
     """Whether a key announces the text that was asked about."""
     form = set(normalise(_apart(key)).split())
     return bool(form & _all("sentences")) and form <= _all("sentences") | _all("besides")
-
-
-def _says_number(key: str) -> bool:
-    return not _COUNTS.isdisjoint(normalise(_apart(key)).split())
 
 
 def _apart(key: str) -> str:

@@ -77,7 +77,7 @@ ANSWERS = AnswerWords(
     nothing=texts(
         "none/null/nil/nothing/n a/na/not applicable/none found/none detected/none identified"
         "/none present/not found/not present/not identified/not detected/there isnt one"
-        "/there is none/empty/0"
+        "/there is none/no pie/no pies/empty/0"
     ),
     yes=words("yes true"),
     no=words("no false"),

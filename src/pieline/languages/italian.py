@@ -15,7 +15,9 @@ ANSWERS = AnswerWords(
     literal=words("letterale letterali letteralmente"),
     uses=words("uso linguaggio modo modi"),
     meanings=words("significato significati senso"),
-    rejected=words("rifiutato rifiutati rifiutate scartato scartati scartate escluse esclusi proprio"),
+    rejected=words(
+        "rifiutato rifiutati rifiutate scartato scartati scartate escluse esclusi proprio"
+    ),
     candidates=words("candidato candidata candidati candidate possibile possibili potenziali"),
     answers=words("risposta risultato risultati scelta scelto finale"),
     sentences=words("frase testo contesto"),

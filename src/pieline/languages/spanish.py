@@ -26,7 +26,8 @@ ANSWERS = AnswerWords(
     concord=words("ningún ninguno ninguna nada"),
     nothing=texts(
         "ninguno/ninguna/nada/ningún/no aplica/no hay/no hay ninguno/no hay ninguna/no existe"
-        "/ninguno encontrado/ninguna encontrada/no encontrado/no encontrada/no detectado/vacío/vacía"
+        "/ninguno encontrado/ninguna encontrada/no encontrado/no encontrada"
+        "/no detectado/vacío/vacía"
     ),
     yes=words("sí si verdadero"),
     no=words("no falso"),
@@ -35,7 +36,8 @@ ANSWERS = AnswerWords(
         hay había es son está están en esta este estas estos el la los las lo un una unos unas de
         del y o que se he ha han aquí alguna algún contiene contienen incluye presente presentes
         encuentra encuentran encuentro encontrado encontrada encontrados encontradas encontró
-        encontraron detectado detectada detectados detectadas detectaron detectó identificó identificado identificada
+        encontraron detectado detectada detectados detectadas detectaron detectó identificó
+        identificado identificada
         identificados identificadas identificaron usa usan usado usada existe existen dada dado
         proporcionada proporcionado palabras frases más segura
         """

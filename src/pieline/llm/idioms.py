@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pieline.languages.denial import (
     Kind,
     View,
+    announces_candidates,
     announces_others,
     is_commented,
     is_sentence,
@@ -142,16 +143,10 @@ def _read(text: str) -> Reading:
     if not (last.says.idioms or last.says.overrules) and any(_forms_of(p.says) for p in pieces):
         raise AmbiguousError("idioms, and then an empty list of something else")
     rest, end = "", last.end
-    for other in every[every.index(last) + 1 :]:  # candidates, whose line says nothing of the answer
+    for other in every[every.index(last) + 1 :]:  # of candidates, with what leads to it
         rest += text[end : max(end, text.rfind("\n", 0, other.start))]
         end = other.end
-    rest += text[end:]
-    after = views(rest)
-    if (
-        (after & {"denies", "doubts"} or takes_back(rest))
-        if last.says.idioms
-        else after == {"affirms"}
-    ):
+    if takes_back(rest + text[end:], named=bool(last.says.idioms)):
         raise AmbiguousError("the text after the answer takes it back")
     return last.says
 
@@ -224,9 +219,11 @@ def _said_by(value: Json, lead: str, kind: Kind | None = None) -> Said:
     def read() -> Reading:
         idioms, rule = read_value(value.value)
         is_list = isinstance(value.value, list) or not value.value
-        is_none = not idioms and (not is_list or kind == "candidates" or says_none(clause))
-        if announces_others(clause) and not is_none:
-            raise CandidatesError("a list of candidates, or of what is literal")
+        is_empty = is_list and not idioms and kind != "candidates" and not says_none(clause)
+        if (idioms or is_empty) and announces_others(clause):
+            if idioms or not announces_candidates(clause):
+                raise CandidatesError("a list of candidates, or of what is literal")
+            return Reading([], _NO_CANDIDATES, value.outcome)
         if kind:
             rule = _NO_CANDIDATES if kind == "candidates" else f"labelled {rule}"
         return Reading(idioms, rule, value.outcome, not is_list or kind in ("answer", "idioms"))
