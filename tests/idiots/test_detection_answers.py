@@ -93,6 +93,7 @@ READ: list[tuple[str | None, dict[str, str], OutcomeName, bool | None, str | Non
     (f"For example {says(True, 'x y')}. My answer: none.", {}, "unparseable", None, None),
     (says(False) + '\nHowever, "x y" is an idiom.', {}, "unparseable", None, None),
     (says(True, "none"), {}, "unparseable", None, None),
+    ("{'a': ({'hasIdiom': True},)}", {}, "repaired", True, None),
     ('{"hasIdiom": true, "explanation": "There is no idiom."}', {}, "unparseable", None, None),
     (says(False), {"finish_reason": "length"}, "truncated", None, None),
     (None, {"refusal": "I will not"}, "refused", None, None),

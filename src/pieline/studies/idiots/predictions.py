@@ -157,15 +157,12 @@ def read_detection(answer: Answer) -> Parsed[DetectionAnswer]:
         return parsed
     text = answer_text(answer).text
     yes = parsed.value.has_idiom
-    pieces = [
+    pieces = []
+    for piece in json_values(text, opening="{"):
         # One that lacks its last braces is the last, which was read.
-        (
-            piece,
-            {str(yes).lower()} if piece.outcome is Outcome.TRUNCATED else _verdicts(piece.value),
-        )
-        for piece in json_values(text, opening="{")
-    ]
-    pieces = [(piece, verdicts) for piece, verdicts in pieces if verdicts]
+        read = {"hasIdiom": yes} if piece.outcome is Outcome.TRUNCATED else piece.value
+        if verdicts := _verdicts(read):
+            pieces.append((piece, verdicts))
     last, said = pieces[-1]
     for (one, _), (other, verdicts) in pairwise(reversed(pieces)):
         if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
@@ -184,7 +181,7 @@ def read_detection(answer: Answer) -> Parsed[DetectionAnswer]:
 
 def _verdicts(value: Any) -> set[str]:
     """All that objects within a value say of `hasIdiom`."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return set().union(*map(_verdicts, value))
     if not isinstance(value, dict):
         return set()
