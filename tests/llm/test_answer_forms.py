@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pieline.languages.denial import names_nothing, says_none, views
+from pieline.languages.denial import names_nothing, says_none, takes_back, views
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.parsing import Parsed
@@ -101,6 +101,29 @@ NAMES: list[tuple[str, list[str]]] = [
     ('["non dire gatto se non ce l\'hai nel sacco"]', ["non dire gatto se non ce l'hai nel sacco"]),
     ('{"modismo": "a b", "nota": "No hay otros modismos."}', ["a b"]),
     ('{"Redewendung": "a b", "Notiz": "Es gibt keine weiteren Redewendungen."}', ["a b"]),
+    # Empty lists of what is no idiom.
+    ('Idioms: ["a b"]\nLiteral expressions: []', ["a b"]),
+    ("idioms: [a b]\nliteral: []", ["a b"]),
+    ("idioms: [a b]\nrejected: []", ["a b"]),
+    ('**Figurative:** ["a b"]\n**Literal:** []', ["a b"]),
+    ('1. Candidates: ["a b", "c d"]\n2. Idioms: ["a b"]\n3. Non-idioms: []', ["a b"]),
+    ('Idioms: ["a b"]\nLiteral uses: {}', ["a b"]),
+    ('Modismos: ["a b"]\nUso literal: []', ["a b"]),
+    ('Modi di dire: ["a b"]\nLetterali: []', ["a b"]),
+    ('["a b"]\nOther idioms: none', ["a b"]),
+    # What an idiom means literally does not make its use literal.
+    ('{"idiom": "a b", "explanation": "Literal meaning: to kick a pail."}', ["a b"]),
+    ('{"idioms": [{"idiom": "a b", "note": "Literal meaning: a pail. Intended: c"}]}', ["a b"]),
+    ("Idioms:\n- a b (literal meaning: hit a pail)", ["a b"]),
+    ('{"idiom": "a b", "has_literal_meaning": true}', ["a b"]),
+    ('{"idiom": "a b", "literal_possible": true}', ["a b"]),
+    ('{"idiom": "a b", "meaning": "die (literally: hit a pail)"}', ["a b"]),
+    ('{"Redewendung": "a b", "Bedeutung": "sterben (wörtlich: c)"}', ["a b"]),
+    ('{"idiom": "a b", "meaning": "rejected"}', ["a b"]),
+    # Numbers that are places, and a list within a text.
+    ('{"idiom": "a b", "start": 0, "idiom_number": 0, "sure": 1.0, "is_idiom": 1}', ["a b"]),
+    ('{"idioms": "[\\"a b\\"]"}', ["a b"]),
+    ('["in no way", "set in concrete"]', ["in no way", "set in concrete"]),
 ]
 NONE = [
     "[]", "{}", "null", "None", "No", "No.", "none", "N/A", "-", "—", "No idiom", '"none"',
@@ -130,6 +153,23 @@ NONE = [
     '["in hot water"] Wait, that is literal. Final answer: []',
     '{"idioms": ["in hot water"]} On reflection: {"idioms": []}',
     '<think>["in hot water"]</think>[]', '[]\nThe phrase "in hot water" is not an idiom here.',
+    '{"idiom": "in hot water", "is_idiomatic": 0}', '{"idiom": "in hot water", "figurative": 0}',
+    '{"idiom": "in hot water", "literal": 1}', '{"idiom": "in hot water", "idiomatic": "0"}',
+    '{"idiom": "in hot water", "idiomatic": "n/a"}', '{"idiom": "a b", "idiomatic": "none"}',
+    '{"idiom": "in hot water", "idiomatic": "never"}', '{"idiom": "a b", "usage": "lit."}',
+    '{"idiom": "in hot water", "idiomatic_usage": "none"}', '{"idiom": "a b", "uso": "recto"}',
+    '{"idiom": "in hot water", "figurative_meaning": null}',
+    '{"idiom": "in hot water", "figurative_meaning": "none"}',
+    '[{"phrase": "a b", "idiomatic_meaning": null, "literal_meaning": "hit a pail"}]',
+    '{"idioms": ["in hot water"], "corrected_idioms": []}',
+    '{"idioms": ["in hot water"], "usage": "concrete"}', '{"idiom": "a b", "uso": "propio"}',
+    '{"idioms": ["in hot water"], "usage": "compositional"}', '{"idiom": "a b", "uso": "proprio"}',
+    '{"idioms": ["a b"], "Gebrauch": "konkret"}', '{"idioms": ["a b"], "Gebrauch": "eigentlich"}',
+    "Idioms found: 0", "idioms: 0", "Idiom: not present", '["No PIE"]', '["nessuna espressione"]',
+    '["non trovato"]', '["no encontrado"]', '["nicht gefunden"]', '{"idiom": "There isn\'t one"}',
+    '{"idiom": "k.A."}', '["vacío"]', '["vuoto"]', '["leer"]', '{"idioms": "[]"}',
+    '{"modismo": "No se detectó ningún modismo"}',
+    "There are no possible idioms: []", "Here are the potential idioms: []",
     # The form of the examples.
     "idioms: []", "idioms: [ ]", "idioms: none", "idioms: [none]", "Idiom: N/A",
     "candidates: none\nidioms: []", "candidates:\n- in hot water: literal\nidioms: []",
@@ -190,6 +230,20 @@ UNREADABLE = [
     '["a b"] or ["c d"]', '```json\n["a b"]\n```\n```json\n[]\n```',
     '["in hot water"]\nHowever, it is used literally here.', '["a b"] There are no idioms here.',
     '[]\nWait, "pissed off" is an idiom here.', '{"idioms": ["a b"]} {"verdict": "who knows"}',
+    'Literal: []', 'Rejected: ["a b"]', 'Excluded phrases: ["a b"]', 'Rejected idioms: ["a b"]',
+    'Idioms: ["a b"]\nOther idioms: []', 'Idioms: ["a b"]\nAdditional idioms: []',
+    'Idioms: ["a b"]\nProverbs: []', 'Idioms: ["a b"]\nProverbs: none',
+    'Idioms: ["a b"]\nNotes: []', 'Idioms: ["a b"]\nUncertain: []',
+    'Redewendungen: ["a b"]\nNicht idiomatisch: []',
+    '["a b"]\nNone.', '["a b"]\nNo.', '["a b"]\nFalse', '["a b"]\nMy answer: none',
+    '["a b"]\nFinal verdict: none', '["a b"]\nTherefore, nothing.', '["a b"]\nWait, no such thing.',
+    '["a b"]\nCorrection: the list should be empty.', '["a b"]\nOn second thought, remove it.',
+    'For example: ["a b"]\nMy answer: none', 'The list ["a b"] would be wrong here.',
+    '{"idioms": ["a b"], "idiom_count": 0}', '{"idioms": ["a b"], "number_of_idioms": 0}',
+    '{"idioms": ["a b"], "count": 0}', '{"idioms": ["a b"], "verdict": "rejected"}',
+    '{"idioms": ["a b"], "rejected": ["a b"]}', '{"idiom": "a b", "idiom_meaning": null}',
+    '{"idiom": "a b is not used as an idiom here"}', "idioms: a b? No.",
+    '["in hot water (literally: soup)"]', "Not possible.",
     # Broken off.
     "[", '["pissed off"', '["pissed off", "lo', '{"idiom": "in hot water"', "idioms: [a b, c",
     '{"idiom": null, "candidates": [{"idiom": "in hot water"}, {"idi', 'idioms: ["a b',
@@ -269,7 +323,7 @@ def test_what_a_text_says_of_an_expression() -> None:
 NAME = st.from_regex(r"[bcdfgh]{2,8}( [bcdfgh]{2,8}){0,2}", fullmatch=True)
 IDIOMS = st.lists(NAME, max_size=3)
 PROSE = st.text(alphabet=st.characters(exclude_characters="[]{}<>`\"'“”:=")).filter(
-    lambda text: not views(text)
+    lambda text: not (views(text) or takes_back(text, named=True))
 )
 
 

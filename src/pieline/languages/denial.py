@@ -18,6 +18,7 @@ Kind = Literal["candidates", "answer", "idioms", "expressions"]
 """What a key or label announces: what could be an idiom, the answer or choice, or idioms under that
 name or a wider one."""
 
+_COUNT = re.compile(r"\b(?:count|total|anzahl|number of|n[uú]mero d[ie])\b")
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")
 
@@ -28,13 +29,21 @@ def names_nothing(text: str) -> bool:
     "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence.", and no text.
     """
     form = normalise(text)
-    return not form or form in _all("nothing") | _all("no") or says_none(text)
+    if not form or form in _all("nothing") | _all("no") or says_none(text):
+        return True
+    first, *rest = form.split()  # "nessuna espressione"
+    return any(
+        first in words.negations | words.concord
+        and not words.expressions.isdisjoint(rest)
+        and (_known(words) | words.candidates).issuperset(rest)
+        for words in answer_words()
+    )
 
 
 def truth_of(text: str) -> bool | None:
-    """Yes or no, where a text says no more than that."""
+    """Yes or no, where a text says no more than that; 1 or 0 are those too."""
     form = normalise(text)
-    return True if form in _all("yes") else False if form in _all("no") else None
+    return True if form in _all("yes") | {"1"} else False if form in _all("no") | {"0"} else None
 
 
 def says_none(prose: str) -> bool:
@@ -57,12 +66,17 @@ def says_none(prose: str) -> bool:
 def views(text: str) -> set[View]:
     """All that the clauses of a text say of the expression that it explains."""
     found: set[View] = set()
-    clauses = [clause for clause, _ in _clauses(text)]
-    for clause in clauses:
+    clauses = list(_clauses(text))
+    before = ""
+    for clause, stop in clauses:
         said = _said(clause)
         own = set(clause)
+        is_label = stop == ":" and (own & _all("meanings") or (before == "(" and len(clause) == 1))
+        before = stop
         if own & _all("others") and not own & _all("literal"):
             continue  # "there are no other idioms"
+        if is_label and own & _all("literal") and not own & _all("figurative"):
+            continue  # "die (literally: hit a pail)"
         if said == {False} and (len(clause) > 1 or len(clauses) == 1) and _is_closed(clause):
             found.add("denies")
         elif False in said:
@@ -74,9 +88,35 @@ def views(text: str) -> set[View]:
 
 def is_commented(name: str) -> bool:
     """Whether the name of an idiom has a comment that it is none: "in hot water (literal)"."""
-    has_comment = bool(re.search(r"[(\[:–—]| - ", name))
+    is_statement = bool(re.search(r"[(\[:–—]| - |idiom|modism|redewendung", name, re.IGNORECASE))
     is_literal = not _all("literal").isdisjoint(normalise(name).split())
-    return (has_comment or is_literal) and not views(name) <= {"affirms"}
+    return (is_statement or is_literal) and not views(name.replace(":", " ")) <= {"affirms"}
+
+
+def takes_back(after: str, *, named: bool) -> bool:
+    """Whether the text after an answer, which `named` something or said no, takes it back.
+
+    What was named is taken back by "None.", "My answer: none" and "Wait, ...", not by "Other
+    idioms: none".
+    """
+    said = views(after)
+    if not named:
+        return said == {"affirms"}
+    if said & {"denies", "doubts"}:
+        return True
+    before = ""
+    for place, piece in enumerate(re.split(r"[\n.:,;!?]", after)):
+        form = normalise(piece)
+        own = set(form.split())
+        if place == 0 and own & _all("rejected"):
+            return True
+        if any(f"{form} ".startswith(f"{start} ") for start in _all("revises")):
+            return True
+        is_of_others = announces_others(before) or _all("others") & set(before.split())
+        if names_nothing(piece) and form and not (form.isdecimal() or is_of_others):
+            return True
+        before = form or before
+    return False
 
 
 def view_of(key: str, truth: bool) -> View | None:
@@ -86,6 +126,28 @@ def view_of(key: str, truth: bool) -> View | None:
         return "affirms" if truth in said else "denies"
     # A no to something else ("valid", "used") may be one to the idiom.
     return None if truth else "doubts"
+
+
+def view_behind(key: str, item: object) -> set[View] | None:
+    """What a value says by its key; null if its own words decide.
+
+    A literal meaning says nothing ("has_literal_meaning"), and no figurative one denies.
+    """
+    words = normalise(_apart(key)).split()
+    own, said = set(words), _said(words)
+    text = normalise(f"{item:g}" if isinstance(item, float) else str(item))
+    is_nothing = text in _all("negations") or (text and names_nothing(text))
+    if said == {False} and own & _all("literal") and own & (_all("meanings") | _all("candidates")):
+        return set()
+    if said == {True} and _is_closed(words) and is_nothing and truth_of(text) is None:
+        return {"denies" if own & _all("figurative") else "doubts"}
+    if text == "0" and _COUNT.search(" ".join(words)):
+        return {"doubts"}
+    if text in ("0", "1") and not _is_closed(words):
+        return set()  # a place: "start": 0
+    if text in _all("rejected") and not own & _all("meanings"):
+        return {"denies" if own & _all("uses") else "doubts"}
+    return None
 
 
 def kind_of(key: str) -> Kind | None:
@@ -116,7 +178,13 @@ def joins(between: str) -> bool:
 def announces_others(lead: str) -> bool:
     """Whether words before a list, or its key, say that it has candidates or what is no idiom."""
     words = normalise(_apart(lead)).split()
-    return False in _said(words) or not _all("candidates").isdisjoint(words)
+    is_of_others = False in _said(words) or not _all("rejected").isdisjoint(words)
+    return is_of_others or announces_candidates(lead)
+
+
+def announces_candidates(lead: str) -> bool:
+    """Whether words before a list say that it has candidates."""
+    return not _all("candidates").isdisjoint(normalise(_apart(lead)).split())
 
 
 def is_sentence(key: str) -> bool:
@@ -202,8 +270,8 @@ def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
 def _known(words: AnswerWords) -> frozenset[str]:
     """The words of statements that there is no idiom."""
     return frozenset().union(
-        words.idioms, words.expressions, words.figurative, words.uses, words.sentences,
-        words.negations, words.concord, words.besides,
+        words.idioms, words.expressions, words.figurative, words.uses, words.meanings,
+        words.sentences, words.negations, words.concord, words.besides,
     )  # fmt: skip
 
 

@@ -57,11 +57,15 @@ ANSWERS = AnswerWords(
         " metaphorically nonliteral nonliterally"
     ),
     literal=words("literal literally nonidiomatic nonfigurative"),
-    uses=words("use uses usage usages language meaning meanings sense senses way speech"),
+    uses=words("use uses usage usages language way speech"),
+    meanings=words("meaning meanings sense senses"),
+    rejected=words(
+        "rejected excluded discarded dismissed ruled concrete compositional lit wrong incorrect"
+    ),
     candidates=words("candidate candidates potential potentially possible possibly pie pies"),
     answers=words(
         "answer answers result results output response json choice chosen selected selection final"
-        " best"
+        " best correct corrected revised"
     ),
     sentences=words("sentence text context input"),
     negations=words(
@@ -72,7 +76,8 @@ ANSWERS = AnswerWords(
     ),
     nothing=texts(
         "none/null/nil/nothing/n a/na/not applicable/none found/none detected/none identified"
-        "/none present/not found"
+        "/none present/not found/not present/not identified/not detected/there isnt one"
+        "/there is none/no pie/no pies/empty/0"
     ),
     yes=words("yes true"),
     no=words("no false"),
@@ -90,4 +95,5 @@ ANSWERS = AnswerWords(
         "but however although though yet except besides apart only unless while whereas still"
     ),
     others=words("other others another further additional"),
+    revises=texts("correction/wait/sorry/actually/on second thought/on reflection"),
 )

@@ -70,14 +70,16 @@ ANSWERS = AnswerWords(
         buchstäblichen
         """
     ),
-    uses=words("gebrauch verwendung bedeutung bedeutungen sinn sinne"),
+    uses=words("gebrauch verwendung"),
+    meanings=words("bedeutung bedeutungen sinn sinne"),
+    rejected=words("abgelehnt abgelehnte ausgeschlossen ausgeschlossene konkret eigentlich falsch"),
     candidates=words("kandidat kandidaten mögliche möglichen potenzielle potentielle"),
     answers=words("antwort ergebnis ergebnisse ausgabe auswahl ausgewählt gewählt endgültige"),
     sentences=words("satz satzes text kontext eingabe"),
     negations=words("kein keine keinen keinem keiner keines nicht nichts nie ohne statt"),
     nothing=texts(
         "kein/keine/keiner/keines/keins/nichts/entfällt/nicht vorhanden/nicht zutreffend"
-        "/keine gefunden/keine vorhanden/nichts gefunden"
+        "/keine gefunden/keine vorhanden/nichts gefunden/nicht gefunden/nicht erkannt/k a/leer"
     ),
     yes=words("ja wahr"),
     no=words("nein falsch"),
@@ -93,4 +95,5 @@ ANSWERS = AnswerWords(
     ),
     contrast=words("aber jedoch doch allerdings obwohl außer nur sondern während sonst zwar"),
     others=words("andere anderen anderer weitere weiteren weiterer sonstige sonstigen"),
+    revises=texts("korrektur/moment/entschuldigung/eigentlich/doch nicht"),
 )

@@ -13,7 +13,11 @@ ANSWERS = AnswerWords(
         """
     ),
     literal=words("letterale letterali letteralmente"),
-    uses=words("uso significato significati senso linguaggio modo modi"),
+    uses=words("uso linguaggio modo modi"),
+    meanings=words("significato significati senso"),
+    rejected=words(
+        "rifiutato rifiutati rifiutate scartato scartati scartate escluse esclusi proprio"
+    ),
     candidates=words("candidato candidata candidati candidate possibile possibili potenziali"),
     answers=words("risposta risultato risultati scelta scelto finale"),
     sentences=words("frase testo contesto"),
@@ -21,6 +25,7 @@ ANSWERS = AnswerWords(
     concord=words("nessun nessuno nessuna niente nulla"),
     nothing=texts(
         "nessuno/nessuna/niente/nulla/non applicabile/non presente/nessuno trovato/nessuna trovata"
+        "/non trovato/non trovata/non rilevato/vuoto/vuota"
     ),
     yes=words("sì si vero"),
     no=words("no falso"),
@@ -35,4 +40,5 @@ ANSWERS = AnswerWords(
     ),
     contrast=words("ma però tuttavia sebbene eccetto tranne solo mentre"),
     others=words("altri altre altro altra ulteriori"),
+    revises=texts("correzione/aspetta/scusa/in realtà/ripensandoci"),
 )

@@ -47,7 +47,8 @@ class AnswerWords:
         idioms: idiom, and words that mean nothing else.
         expressions: what else an idiom is called.
         figurative, literal: what is said of its use.
-        uses: what "figurative" and "literal" stand beside: use, meaning.
+        uses, meanings: what "figurative" and "literal" stand beside.
+        rejected: words of labels, and whole texts, that say that something is no idiom.
         candidates: words for what could be an idiom.
         answers: words for the answer itself, or for what was chosen.
         sentences: words for the text that was asked about.
@@ -58,6 +59,7 @@ class AnswerWords:
         besides: all other words of sentences which say that there is none.
         contrast: words that take back what was said before.
         others: words for further idioms, of which to say that there is none says nothing.
+        revises: what a sentence begins with that takes back an answer before it.
     """
 
     idioms: frozenset[str]
@@ -65,6 +67,8 @@ class AnswerWords:
     figurative: frozenset[str]
     literal: frozenset[str]
     uses: frozenset[str]
+    meanings: frozenset[str]
+    rejected: frozenset[str]
     candidates: frozenset[str]
     answers: frozenset[str]
     sentences: frozenset[str]
@@ -76,6 +80,7 @@ class AnswerWords:
     besides: frozenset[str]
     contrast: frozenset[str]
     others: frozenset[str]
+    revises: frozenset[str]
 
 
 def words(text: str) -> frozenset[str]:

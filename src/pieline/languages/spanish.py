@@ -16,7 +16,9 @@ ANSWERS = AnswerWords(
         """
     ),
     literal=words("literal literales literalmente"),
-    uses=words("uso significado significados sentido lenguaje"),
+    uses=words("uso lenguaje"),
+    meanings=words("significado significados sentido"),
+    rejected=words("rechazado rechazados rechazadas descartado descartados excluidas propio recto"),
     candidates=words("candidato candidata candidatos candidatas posible posibles potenciales"),
     answers=words("respuesta resultado resultados elección elegido elegida seleccionada final"),
     sentences=words("oración oracion frase texto contexto"),
@@ -24,7 +26,8 @@ ANSWERS = AnswerWords(
     concord=words("ningún ninguno ninguna nada"),
     nothing=texts(
         "ninguno/ninguna/nada/ningún/no aplica/no hay/no hay ninguno/no hay ninguna/no existe"
-        "/ninguno encontrado/ninguna encontrada"
+        "/ninguno encontrado/ninguna encontrada/no encontrado/no encontrada"
+        "/no detectado/vacío/vacía"
     ),
     yes=words("sí si verdadero"),
     no=words("no falso"),
@@ -33,11 +36,13 @@ ANSWERS = AnswerWords(
         hay había es son está están en esta este estas estos el la los las lo un una unos unas de
         del y o que se he ha han aquí alguna algún contiene contienen incluye presente presentes
         encuentra encuentran encuentro encontrado encontrada encontrados encontradas encontró
-        encontraron detectado detectada detectados detectadas detectaron identificado identificada
+        encontraron detectado detectada detectados detectadas detectaron detectó identificó
+        identificado identificada
         identificados identificadas identificaron usa usan usado usada existe existen dada dado
         proporcionada proporcionado palabras frases más segura
         """
     ),
     contrast=words("pero aunque excepto salvo solo sólo mientras"),
     others=words("otro otra otros otras demás"),
+    revises=texts("corrección/espera/perdón/en realidad/pensándolo bien"),
 )

@@ -12,13 +12,17 @@ from typing import Any, Literal, NamedTuple
 from pieline.languages.denial import (
     Kind,
     View,
+    announces_candidates,
     announces_others,
     is_commented,
     is_sentence,
     joins,
     kind_of,
     names_nothing,
+    says_none,
+    takes_back,
     truth_of,
+    view_behind,
     view_of,
     views,
 )
@@ -48,11 +52,15 @@ _LONGEST_LABEL = 3
 
 
 class Reading(NamedTuple):
-    """The idioms that some form names, which form that is, and how well it is written."""
+    """The idioms that some form names, which form that is, and how well it is written.
+
+    `overrules`: without idioms, whether it is said clearly enough to take back an earlier answer.
+    """
 
     idioms: list[str]
     rule: str
     outcome: Outcome = Outcome.OK
+    overrules: bool = True
 
 
 class AmbiguousError(Exception):
@@ -121,6 +129,7 @@ def _read(text: str) -> Reading:
     if not pieces:
         raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
     # Candidates say nothing beside a choice, wherever it stands.
+    every = pieces
     pieces = [piece for piece in pieces if not _is_of_candidates(piece.says)] or pieces
     last = pieces[-1]
     for one, other in pairwise(reversed(pieces)):
@@ -131,8 +140,13 @@ def _read(text: str) -> Reading:
             raise AmbiguousError("two answers side by side")
     if isinstance(last.says, AmbiguousError):
         raise last.says
-    after = views(text[last.end :])
-    if after & {"denies", "doubts"} if last.says.idioms else after == {"affirms"}:
+    if not (last.says.idioms or last.says.overrules) and any(_forms_of(p.says) for p in pieces):
+        raise AmbiguousError("idioms, and then an empty list of something else")
+    rest, end = "", last.end
+    for other in every[every.index(last) + 1 :]:  # of candidates, with what leads to it
+        rest += text[end : max(end, text.rfind("\n", 0, other.start))]
+        end = other.end
+    if takes_back(rest + text[end:], named=bool(last.says.idioms)):
         raise AmbiguousError("the text after the answer takes it back")
     return last.says
 
@@ -190,7 +204,8 @@ def _listed(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPAIRED) 
         if idioms:
             raise CandidatesError("candidates and no choice")
         return Reading([], _NO_CANDIDATES, outcome)
-    return Reading(idioms, "labelled list" if outcome is Outcome.OK else "labelled text", outcome)
+    rule = "labelled list" if outcome is Outcome.OK else "labelled text"
+    return Reading(idioms, rule, outcome, kind != "expressions")
 
 
 def _said_by(value: Json, lead: str, kind: Kind | None = None) -> Said:
@@ -203,11 +218,15 @@ def _said_by(value: Json, lead: str, kind: Kind | None = None) -> Said:
 
     def read() -> Reading:
         idioms, rule = read_value(value.value)
-        if idioms and announces_others(clause):
-            raise CandidatesError("a list of candidates, or of what is literal")
+        is_list = isinstance(value.value, list) or not value.value
+        is_empty = is_list and not idioms and kind != "candidates" and not says_none(clause)
+        if (idioms or is_empty) and announces_others(clause):
+            if idioms or not announces_candidates(clause):
+                raise CandidatesError("a list of candidates, or of what is literal")
+            return Reading([], _NO_CANDIDATES, value.outcome)
         if kind:
             rule = _NO_CANDIDATES if kind == "candidates" else f"labelled {rule}"
-        return Reading(idioms, rule, value.outcome)
+        return Reading(idioms, rule, value.outcome, not is_list or kind in ("answer", "idioms"))
 
     return _attempt(read)
 
@@ -334,6 +353,8 @@ def _agreeing(group: dict[str, Any], kind: str) -> list[str]:
 
 
 def _behind(item: Any, kind: str) -> list[str]:
+    if isinstance(item, str) and item.lstrip().startswith("["):
+        item = json_at(item.strip(), 0).value
     if isinstance(item, str):
         return _chosen(item) if kind == "answer" else _names([item])
     return read_value(item, is_item=True)[0]
@@ -345,6 +366,8 @@ def _views_in(key: str, item: Any) -> set[View]:
         return set().union(*(_views_in(inner, value) for inner, value in item.items()))
     if isinstance(item, list):
         return set().union(*(_views_in(key, value) for value in item))
+    if (said := view_behind(key, item)) is not None:
+        return said
     truth = _truth(item)
     if truth is not None:
         view = view_of(key, truth)
@@ -353,8 +376,10 @@ def _views_in(key: str, item: Any) -> set[View]:
 
 
 def _truth(item: Any) -> bool | None:
-    """Yes or no, as a truth value or as a text."""
-    return truth_of(item) if isinstance(item, str) else item if isinstance(item, bool) else None
+    """Yes or no, as a truth value, a number or a text."""
+    if isinstance(item, str):
+        return truth_of(item)
+    return bool(item) if isinstance(item, int | float) and item in (0, 1) else None
 
 
 def _texts_in(item: Any) -> list[str]:
@@ -408,7 +433,7 @@ def _written(said: str) -> list[str]:
     if names_nothing(name) and name and "affirms" not in views(explanation):
         return []
     names = _bare(name.rstrip(" .,"))
-    if not names or views(said) & {"denies", "doubts"}:
+    if not names or views(said) & {"denies", "doubts"} or re.search(r"\?\s*\w", said):
         raise AmbiguousError("a label, and no idiom after it")
     return names
 

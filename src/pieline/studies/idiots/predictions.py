@@ -1,6 +1,8 @@
 """Idiom detection by prompting: does the sentence hold an idiom, and which (IdioTS, section 4)."""
 
+import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,9 +10,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
+from pieline.languages.denial import joins, names_nothing, says_none, takes_back
+from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
-from pieline.llm.parsing import Parsed, parse_object
+from pieline.llm.parsing import Outcome, Parsed, answer_text, json_values, parse_object
 from pieline.llm.prompts import Prompt, PromptFolder
 from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, Task
@@ -136,15 +140,59 @@ class Detection(Task):
 
     def reading(self, answer: Answer) -> Parsed[DetectionAnswer]:
         """The four fields."""
-        return parse_object(answer, DetectionAnswer)
+        return read_detection(answer)
 
     def _sentences(self) -> list[IdiotsSentence]:
         return load_jsonl(self.inputs["sentences"], IdiotsSentence)
 
 
+def read_detection(answer: Answer) -> Parsed[DetectionAnswer]:
+    """The last object of an answer with `hasIdiom`, if nothing beside or after it says otherwise.
+
+    `unparseable` are objects side by side that differ in `hasIdiom`, a yes that names "none", and
+    a yes or no that the text after it takes back.
+    """
+    parsed = parse_object(answer, DetectionAnswer)
+    if parsed.value is None:
+        return parsed
+    text = answer_text(answer).text
+    yes = parsed.value.has_idiom
+    pieces = []
+    for piece in json_values(text, opening="{"):
+        # One that lacks its last braces is the last, which was read.
+        read = {"hasIdiom": yes} if piece.outcome is Outcome.TRUNCATED else piece.value
+        if verdicts := _verdicts(read):
+            pieces.append((piece, verdicts))
+    last, said = pieces[-1]
+    for (one, _), (other, verdicts) in pairwise(reversed(pieces)):
+        if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
+            break
+        said = said | verdicts
+    reason = ""
+    idiom, why = parsed.value.idiom or "", parsed.value.explanation or ""
+    if len(said) > 1:
+        reason = "two verdicts side by side"
+    elif yes and ((normalise(idiom) and names_nothing(idiom)) or says_none(why)):
+        reason = "says yes and names none"
+    elif takes_back(text[last.end :], named=yes):
+        reason = "the text after the answer takes it back"
+    return Parsed(Outcome.UNPARSEABLE, None, parsed.reasoning, reason) if reason else parsed
+
+
+def _verdicts(value: Any) -> set[str]:
+    """All that objects within a value say of `hasIdiom`."""
+    if isinstance(value, list | tuple):
+        return set().union(*map(_verdicts, value))
+    if not isinstance(value, dict):
+        return set()
+    if "hasIdiom" in value:
+        return {str(value["hasIdiom"]).strip().lower()}
+    return set().union(*map(_verdicts, value.values()))
+
+
 def read_prediction(sentence_id: str, answer: Answer) -> DetectionPrediction:
     """What an answer says of a sentence; one that cannot be read says neither yes nor no."""
-    parsed = parse_object(answer, DetectionAnswer)
+    parsed = read_detection(answer)
     return DetectionPrediction(
         id=sentence_id,
         outcome=parsed.outcome.value,
