@@ -314,3 +314,9 @@ def test_a_path_that_cannot_be_used_is_told_in_one_line(
         assert (error.startswith("error: "), error.count("\n")) == (True, 1)
         assert str(tmp_path) in error
     assert contents(tmp_path) == before
+
+
+def test_a_folder_without_recordings_is_not_exported(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no recordings; name the folder that does"):
+        export_folder(tmp_path, tmp_path / "answers.jsonl.zst")
+    assert not (tmp_path / "answers.jsonl.zst").exists()

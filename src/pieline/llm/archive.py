@@ -224,17 +224,19 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
     its lines in canonical order. The ledger is not part of it.
 
     Raises:
-        UserError: a file that `verify` finds fault with.
+        UserError: no recordings, or a file that `verify` finds fault with.
     """
     folder = Path(folder)
-    answers = 0
+    files, answers = recording_files(folder), 0
+    if not files:
+        raise UserError("holds no recordings", where=folder, mend="name the folder that does")
     packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     with (
         atomic_path(archive) as temporary,
         temporary.open("wb") as packed,
         packer.stream_writer(packed) as stream,
     ):
-        for path in recording_files(folder):
+        for path in files:
             for number, what in _faults(path):
                 mend = "see `pieline recordings verify`"
                 raise UserError(what, where=f"{path}:{number}", mend=mend)
