@@ -11,8 +11,11 @@ from filelock import FileLock
 from support import copy_project, run_snakemake
 
 # The same examples in every run, so that a test fails for whoever broke it; without deadlines,
-# because workers share the cores and a language's dictionary loads within some example.
-hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+# because workers share the cores and a language's dictionary loads within some example; half as
+# many as usual, because `make explore` draws a thousand.
+hypothesis.settings.register_profile(
+    "repeatable", derandomize=True, database=None, deadline=None, max_examples=50
+)
 hypothesis.settings.register_profile("explore", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
