@@ -65,7 +65,7 @@ use rule estimate_cost as check with:
     localrule: True
 
 
-rule answers:
+use rule estimate_cost as answers with:
     """How recorded answers were read, by model: forms, rules and examples, unreadable ones first."""
     input:
         script=script("answers"),
@@ -73,14 +73,6 @@ rule answers:
     log:
         "logs/answers.log",
     localrule: True
-    conda:
-        "../envs/llm.yaml"
-    params:
-        config=CONFIG.model_dump_json(),
-        root=ROOT,
-    shell:
-        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
-        " 2> >(tee {log} >&2)"
 
 
 onstart:

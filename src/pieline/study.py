@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
@@ -102,8 +102,8 @@ class Run:
         path = Path(recordings)
         if path.exists() and path.stat().st_size:
             return ""
-        reason = next(obstacles(self.language_model(model), self.llm), "")
-        return reason and f"nothing is recorded, and {reason}"
+        found = next(obstacles(self.language_model(model), self.llm), None)
+        return f"nothing is recorded, and {found.what}" if found else ""
 
     def unpacked_weights(self, model: str) -> list[str]:
         """The folder of a model's unpacked weights, if they come as one GGUF file."""
@@ -310,9 +310,7 @@ class Study(ABC, Generic[S]):
         """Why runs that the configuration names are not made, by run (see `Given.not_run`)."""
         return {}
 
-    def given(
-        self, metrics: Iterable[str], models: Iterable[str], *kinds: str, **options: Any
-    ) -> Given:
+    def given(self, metrics: Iterable[str], models: Iterable[str], *kinds: str) -> Given:
         """What a table or figure of some models is made from.
 
         The paper's other models of these kinds are named, with the reason why they were not run.
@@ -328,7 +326,6 @@ class Study(ABC, Generic[S]):
             models=self.run.described(shown),
             absent=self.run.described(absent),
             not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
-            options=options,
         )
 
     def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:

@@ -168,7 +168,7 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
         serve(project, server, prices=None)
         use(project, "served")
         edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 9\n  max_attempts: 1")
-        reason = "its entry has no prices, so its cost is unknown"
+        reason = "it has no prices, so its cost is unknown"
         assert reason in make(project, "--cores", "2", *targets)
         assert reason in (project / targets[0]).read_text(encoding="utf-8")
         assert not server.requests

@@ -122,7 +122,7 @@ def test_a_model_without_prices_needs_them(
     entry = registry["gpt-4o"].model_copy(update={"prices": None})
     listed = [priced.model_copy(update={"spec": entry.execution_spec()})]
     with pytest.raises(
-        UserError, match=r"recorded\): its entry has no prices, so its cost is unknown; mend"
+        UserError, match=r"recorded\): it has no prices, so its cost is unknown; mend"
     ):
         check(listed, settings(folder, max_cost_usd=1000))
     (found,) = estimates(listed, settings(folder))

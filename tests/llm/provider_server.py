@@ -68,10 +68,10 @@ class ProviderServer:
         self._server.server_close()
 
     def play(self, entry: LLMEntry, **changes: Any) -> LLMEntry:
-        """The entry, with this server in its provider's place."""
+        """The entry, with this server in its provider's place; it still serves what is retired."""
         path = {"anthropic": "", "gemini": "/v1beta"}.get(entry.provider, "/v1")
         base = f"http://127.0.0.1:{self._server.server_port}{path}"
-        return entry.model_copy(update={"api_base": base, **changes})
+        return entry.model_copy(update={"api_base": base, "retired": None, **changes})
 
 
 def _handler(

@@ -277,7 +277,7 @@ def test_a_connection_that_fails_is_not_tried_again_unseen(folder: Path, name: s
         thread = threading.Thread(target=fail)
         thread.start()
         base = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        entry = API[name].model_copy(update={"api_base": base})
+        entry = API[name].model_copy(update={"api_base": base, "retired": None})
         with pytest.raises(UserError, match="1 of 1 questions got no answer"):
             asked(folder, entry, make_question(entry, [("user", "x")], {"max_tokens": 9}))
         done.set()

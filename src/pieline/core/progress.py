@@ -52,7 +52,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when 
         super().__init__(
             iterable,
             desc=desc,
-            unit=f" {unit}",
+            unit=unit if options.get("unit_scale") else f" {unit}",
             disable=not shown,
             file=self._terminal or sys.stderr,
             bar_format=None if self._terminal else _LINE,

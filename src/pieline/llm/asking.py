@@ -237,9 +237,8 @@ class Asking:
             )
 
     def _refused(self, error: Exception) -> UserError:
-        retired = f" (retired: {self._spec.retired})" if self._spec.retired else ""
         return UserError(
-            f"the provider refuses: {self._describe(error)}{retired}",
+            f"the provider refuses: {self._describe(error)}",
             where=self._spec.label,
             mend=f"check {self._spec.api_key_env or 'the model'} and the account",
         )

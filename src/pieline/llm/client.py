@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError, number_of
 from pieline.llm.answers import Answer
-from pieline.llm.costs import estimate, require_known_cost, spent, usd_of
+from pieline.llm.costs import estimate, spent, usd_of
 from pieline.llm.keys import api_key
 from pieline.llm.locks import lock
+from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import canonicalise, read_answers, recording, unite
 from pieline.llm.server import LocalServer
@@ -86,13 +87,8 @@ def _ask_missing(
     progress: bool,
 ) -> dict[str, Answer]:
     """Ask what `target` lacks, and put it in canonical order however that ends."""
-    require_known_cost(spec)
-    if reason := settings.retired.get(spec.checkpoint):
-        raise UserError(
-            f"the checkpoint is retired: {reason}",
-            where=spec.label,
-            mend="import its recordings, or leave the model out",
-        )
+    for obstacle in obstacles(spec, settings):
+        raise obstacle
     key = api_key(spec)
     say: Callable[[str], None] = _say if progress else lambda text: None
     with ExitStack() as stack:

@@ -106,16 +106,6 @@ def estimate(
     )
 
 
-def require_known_cost(spec: LLMEntry) -> None:
-    """Raise a `UserError` for a model that may cost money, nobody knows how much."""
-    if spec.cost_is_unknown:
-        raise UserError(
-            "no prices, so its cost is unknown",
-            where=spec.label,
-            mend="give prices in its entry, or `prices: free` if it costs nothing",
-        )
-
-
 def input_tokens_about(question: Question) -> int:
     """About how many tokens a question has, from its UTF-8 bytes."""
     size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)

@@ -15,7 +15,7 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
-from pieline.llm.task import Task
+from pieline.llm.task import Task, by_kind_and_model
 from pieline.llm.weights import weights_path
 from pieline.models.llm import LLMEntry
 
@@ -52,9 +52,7 @@ AnswerKind = tuple[str, int, bool]
 
 def estimates(tasks: Iterable[Task], settings: LLMSettings) -> list[TaskEstimate]:
     """Calls, tokens and dollars by kind of task and model, in the order of the tasks."""
-    groups: dict[tuple[str, str], list[Task]] = {}
-    for task in tasks:
-        groups.setdefault((type(task).__name__, task.model), []).append(task)
+    groups = by_kind_and_model(tasks)
     entries = {name: members[0].entry() for name, members in groups.items()}
     answers = {
         task.recordings: read_answers(task.recordings)
@@ -172,7 +170,7 @@ def unanswerable(tasks: Iterable[Task], settings: LLMSettings) -> list[str]:
 
 def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:
     """All that keeps a model from being asked, as the settings are."""
-    found = list(obstacles(entry, settings))
+    found = [obstacle.what for obstacle in obstacles(entry, settings)]
     if entry.is_local and not found:
         try:
             weights_path(entry)

@@ -1,9 +1,9 @@
 """What keeps a language model from being asked on this machine."""
 
-import os
 from collections.abc import Iterator
 
 from pieline.core.errors import UserError
+from pieline.llm.keys import api_key
 from pieline.llm.settings import LLMSettings
 from pieline.llm.weights import find_weights
 from pieline.models.llm import LLMEntry
@@ -19,24 +19,37 @@ def cannot_be_asked(entry: LLMEntry, setting: str) -> str:
     return ""
 
 
-def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[str]:
-    """All that keeps a model from being asked, each as half a sentence.
+def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
+    """All that keeps a model from being asked; `what` of each is half a sentence.
 
     Looks at nothing that takes time: neither provider nor digest of weights.
     """
+
+    def obstacle(what: str, mend: str) -> UserError:
+        return UserError(what, where=entry.label, mend=mend)
+
     if settings.mode == "replay":
-        yield "llm.mode is replay"
+        yield obstacle("llm.mode is replay", "import recordings, or ask with llm.mode: record")
         return
     if entry.retired or entry.checkpoint in settings.retired:
-        yield "the checkpoint is retired"
-    if entry.api_key_env and not os.environ.get(entry.api_key_env, "").strip():
-        yield f"the environment variable {entry.api_key_env} is not set"
+        yield obstacle("the checkpoint is retired", "import its recordings, or leave the model out")
+    try:
+        api_key(entry)
+    except UserError as error:
+        yield error
     if entry.is_local:
         try:
             find_weights(entry)
         except UserError as error:
-            yield f"its weights are not here ({error.where}: {error.what})"
+            what = f"its weights are not here ({error.where}: {error.what})"
+            yield obstacle(what, error.mend)
     if entry.cost_is_unknown:
-        yield "its entry has no prices, so its cost is unknown"
+        yield obstacle(
+            "it has no prices, so its cost is unknown",
+            "give prices in its entry, or `prices: free` if it costs nothing",
+        )
     if entry.paid and settings.max_cost_usd == 0:
-        yield "it costs money and llm.max_cost_usd is 0"
+        yield obstacle(
+            "it costs money and llm.max_cost_usd is 0",
+            "raise it: `snakemake --cores 1 estimate_cost` tells what the run may cost",
+        )

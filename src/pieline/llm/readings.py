@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pieline.core.outcomes import READABLE
 from pieline.llm.recordings import read_answers
-from pieline.llm.task import Task
+from pieline.llm.task import Task, by_kind_and_model
 
 EXAMPLES = 2
 SHOWN = 80
@@ -42,10 +42,11 @@ def readings(tasks: Iterable[Task]) -> list[FormCount]:
     Raises:
         UserError: a damaged recording; names file and line.
     """
-    files: dict[tuple[str, str], dict[str, Task]] = {}
-    for task in tasks:
-        files.setdefault((type(task).__name__, task.model), {})[task.recordings] = task
-    return [form for (kind, model), own in files.items() for form in _forms(kind, model, own)]
+    return [
+        form
+        for (kind, model), own in by_kind_and_model(tasks).items()
+        for form in _forms(kind, model, {task.recordings: task for task in own})
+    ]
 
 
 def _forms(kind: str, model: str, files: dict[str, Task]) -> list[FormCount]:

@@ -1,7 +1,7 @@
 """Something asked of a language model: the questions, and what becomes of the answers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pieline.core.named import named
@@ -77,6 +77,14 @@ class Task(Frozen, ABC):
     def path(cls) -> str:
         """`module:class`, by which the script finds the task."""
         return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]]:
+    """Tasks by the name of their class and their model, in order."""
+    groups: dict[tuple[str, str], list[Task]] = {}
+    for task in tasks:
+        groups.setdefault((type(task).__name__, task.model), []).append(task)
+    return groups
 
 
 def load_task(path: str, given: str) -> Task:
