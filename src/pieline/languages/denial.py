@@ -18,7 +18,6 @@ Kind = Literal["candidates", "answer", "idioms", "expressions"]
 """What a key or label announces: what could be an idiom, the answer or choice, or idioms under that
 name or a wider one."""
 
-_COUNT = re.compile(r"\b(?:count|total|anzahl|number of|n[uú]mero d[ie])\b")
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")
 
@@ -141,7 +140,7 @@ def view_behind(key: str, item: object) -> set[View] | None:
         return set()
     if said == {True} and _is_closed(words) and is_nothing and truth_of(text) is None:
         return {"denies" if own & _all("figurative") else "doubts"}
-    if text == "0" and _COUNT.search(" ".join(words)):
+    if text == "0" and any(f" {count} " in f" {' '.join(words)} " for count in _all("counts")):
         return {"doubts"}
     if text in ("0", "1") and not _is_closed(words):
         return set()  # a place: "start": 0

@@ -95,5 +95,6 @@ ANSWERS = AnswerWords(
         "but however although though yet except besides apart only unless while whereas still"
     ),
     others=words("other others another further additional"),
+    counts=texts("count/total/number of"),
     revises=texts("correction/wait/sorry/actually/on second thought/on reflection"),
 )

@@ -95,5 +95,6 @@ ANSWERS = AnswerWords(
     ),
     contrast=words("aber jedoch doch allerdings obwohl außer nur sondern während sonst zwar"),
     others=words("andere anderen anderer weitere weiteren weiterer sonstige sonstigen"),
+    counts=texts("anzahl"),
     revises=texts("korrektur/moment/entschuldigung/eigentlich/doch nicht"),
 )

@@ -40,5 +40,6 @@ ANSWERS = AnswerWords(
     ),
     contrast=words("ma però tuttavia sebbene eccetto tranne solo mentre"),
     others=words("altri altre altro altra ulteriori"),
+    counts=texts("numero di"),
     revises=texts("correzione/aspetta/scusa/in realtà/ripensandoci"),
 )

@@ -59,6 +59,7 @@ class AnswerWords:
         besides: all other words of sentences which say that there is none.
         contrast: words that take back what was said before.
         others: words for further idioms, of which to say that there is none says nothing.
+        counts: what a key says that counts idioms.
         revises: what a sentence begins with that takes back an answer before it.
     """
 
@@ -80,6 +81,7 @@ class AnswerWords:
     besides: frozenset[str]
     contrast: frozenset[str]
     others: frozenset[str]
+    counts: frozenset[str]
     revises: frozenset[str]
 
 

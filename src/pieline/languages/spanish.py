@@ -44,5 +44,6 @@ ANSWERS = AnswerWords(
     ),
     contrast=words("pero aunque excepto salvo solo sólo mientras"),
     others=words("otro otra otros otras demás"),
+    counts=texts("número de/numero de/total"),
     revises=texts("corrección/espera/perdón/en realidad/pensándolo bien"),
 )
