@@ -3,7 +3,6 @@
 from pieline.core.records import load_record, load_records
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
-from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare, rounded
 from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
 from pieline.studies.jam.metrics.attention_records import AttentionMetrics, MeanShare
@@ -23,8 +22,6 @@ from pieline.studies.jam.tables.common import (
 SIMULATED_NOTE = "The labels are simulated to show the computation: no person gave them."
 _SIMULATED = "simulated labels, not people's"
 _BLANK = Cell(text=" ")
-_TO_ONE_DECIMAL = 0.05
-"""How far ours may lie from a number that the text prints to one decimal."""
 
 
 def humans(given: Given) -> TableContent:
@@ -38,7 +35,7 @@ def humans(given: Given) -> TableContent:
     numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics)
 
     def cell(name: str, ours: float | None, decimals: int = 1) -> Cell:
-        return numbers.cell(f"human_{name}", ours, decimals=decimals, tolerance=_TO_ONE_DECIMAL)
+        return numbers.cell(f"human_{name}", ours, decimals=decimals)
 
     def person(name: str, scores: AnnotatorScores) -> Row:
         shares = {field: per_cent(share) for field, share in scores}
@@ -76,16 +73,30 @@ def humans(given: Given) -> TableContent:
 def neutral(given: Given) -> TableContent:
     """How many confusing variants stay confusing with a neutral context."""
     (model,), run = given.models, given.options
-    labels = (model.label, GROUPS[run["setting"]], find(run["language"]).label)
     made = load_records(given.metrics, NeutralMetrics)
-    if made:
-        rows = tuple(Row(labels, _neutral_cells(given, item, model)) for item in made)
-    else:
-        reason = given.why_not(model.name)
-        key = {name: run[name] for name in ("model", "setting", "language")}
-        names = ("confusing", "variants", "confused", "share", "interval")
-        blank = (unknown(key | {"id": f"jam.neutral_{name}"}, reason) for name in names)
-        rows = (Row(labels, tuple(blank), reason),)
+    metrics, reason = (made[0], "") if made else (None, given.why_not(model.name))
+    obstacles = [f"not run: {reason}"] if reason else []
+    if metrics and not metrics.dataset_is_released:
+        obstacles.append(NOT_RELEASED)
+    if model.published_as != "GPT-4o mini":
+        obstacles.append("the paper's ablation is of GPT-4o mini")
+    obstacles += metrics.conditions.deviations if metrics else ()
+    key = {name: run[name] for name in ("model", "setting", "language")}
+    numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics, key)
+
+    def cell(name: str, ours: float | None, *, decimals: int = 0) -> Cell:
+        return numbers.cell(f"neutral_{name}", ours, decimals=decimals)
+
+    share = per_cent(metrics.share) if metrics else None
+    bounds = percent_bounds(metrics.interval, 1) if metrics else None
+    cells = (
+        Cell(text=str(metrics.confusing)) if metrics else Cell(),
+        cell("variants", metrics.neutral if metrics else None),
+        cell("confused", metrics.still_confused if metrics else None),
+        cell("share", share, decimals=1),
+        Cell(text=", ".join(bounds or ())),
+    )
+    labels = (model.label, GROUPS[run["setting"]], find(run["language"]).label)
     return TableContent(
         heads=(
             (
@@ -93,29 +104,10 @@ def neutral(given: Given) -> TableContent:
                 *heads("neutral", "still confusing", "%", "95 % interval"),
             ),
         ),
-        groups=(Group(rows),),
+        groups=(Group((Row(labels, cells, reason),)),),
         caption="Hard variants that confused a model, rewritten with a neutral context: how many"
         " still confuse it.",
         notes=notes_of(*(item.dataset_is_released for item in made)),
-    )
-
-
-def _neutral_cells(
-    given: Given, metrics: NeutralMetrics, model: ModelDescription
-) -> tuple[Cell, ...]:
-    obstacles = [] if metrics.dataset_is_released else [NOT_RELEASED]
-    if model.published_as != "GPT-4o mini":
-        obstacles.append("the paper's ablation is of GPT-4o mini")
-    obstacles += metrics.conditions.deviations
-    key = {"model": metrics.model, "setting": metrics.setting, "language": metrics.language}
-    numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics, key)
-    share = per_cent(metrics.share)
-    return (
-        Cell(text=str(metrics.confusing)),
-        numbers.cell("neutral_variants", metrics.neutral, decimals=0),
-        numbers.cell("neutral_confused", metrics.still_confused, decimals=0),
-        numbers.cell("neutral_share", share, decimals=1, tolerance=_TO_ONE_DECIMAL),
-        Cell(text=", ".join(percent_bounds(metrics.interval, 1) or ())),
     )
 
 

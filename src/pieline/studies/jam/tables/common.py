@@ -49,19 +49,17 @@ class TextNumbers:
         self._printed = read_published(path, ["id"])
         self._obstacles, self._metrics, self._key = obstacles, metrics, key or {}
 
-    def cell(
-        self, name: str, ours: float | None, *, decimals: int, tolerance: float = 0.0, why: str = ""
-    ) -> Cell:
-        """The cell of `jam.<name>`; `why` says why ours is unknown."""
+    def cell(self, name: str, ours: float | None, *, decimals: int, why: str = "") -> Cell:
+        """The cell of `jam.<name>`, printed to so many decimals; `why` says why ours is unknown."""
         identifier = f"jam.{name}"
         comparison = compare(
             ours,
             self._printed.get((identifier,), {}).get("value"),
             obstacles=[why, *self._obstacles] if why else self._obstacles,
-            tolerance=tolerance,
+            decimals=decimals,
         )
         key = {**self._key, "id": identifier, "metric": "value"}
-        return Cell(Number(key, comparison, self._metrics), text=rounded(ours, decimals))
+        return Cell(Number(key, comparison, self._metrics))
 
 
 def unknown(key: Mapping[str, str], reason: str) -> Cell:
