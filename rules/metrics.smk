@@ -22,12 +22,14 @@ rule idiolink_metrics:
         "../envs/core.yaml"
     params:
         top_k=IDIOLINK.settings.top_k,
+        resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
     shell:
         "python {input.script} --run {input.run} --dataset $(dirname {input.manifest})"
         " --tuning {input.tuning}"
         " --model {wildcards.model} --query-mode {wildcards.query_mode} --seed {wildcards.seed}"
-        " --depth {params.top_k} --conditions {params.conditions:q} --output {output}"
+        " --depth {params.top_k} --resamples {params.resamples} --conditions {params.conditions:q}"
+        " --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -164,7 +166,7 @@ rule idiolink_construction_metrics:
 
 
 rule idiolink_significance:
-    """Paired randomisation test between the query modes of one model."""
+    """Paired randomisation test over PIEs between the query modes of one model."""
     input:
         script=script("idiolink_significance"),
         modules=modules("idiolink_significance"),
@@ -183,12 +185,13 @@ rule idiolink_significance:
         runtime=growing(20),
     params:
         permutations=IDIOLINK.settings.permutations,
+        resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
     shell:
         "python {input.script} --runs {input.runs} --dataset $(dirname {input.dataset[0]})"
         " --model {wildcards.model} --seed {wildcards.seed}"
-        " --permutations {params.permutations} --conditions {params.conditions:q}"
-        " --output {output}"
+        " --permutations {params.permutations} --resamples {params.resamples}"
+        " --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 

@@ -13,7 +13,8 @@ from pieline.studies.idiolink.predictions.runs import read_run
 
 @program(
     run=(Path, "ranked documents"), dataset=Path, tuning=Path | None, model=str, query_mode=str,
-    seed=int, depth=(int, "documents ranked a query"), conditions=Conditions, output=Path,
+    seed=int, depth=(int, "documents ranked a query"), resamples=int,
+    conditions=Conditions, output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
     dataset = IdiolinkDataset.load(it.dataset)
@@ -24,6 +25,7 @@ def main(it: Options) -> None:
         query_mode=it.query_mode,
         seed=it.seed,
         depth=it.depth,
+        resamples=it.resamples,
         tuning=Tuning.model_validate(read_json(it.tuning)) if it.tuning else None,
         computed_from=digests([it.run, *dataset.files(it.dataset)]),
         conditions=it.conditions,

@@ -10,6 +10,7 @@ from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
+from pieline.core.uncertainty import ratio_interval
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.reporting.given import Given
@@ -18,7 +19,14 @@ from pieline.reporting.printed import read_comparisons, read_published
 from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.idiolink.metrics.ranking import RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
-from pieline.studies.idiolink.metrics.significance import compare_modes, holm, randomisation_test
+from pieline.studies.idiolink.metrics.significance import (
+    ModeComparison,
+    ModeSignificance,
+    compare_modes,
+    holm,
+    randomisation_test,
+    sign_patterns,
+)
 from pieline.studies.idiolink.tables.by_pie import (
     by_pie,
     gains_by_pie,
@@ -31,6 +39,7 @@ from pieline.studies.idiolink.tables.finetuning import (
     finetuned,
 )
 from pieline.studies.idiolink.tables.gains import GAINS, average_gains, gains
+from pieline.studies.idiolink.tables.significance import significance
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
@@ -337,33 +346,111 @@ class TestPies:
 
 
 class TestSignificance:
-    def test_against_all_sign_patterns(self) -> None:
-        generator = np.random.default_rng(4)
-        differences = generator.normal(0.3, 1.0, size=(2, 10))
+    def test_few_units_have_all_sign_patterns(self) -> None:
+        differences = np.random.default_rng(4).normal(0.3, 1.0, size=(3, 4))
         exact = []
         for row in differences:
-            sums = [abs(np.dot(signs, row)) for signs in product((-1, 1), repeat=10)]
+            sums = [abs(np.dot(signs, row)) for signs in product((-1, 1), repeat=4)]
             exact.append(np.mean([total >= abs(row.sum()) - 1e-9 for total in sums]))
-        found = randomisation_test(differences, permutations=20_000, seed=1)
-        np.testing.assert_allclose(found, exact, atol=0.012)
-        assert np.array_equal(found, randomisation_test(differences, permutations=20_000, seed=1))
+        found = randomisation_test(differences, permutations=999, seed=1)
+        np.testing.assert_allclose(found, exact)
+        # Two patterns give as large a sum as all signs alike: theirs, and the opposite of each.
+        for units in (2, 4):
+            alike = np.full((1, units), 0.5)
+            assert randomisation_test(alike, permutations=999, seed=1).tolist() == [2 / 2**units]
+        assert (sign_patterns(4, 999), sign_patterns(75, 999)) == (16, 999)
 
-    def test_extremes(self) -> None:
+    def test_many_units_have_drawn_ones(self) -> None:
+        differences = np.random.default_rng(4).normal(0.3, 1.0, size=(2, 14))
+        exact = randomisation_test(differences, permutations=2**14, seed=1)
+        found = randomisation_test(differences, permutations=9_999, seed=1)
+        np.testing.assert_allclose(found, exact, atol=0.012)
+        assert np.array_equal(found, randomisation_test(differences, permutations=9_999, seed=1))
         equal, apart = np.zeros((1, 30)), np.full((1, 30), 0.5)
         assert randomisation_test(equal, permutations=999, seed=0).tolist() == [1.0]
         assert randomisation_test(apart, permutations=999, seed=0).tolist() == [0.001]
+
+    def test_where_pies_differ_and_modes_do_not_only_the_test_over_pies_errs_in_5_per_cent(
+        self,
+    ) -> None:
+        draws, pies, each = 400, 12, 10
+        random = np.random.default_rng(11)
+        # In each PIE one mode or the other is better by chance; its queries follow it.
+        of_pies = random.normal(size=(draws, pies, 1))
+        queries = of_pies + random.normal(size=(draws, pies, each))
+        errors = [
+            np.mean(randomisation_test(units, permutations=499, seed=5) <= 0.05)
+            for units in (queries.sum(axis=2), queries.reshape(draws, -1))
+        ]
+        assert 0.03 < errors[0] < 0.07
+        assert errors[1] > 0.3
+
+    def test_an_interval_over_pies_holds_the_mean_as_often_as_it_says(self) -> None:
+        draws, pies, each = 300, 40, 5
+        random = np.random.default_rng(12)
+        queries = random.normal(size=(draws, pies, 1)) + random.normal(size=(draws, pies, each))
+
+        def holds(units: np.ndarray, size: int) -> float:
+            found = [
+                ratio_interval(row.tolist(), [size] * len(row), resamples=400, seed=3)
+                for row in units
+            ]
+            return float(np.mean([bool(i and i.low <= 0 <= i.high) for i in found]))
+
+        assert 0.91 < holds(queries.sum(axis=2), each) < 0.98
+        assert holds(queries.reshape(draws, -1), 1) < 0.8
 
     def test_holm(self) -> None:
         assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
         assert holm([0.6, 0.7]) == [1.0, 1.0]
 
-    def test_pairs_of_modes(self) -> None:
-        names = [f"q{number}" for number in range(40)]
+    def compared(self, pies: int) -> list[ModeComparison]:
+        """Of 40 queries, where R-Precision differs by 0.4 and nDCG@10 not at all."""
+        names = {f"q{number}": f"p{number % pies}" for number in range(40)}
         low = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in names}
         high = {name: {"r_precision": 0.6, "ndcg_at_10": 0.5} for name in names}
-        found = compare_modes({"sentence": low, "span": high}, permutations=999, seed=3)
-        told = {row.metric: row for row in found}
+        modes = {"sentence": low, "span": high}
+        return compare_modes(modes, names, permutations=999, resamples=50, seed=3)
+
+    def test_pairs_of_modes(self) -> None:
+        told = {row.metric: row for row in self.compared(20)}
         assert told["r_precision"].difference == pytest.approx(0.4)
         assert told["r_precision"].p_value == pytest.approx(0.001)
         assert told["ndcg_at_10"].p_value == 1.0
-        assert {(row.first, row.second, row.queries) for row in found} == {("sentence", "span", 40)}
+        assert {(row.first, row.second) for row in told.values()} == {("sentence", "span")}
+        # Four PIEs cannot show more than two of sixteen patterns, however many their queries.
+        assert {row.metric: row.p_value for row in self.compared(4)}["r_precision"] == 2 / 16
+        single = {row.metric: row for row in self.compared(1)}["r_precision"]
+        assert (single.p_value, single.interval) == (1.0, None)
+
+    def test_the_interval_draws_whole_pies(self) -> None:
+        # Ten queries of one PIE gain, ten of another lose: drawn by PIE the mean can be either.
+        queries = {f"q{number}": "gains" if number < 10 else "loses" for number in range(20)}
+        first = {name: dict.fromkeys(("r_precision", "ndcg_at_10"), 0.5) for name in queries}
+        second = {
+            name: dict.fromkeys(("r_precision", "ndcg_at_10"), 0.9 if pie == "gains" else 0.1)
+            for name, pie in queries.items()
+        }
+        modes = {"sentence": first, "span": second}
+        found = compare_modes(modes, queries, permutations=9, resamples=200, seed=0)
+        assert found[0].difference == pytest.approx(0)
+        assert found[0].interval is not None
+        assert (found[0].interval.low, found[0].interval.high) == pytest.approx((-0.4, 0.4))
+
+    @pytest.mark.parametrize(("pies", "patterns"), [(4, "all 16"), (20, "999")])
+    def test_the_table_says_what_was_drawn(self, pies: int, patterns: str, tmp_path: Path) -> None:
+        item = ModeSignificance(
+            split="test", model="m", seed=0, queries=40, pies=pies,
+            patterns=sign_patterns(pies, 999), resamples=50, dataset_is_released=True,
+            comparisons=self.compared(pies), computed_from={},
+        )  # fmt: skip
+        write_json(tmp_path / "found.json", item.model_dump())
+        model = ModelDescription(name="m", kind="embedder", label="M")
+        content = significance(Given(metrics=(str(tmp_path / "found.json"),), models=(model,)))
+        assert (
+            f"Drawn were {pies} PIEs with all their queries (40): 50 bootstrap samples, and"
+            f" {patterns} sign patterns over PIEs."
+        ) in content.caption
+        tex, rows = written(content, tmp_path)
+        assert "40.00 [40.00, 40.00]" in tex
+        assert (rows[0]["low"], rows[0]["high"]) == ("40.00", "40.00")

@@ -269,11 +269,16 @@ class TestMetrics:
         }
         metrics = idiolink_metrics(
             run, dataset, model="m", query_mode="sentence", seed=0, depth=200, tuning=None,
-            computed_from={},
+            resamples=200, computed_from={},
         )  # fmt: skip
         assert metrics.same_subject.ndcg_at_10 == 1.0
         assert metrics.same_subject.r_precision == 1.0
         assert metrics.overall.ndcg_at_10 < 0.9
+        for metric, interval in metrics.intervals.items():
+            by_pie = [getattr(scores, metric) for scores in metrics.by_pie.values()]
+            assert min(by_pie) <= interval.low < getattr(metrics.overall, metric) < interval.high
+            assert interval.high <= max(by_pie)
+        assert len(metrics.intervals) == 2
         for groups in (metrics.by_usage, metrics.by_subject, metrics.by_pie):
             assert sum(group.queries for group in groups.values()) == len(queries)
             mean = sum(group.ndcg_at_10 * group.queries for group in groups.values())
@@ -286,9 +291,10 @@ class TestMetrics:
         run = {text.id: {documents[0].id: 1.0} for text in queries}
         metrics = idiolink_metrics(
             run, dataset, model="m", query_mode="sentence", seed=0, depth=20, tuning=None,
-            computed_from={},
+            resamples=200, computed_from={},
         )  # fmt: skip
         assert metrics.by_usage["idiomatic"].r_precision is None
+        assert set(metrics.intervals) == {"ndcg_at_10"}
         assert metrics.by_usage["literal"].r_precision is not None
 
 

@@ -6,6 +6,7 @@ import random
 import pytest
 from support import ROOT
 
+from pieline.core.uncertainty import ratio_interval, spread
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Judgement,
@@ -16,8 +17,6 @@ from pieline.studies.jam.metrics.drift import (
     drift,
     drift_interval,
     mcnemar,
-    ratio_interval,
-    spread,
 )
 from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.tokens import tagging_scores

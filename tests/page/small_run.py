@@ -223,6 +223,7 @@ def make_idiolink() -> None:
             query_mode="span",
             seed=0,
             depth=3,
+            resamples=20,
             tuning=None,
             computed_from=digests([run, *dataset.files(place)]),
         )

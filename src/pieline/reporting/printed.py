@@ -8,6 +8,7 @@ import pandas as pd
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.core.records import Frozen
+from pieline.core.uncertainty import Interval
 
 
 class Comparison(Frozen):
@@ -155,6 +156,13 @@ def rounded(value: float | None, decimals: int) -> str:
         return ""
     text = f"{value:.{decimals}f}"
     return text.removeprefix("-") if float(text) == 0 else text
+
+
+def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:
+    """The bounds of an interval of a fraction, in per cent; None where there is none."""
+    if interval is None:
+        return None
+    return rounded(100 * interval.low, decimals), rounded(100 * interval.high, decimals)
 
 
 def read_comparisons(path: str | Path) -> list[dict[str, str]]:

@@ -21,6 +21,7 @@ _NUMBER_COLUMNS = {
     "reproduced",
     "reason",
     "metrics",
+    *("low", "high", "p_value", "p_holm"),
 }
 
 

@@ -124,5 +124,9 @@ class IdiolinkSettings(Settings):
     bm25: Bm25Grid = Bm25Grid()
     finetuning: FineTuning = FineTuning()
     permutations: PositiveInt = Field(
-        default=10_000, description="Of the randomisation test between query modes."
+        default=10_000,
+        description="Sign patterns over PIEs in the test between query modes, where all are more.",
+    )
+    bootstrap_resamples: PositiveInt = Field(
+        default=2000, description="Draws of the PIEs, for intervals."
     )

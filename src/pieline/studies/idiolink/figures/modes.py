@@ -26,7 +26,10 @@ MODE_COLOURS = {
 
 
 def modes(given: Given) -> Figure:
-    """Bars of both metrics (per cent) by model and query mode, of the full index."""
+    """Bars of both metrics (per cent) by model and query mode, of the full index.
+
+    Error bars are bootstrap intervals over PIEs.
+    """
     metrics, models = load_records(given.metrics, IdiolinkMetrics), given.models
     found = {(item.model, item.query_mode): item for item in metrics}
     height = 1.2 + 0.75 * len(models)
@@ -35,12 +38,17 @@ def modes(given: Given) -> Figure:
         for place, model in enumerate(models):
             of_model = [mode for mode in QUERY_MODES if (model.name, mode) in found]
             for number, mode in enumerate(of_model):
-                value = per_cent(found[model.name, mode], metric)
+                item = found[model.name, mode]
+                value, interval = per_cent(item, metric), item.intervals.get(metric)
                 if value is None:
                     continue
                 row = place + 0.2 * (number - (len(of_model) - 1) / 2)
                 axis.barh(row, value, height=0.18, color=MODE_COLOURS[mode])
-                axis.text(value + 1, row, f"{value:.1f}", va="center", fontsize=6)
+                if interval:
+                    ends = [100 * interval.low, 100 * interval.high]
+                    axis.plot(ends, [row, row], color="black", linewidth=0.8)
+                end = 100 * interval.high if interval else value
+                axis.text(end + 1, row, f"{value:.1f}", va="center", fontsize=6)
         axis.set(xlim=(0, 105), xlabel=f"{title} (%)")
         axis.grid(axis="y", visible=False)
     axes[0].set_yticks(range(len(models)), [model.label for model in models])
@@ -49,6 +57,10 @@ def modes(given: Given) -> Figure:
     figure.legend(
         handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=4
     )
+    notes = [
+        f"Lines: 95 % bootstrap intervals over {len(item.by_pie)} PIEs." for item in metrics[:1]
+    ]
     if not all(item.dataset_is_released for item in metrics):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+        notes.append(SAMPLE_NOTE)
+    figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
     return figure

@@ -1,11 +1,14 @@
 """The metric file of an IdioLink run: overall, by usage, by subject and by PIE."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.records import Record
+from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.ranking import (
+    MEASURES,
     RankingScores,
     Scores,
     mean_scores,
@@ -21,7 +24,8 @@ class IdiolinkMetrics(Record):
     `overall`, `by_usage`, `by_subject` and `by_pie` count a document as relevant if it carries the
     query's meaning; `same_meaning_and_subject` if it is, besides, of the query's subject;
     `same_subject` if it is of the query's subject whatever its meaning, which shows how topical
-    a ranking is.
+    a ranking is. `intervals` are those of `overall` by metric, from `resamples` draws of the PIEs
+    with all their queries; none where the score is unknown or there is a single PIE.
     """
 
     split: str
@@ -38,6 +42,8 @@ class IdiolinkMetrics(Record):
     same_subject: RankingScores
     depth: int
     tuning: Tuning | None
+    intervals: Mapping[str, Interval] = {}
+    resamples: int = 0
     computed_from: dict[str, str]
     conditions: Conditions = NO_CONDITIONS
 
@@ -50,14 +56,15 @@ def idiolink_metrics(
     query_mode: str,
     seed: int,
     depth: int,
+    resamples: int,
     tuning: Tuning | None,
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> IdiolinkMetrics:
     """Score a run that ranks `depth` documents for each query of the dataset.
 
-    `seed` is that of the model's training, 0 for a model as published; the rest goes into the
-    metric file.
+    `seed` is that of the model's training, 0 for a model as published; `resamples` are draws of the
+    PIEs for the intervals; the rest goes into the metric file.
     """
     queries = dataset.queries
     ranked = min(depth, len(dataset.documents))
@@ -81,6 +88,7 @@ def idiolink_metrics(
     def overall(qrels: Qrels) -> RankingScores:
         return mean_scores(score_queries(run, qrels), qrels, depth=ranked, qrels=qrels)
 
+    by_pie = by("pie")
     return IdiolinkMetrics(
         split=dataset.split,
         composition=dataset.composition,
@@ -91,11 +99,25 @@ def idiolink_metrics(
         overall=mean_scores(scores, scores, depth=ranked, qrels=meaning),
         by_usage=by("usage"),
         by_subject=by("subject"),
-        by_pie=by("pie"),
+        by_pie=by_pie,
         same_meaning_and_subject=overall(both),
         same_subject=overall(subject),
         depth=depth,
         tuning=tuning,
+        intervals=_intervals(by_pie, resamples),
+        resamples=resamples,
         computed_from=computed_from,
         conditions=conditions,
     )
+
+
+def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
+    """Of both means over queries, when PIEs are drawn."""
+    sizes = [scores.queries for scores in by_pie.values()]
+    found = {}
+    for metric in MEASURES:
+        means = [getattr(scores, metric) for scores in by_pie.values()]
+        if None not in means:
+            sums = [mean * size for mean, size in zip(means, sizes, strict=True)]
+            found[metric] = ratio_interval(sums, sizes, resamples=resamples, seed=0)
+    return {metric: interval for metric, interval in found.items() if interval}

@@ -1,43 +1,58 @@
-"""Do two query modes differ on the same queries? A paired randomisation test."""
+"""Do two query modes differ on the same queries? A paired randomisation test over PIEs.
+
+The queries of a PIE share its meaning and its documents, so they are hard or easy together: PIEs
+are drawn, not queries.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import permutation_test
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.records import Record
+from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.metrics.ranking import MEASURES, QueryScores
 
 METRICS = tuple(MEASURES)
-_FLIPS_AT_ONCE = 500
-_ROUNDING = 1e-9
+_PATTERNS_AT_ONCE = 500
 
 
 class ModeComparison(Record):
     """Two query modes by one metric.
 
-    `difference` is the second's mean minus the first's (fraction). `p_value` is
-    two-sided; `p_holm` is corrected (Holm, 1979) for all pairs of modes of this model and metric.
+    `difference` is the second's mean minus the first's (fraction), `interval` its bootstrap
+    interval over PIEs, null with a single one. `p_value` is two-sided; `p_holm` is corrected (Holm,
+    1979) for all pairs of modes of this model and metric.
     """
 
     first: str
     second: str
     metric: str
-    queries: int
     difference: float
+    interval: Interval | None
     p_value: float
     p_holm: float
 
 
 class ModeSignificance(Record):
-    """All pairs of query modes of one model and seed."""
+    """All pairs of query modes of one model and seed.
+
+    Attributes:
+        queries, pies: how many queries of how many PIEs; the PIEs are what is drawn.
+        patterns: of signs over the PIEs in the test: drawn, or all 2^PIEs where those are no more.
+        resamples: of the PIEs, behind the intervals.
+    """
 
     split: str
     model: str
     seed: int
-    permutations: int
+    queries: int
+    pies: int
+    patterns: int
+    resamples: int
     dataset_is_released: bool
     comparisons: list[ModeComparison]
     computed_from: dict[str, str]
@@ -45,67 +60,100 @@ class ModeSignificance(Record):
 
 
 def compare_modes(
-    scores: Mapping[str, QueryScores], *, permutations: int, seed: int
+    scores: Mapping[str, QueryScores],
+    pies: Mapping[str, str],
+    *,
+    permutations: int,
+    resamples: int,
+    seed: int,
 ) -> list[ModeComparison]:
     """Test every pair of query modes by both metrics over the same queries.
 
     Args:
         scores: of each query, by query mode, in the order in which pairs are to be told.
-        permutations: random sign patterns.
-        seed: of the sign patterns; the same ones serve every pair.
+        pies: the PIE of each query.
+        permutations: sign patterns at most (see `randomisation_test`).
+        resamples: of the PIEs, for the intervals.
+        seed: of both; the same draws serve every pair.
     """
     pairs = list(combinations(scores, 2))
-    queries = sorted(next(iter(scores.values())))
+    queries = sorted(pies)
+    _, members = np.unique([pies[query] for query in queries], return_inverse=True)
+    sizes = np.bincount(members).tolist()
     result = []
     for metric in METRICS:
         values = {
             mode: np.array([found[query][metric] for query in queries])
             for mode, found in scores.items()
         }
-        differences = np.array([values[second] - values[first] for first, second in pairs])
-        chances = randomisation_test(differences, permutations=permutations, seed=seed)
-        corrected = holm(chances.tolist())
+        sums = np.array(
+            [
+                np.bincount(members, weights=values[second] - values[first])
+                for first, second in pairs
+            ]
+        )
+        chances = randomisation_test(sums, permutations=permutations, seed=seed).tolist()
+        corrected = holm(chances)
         for place, (first, second) in enumerate(pairs):
+            of_pies = sums[place].tolist()
             result.append(
                 ModeComparison(
                     first=first,
                     second=second,
                     metric=metric,
-                    queries=len(queries),
-                    difference=float(differences[place].mean()),
-                    p_value=float(chances[place]),
+                    difference=sum(of_pies) / len(queries),
+                    interval=ratio_interval(of_pies, sizes, resamples=resamples, seed=seed),
+                    p_value=chances[place],
                     p_holm=corrected[place],
                 )
             )
     return result
 
 
+def sign_patterns(units: int, permutations: int) -> int:
+    """How many sign patterns a test of so many units goes through."""
+    return min(permutations, 1 << units)
+
+
 def randomisation_test(
     differences: NDArray[np.float64], *, permutations: int, seed: int
 ) -> NDArray[np.float64]:
-    """Two-sided p-values of paired differences: how often do random signs give as large a mean?
+    """Two-sided p-values of paired differences: how often do other signs give as large a sum?
 
-    The observed signs count as one of the patterns, so that no p-value is zero.
+    A unit keeps or changes its sign as a whole: where queries cluster it is the cluster, with the
+    sum of their differences. All 2^n patterns of n units are gone through where they are no more
+    than `permutations`; else that many are drawn, and the observed signs count as one more, so that
+    no p-value is zero.
 
     Args:
-        differences: shape (comparisons, pairs).
-        permutations: random sign patterns.
+        differences: shape (comparisons, units).
+        permutations: sign patterns at most.
         seed: of the patterns.
 
     Returns:
         Shape (comparisons,).
     """
-    generator = np.random.default_rng(seed)
-    count = differences.shape[1]
-    # A matrix product adds in another order than a plain sum: equal sums must compare as equal.
-    observed = np.abs(differences.sum(axis=1)) - _ROUNDING
-    reached = np.zeros(len(differences), dtype=np.int64)
-    for start in range(0, permutations, _FLIPS_AT_ONCE):
-        rows = min(_FLIPS_AT_ONCE, permutations - start)
-        signs = 2.0 * generator.integers(0, 2, size=(rows, count), dtype=np.int8) - 1.0
-        reached += (np.abs(differences @ signs.T) >= observed[:, None]).sum(axis=1)
-    chances: NDArray[np.float64] = (1 + reached) / (1 + permutations)
-    return chances
+    if differences.shape[1] < 2:
+        # scipy refuses a single unit; both of its patterns give as large a sum.
+        return np.ones(len(differences))
+    found = permutation_test(
+        (differences,),
+        _size_of_sum,
+        permutation_type="samples",
+        vectorized=True,
+        axis=1,
+        n_resamples=permutations,
+        batch=_PATTERNS_AT_ONCE,
+        alternative="greater",
+        rng=seed,
+    )
+    return np.asarray(found.pvalue)
+
+
+def _size_of_sum(differences: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Rounded, since equal sums whose terms were added in another order must compare as equal."""
+    sizes: NDArray[np.float64] = np.abs(differences.sum(axis=axis)).round(9)
+    return sizes
 
 
 def holm(chances: Sequence[float]) -> list[float]:

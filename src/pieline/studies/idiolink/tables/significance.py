@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare
+from pieline.reporting.printed import compare, percent_bounds, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.significance import ModeSignificance
 from pieline.studies.idiolink.tables.zero_shot import (
@@ -26,11 +26,10 @@ def significance(given: Given) -> TableContent:
         Group(tuple(_rows(item, _label(item, labels[item.model.split("+", maxsplit=1)[0]]), path)))
         for item, path in zip(found, given.metrics, strict=True)
     )
-    permutations = max(item.permutations for item in found)
     about = (
-        "Differences between query modes in points (second minus first), each with the {p}-value of"
-        f" a two-sided paired randomisation test over queries ({permutations} permutations),"
-        " corrected by Holm's procedure for a model's pairs of modes."
+        "Differences between query modes in points (second minus first), each with its 95 %"
+        " interval and the {p}-value of a two-sided paired randomisation test, corrected by Holm's procedure"
+        f" for a model's pairs of modes. {drawn(found[0])}"
     )
     scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
     return TableContent(
@@ -44,6 +43,15 @@ def significance(given: Given) -> TableContent:
 
 
 _P_VALUE = Head("p", latex="$p$")
+
+
+def drawn(test: ModeSignificance) -> str:
+    """What was drawn for intervals and tests; all tests of a run have the same queries."""
+    every = "all " if test.patterns == 2**test.pies else ""
+    return (
+        f"Drawn were {test.pies} PIEs with all their queries ({test.queries}): {test.resamples:,}"
+        f" bootstrap samples, and {every}{test.patterns:,} sign patterns over PIEs."
+    )
 
 
 def _label(item: ModeSignificance, base: str) -> str:
@@ -65,6 +73,10 @@ def _rows(item: ModeSignificance, label: str, path: str) -> Iterator[Row]:
             key = {"model": item.model, "seed": str(item.seed), "first": pair.first}
             key |= {"second": pair.second, "metric": pair.metric}
             key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
-            compared = compare(100 * pair.difference, None, obstacles=obstacles)
-            cells += [Cell(Number(key, compared, (path,))), Cell(text=f"{pair.p_holm:.4f}")]
+            bounds = percent_bounds(pair.interval, 2)
+            key["low"], key["high"] = bounds or ("", "")
+            points = 100 * pair.difference
+            shown = f"{rounded(points, 2)} [{', '.join(bounds)}]" if bounds else ""
+            number = Number(key, compare(points, None, obstacles=obstacles), (path,))
+            cells += [Cell(number, text=shown), Cell(text=f"{pair.p_holm:.4f}")]
         yield Row((label, mode_label(first), mode_label(second)), tuple(cells))

@@ -7,7 +7,7 @@ from pieline.core.conditions import Conditions
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import compare, read_published
+from pieline.reporting.printed import compare, percent_bounds, read_published
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, best_of
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 
@@ -95,7 +95,7 @@ def in_printed_order(
 def zero_shot(given: Given) -> TableContent:
     """Table 2: R-Precision and nDCG@10 (per cent) in four query modes, in two groups of models.
 
-    A third group has the models that the paper does not have.
+    A third group has the models that the paper does not have. The CSV has the intervals, too.
     """
     printed = read_published(given.files["published"], ["model", "query_mode"])
     metrics = load_records(given.metrics, IdiolinkMetrics)
@@ -117,6 +117,8 @@ def zero_shot(given: Given) -> TableContent:
         key = {"model": model.name, "query_mode": mode, "metric": metric}
         value = printed.get((model.published_as or "", mode), {}).get(f"{metric}_pct")
         measured = found.get((model.name, mode))
+        interval = measured[0].intervals.get(metric) if measured else None
+        key["low"], key["high"] = percent_bounds(interval, 2) or ("", "")
         if measured:
             obstacles = obstacles_of(measured[0])
         else:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.uncertainty import ratio_interval
 from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 from pieline.models.checkpoint import CheckpointEntry
@@ -28,7 +29,7 @@ from pieline.studies.jam.metrics.attention_records import (
     AttentionPair,
     MeanShare,
 )
-from pieline.studies.jam.metrics.drift import Judgement, ratio_interval
+from pieline.studies.jam.metrics.drift import Judgement
 from pieline.studies.jam.metrics.identification import tags_of_idioms
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.records import JamSentence, by_original

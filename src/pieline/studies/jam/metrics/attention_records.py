@@ -2,7 +2,7 @@
 
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import Frozen
-from pieline.studies.jam.metrics.drift import Interval
+from pieline.core.uncertainty import Interval
 
 
 class AttendedVariant(Frozen):

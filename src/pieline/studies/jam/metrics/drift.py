@@ -6,15 +6,12 @@ and about each of its hard variants.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 
-import numpy as np
-import numpy.typing as npt
 from scipy.stats import binomtest
 
 from pieline.core.records import Frozen
-
-CONFIDENCE = 0.95
+from pieline.core.uncertainty import Interval, ratio_interval
 
 
 @dataclass(frozen=True)
@@ -39,13 +36,6 @@ class Judgement:
         return tuple(self.correct and not right for right in self.variants)
 
 
-class Interval(Frozen):
-    """A 95 % bootstrap interval over originals."""
-
-    low: float
-    high: float
-
-
 class Drift(Frozen):
     """S_M, F_M and ND_M of some originals.
 
@@ -55,7 +45,7 @@ class Drift(Frozen):
         flipped: F_M, those of them that it was wrong about.
         negative_drift: ND_M = F_M / S_M (a fraction); null where S_M is 0, since nothing could
             drift. (Table 5 prints 0 there.)
-        interval: of ND_M.
+        interval: of ND_M, over originals.
     """
 
     originals: int
@@ -92,14 +82,6 @@ class PairedTest(Frozen):
     only_first: int
     only_second: int
     p_value: float
-
-
-class Spread(Frozen):
-    """Mean over seeds, and the standard deviation (ddof 1), null for a single seed."""
-
-    mean: float
-    deviation: float | None
-    seeds: int
 
 
 def drift(judgements: Iterable[Judgement], interval: Interval | None = None) -> Drift:
@@ -158,18 +140,6 @@ def _confusion(confused: Iterable[Sequence[bool]]) -> Confusion:
     )
 
 
-def spread(values: Sequence[float]) -> Spread:
-    """Mean and standard deviation (ddof 1) over seeds.
-
-    Raises:
-        ValueError: no values.
-    """
-    if not values:
-        raise ValueError("no values")
-    deviation = stdev(values) if len(values) > 1 else None
-    return Spread(mean=fmean(values), deviation=deviation, seeds=len(values))
-
-
 def drift_interval(
     judgements: Sequence[Judgement], *, resamples: int, seed: int
 ) -> Interval | None:
@@ -189,29 +159,6 @@ def accuracy_interval(
     """Bootstrap interval of the accuracy on originals."""
     right = [int(case.correct) for case in judgements]
     return ratio_interval(right, [1] * len(right), resamples=resamples, seed=seed)
-
-
-def ratio_interval(
-    above: Sequence[float], below: Sequence[float], *, resamples: int, seed: int
-) -> Interval | None:
-    """Percentile bootstrap interval of sum(above) / sum(below) over units drawn with replacement.
-
-    `above` and `below` have one part a unit. None where the denominator is 0; draws in which it is
-    0 are left out.
-    """
-    if not sum(below):
-        return None
-    number = len(above)
-    generator = np.random.default_rng(seed)
-    drawn: npt.NDArray[np.int64] = generator.multinomial(
-        number, np.full(number, 1 / number), size=resamples
-    )
-    denominators = drawn @ np.asarray(below, dtype=float)
-    kept = denominators > 0
-    ratios = (drawn @ np.asarray(above, dtype=float))[kept] / denominators[kept]
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(ratios, [outside, 1 - outside])
-    return Interval(low=float(low), high=float(high))
 
 
 def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> PairedTest:

@@ -7,12 +7,12 @@ from pathlib import Path
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen
+from pieline.core.uncertainty import Interval
 from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Confusion,
     Drift,
-    Interval,
     Judgement,
     accuracy,
     accuracy_interval,

@@ -4,7 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pieline.studies.jam.metrics.drift import Spread, spread, variants_where
+from pieline.core.uncertainty import Spread, spread
+from pieline.studies.jam.metrics.drift import variants_where
 from pieline.studies.jam.metrics.runs import JamMetrics
 
 

@@ -3,7 +3,7 @@
 from pieline.core.records import load_record, load_records
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, rounded
+from pieline.reporting.printed import compare, percent_bounds, rounded
 from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
 from pieline.studies.jam.metrics.attention_records import AttentionMetrics, MeanShare
 from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
@@ -15,7 +15,6 @@ from pieline.studies.jam.tables.common import (
     TextNumbers,
     heads,
     notes_of,
-    percent_bounds,
     unknown,
 )
 

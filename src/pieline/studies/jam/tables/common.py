@@ -6,9 +6,8 @@ from pathlib import Path
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE
-from pieline.reporting.printed import compare, read_published, rounded
+from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Head, Number
-from pieline.studies.jam.metrics.drift import Interval
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey
 
@@ -65,13 +64,6 @@ class TextNumbers:
 def unknown(key: Mapping[str, str], reason: str) -> Cell:
     """The cell of a number that is not there because its run was not made."""
     return Cell(Number(key, compare(None, None, obstacles=[f"not run: {reason}"])))
-
-
-def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:
-    """The bounds of an interval in per cent."""
-    if interval is None:
-        return None
-    return rounded(100 * interval.low, decimals), rounded(100 * interval.high, decimals)
 
 
 def code_of(language: str) -> str:

@@ -7,11 +7,12 @@ from scipy.stats import false_discovery_control
 
 from pieline.core.outcomes import READABLE
 from pieline.core.records import load_records
+from pieline.core.uncertainty import Interval
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, rounded
+from pieline.reporting.printed import compare, percent_bounds, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
-from pieline.studies.jam.metrics.drift import Drift, Interval, mcnemar
+from pieline.studies.jam.metrics.drift import Drift, mcnemar
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, by_run, key_of, per_cent
 from pieline.studies.jam.metrics.tokens import TaggingScores
@@ -23,7 +24,6 @@ from pieline.studies.jam.tables.common import (
     not_made,
     notes_of,
     obstacles_of,
-    percent_bounds,
     unknown,
 )
 
