@@ -14,6 +14,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
+from pieline.core.upstream import load_upstream
 from pieline.llm.obstacles import obstacles
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
@@ -66,8 +67,10 @@ class Run:
         return self.here(str(self.llm.recordings_folder), *parts)
 
     def can_be_had(self, name: str) -> bool:
-        """Whether a raw file can be had: a mirror may lack some."""
-        return not self.mirror or Path(self.mirror, name).exists()
+        """Whether a raw file can be had: a mirror may lack some, and some have no public URL."""
+        if self.mirror:
+            return Path(self.mirror, name).exists()
+        return load_upstream(self.here("data", "upstream.yaml"))[name].url is not None
 
     def names(self, *kinds: str) -> list[str]:
         """The models of these kinds, in the order of models.yaml."""

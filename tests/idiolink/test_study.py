@@ -165,6 +165,29 @@ class TestFiles:
         assert "query_prefix" in made.training_spec("sbert", "sentence")
         assert "query_prefix" not in made.training_spec("sbert", "instruction_span")
 
+    def test_released_tuples_are_taken_where_they_can_be_had(self, tmp_path: Path) -> None:
+        wanted = {"finetuning": {"models": ["sbert"], "tuples": "released_where_available"}}
+        settings = IdiolinkSettings.model_validate(wanted)
+        file = tmp_path / "idiolink/train/triplets_train_full.jsonl"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        sampled = "results/datasets/idiolink/train/tuples/sampled-seed-42.jsonl"
+        released = "results/datasets/idiolink/train/tuples/released.jsonl"
+        # They have no public URL.
+        for data, mirror, taken in (
+            ("sample", None, sampled),
+            ("released", None, sampled),
+            ("released", str(tmp_path / "idiolink"), sampled),
+            ("released", str(tmp_path), released),
+        ):
+            run = Run(REGISTRY, LLMSettings(), data, mirror, root=ROOT)  # type: ignore[arg-type]
+            made = IdiolinkStudy(settings, run)
+            assert made.tuples("42") == taken
+            told = json.loads(made.conditions("sbert+sentence+paper"))["settings"]["tuples"]
+            assert told == ("released" if taken == released else "sampled")
+            raw = "results/raw/idiolink/train/triplets_train_full.jsonl"
+            assert (raw in made.raw_files()) == (taken == released)
+
     def test_a_fine_tuned_model_loads_what_its_training_wrote(self) -> None:
         made = study()
         assert made.weights("sbert+span+released", "7") == [
@@ -219,14 +242,15 @@ class TestDeclaration:
         assert not made.tasks()
 
     def test_the_whole_grid(self) -> None:
-        """24 embedders in 4 modes, BM25 in 2, over 3 indexes; 20 trainings with 3 seeds each."""
+        """24 embedders in 4 modes, BM25 in 2, over 3 indexes; 40 trainings with 3 seeds each."""
         made = configured("config/paper.yaml")
         ran = [*made.settings.models]
         assert sum(len(made.metrics_files(name, ran)) for name in made.settings.compositions) == (
             (24 * 4 + 2) * 3
         )
-        assert len(made.tuned_models()) == 20
-        assert len(made.tuned_metrics()) == (10 * 2 + 10) * 3
+        # With both losses.
+        assert len(made.tuned_models()) == 20 * 2
+        assert len(made.tuned_metrics()) == (10 * 2 + 10) * 3 * 2
 
 
 class TestAsking:

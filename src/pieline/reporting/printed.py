@@ -17,7 +17,10 @@ class Comparison(Frozen):
     `ours` and `printed` are in the unit of the printed table; None is unknown, never zero.
     `tolerance` is how far, in the same unit, ours may lie from the printed number and count as
     reproduced. `comparable` says whether both were computed from the same
-    data with the same checkpoint; `reason` says why not, or why there is no number of ours.
+    data with the same checkpoint; `reason` says why not, or why there is no number of ours,
+    or under which readings alone it is reproduced.
+    `ranges` say instead in which range ours counts as reproduced, by reading of the printed number,
+    where there are several ways to read it; one that holds suffices.
     `decimals` are those of the printed number, where they are not its table's.
     """
 
@@ -26,17 +29,36 @@ class Comparison(Frozen):
     comparable: bool
     reason: str
     tolerance: float = 0.0
+    ranges: Mapping[str, tuple[float, float]] = {}
     decimals: int | None = None
 
     @property
     def reproduced(self) -> bool | None:
-        """Whether ours lies within the tolerance; None where the two cannot be compared."""
+        """Whether ours lies near enough; None where the two cannot be compared."""
         difference = self.difference
         if not self.comparable or difference is None:
             return None
+        if self.ranges:
+            return bool(self.readings())
         # Half of the last printed decimal is rounding, not difference.
         decimals = 2 if self.decimals is None else self.decimals
         return abs(difference) < self.tolerance + 0.5 * 10.0**-decimals
+
+    def readings(self) -> list[str]:
+        """The readings of the printed number in whose range ours lies."""
+        return [
+            reading
+            for reading, (low, high) in self.ranges.items()
+            if self.ours is not None and low <= self.ours <= high
+        ]
+
+    def allowed(self) -> str:
+        """What counts as reproduced, in words: a distance, or the range of each reading."""
+        if not self.ranges:
+            return f"{self.tolerance:g}"
+        return "; ".join(
+            f"{low:.3f} to {high:.3f} if {reading}" for reading, (low, high) in self.ranges.items()
+        )
 
     def places(self, usual: int) -> int:
         """Decimals to show: the printed number's, else the table's usual ones."""
@@ -56,6 +78,7 @@ def compare(
     *,
     obstacles: Sequence[str],
     tolerance: float = 0.0,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     decimals: int | None = None,
 ) -> Comparison:
     """Set our number beside the printed one.
@@ -65,19 +88,25 @@ def compare(
         printed: the paper's, None if it prints none.
         obstacles: what makes the two incomparable, most important first; none if nothing does.
         tolerance: how far ours may lie from the printed number, in the same unit.
+        ranges: in place of a tolerance (see `Comparison`).
         decimals: of the printed number, where they are not its table's.
     """
     problems = [*obstacles]
     if printed is None:
         problems.append("the paper prints no such number")
-    return Comparison(
+    found = Comparison(
         ours=ours,
         printed=printed,
         comparable=not problems,
         reason="; ".join(problems),
         tolerance=tolerance,
+        ranges=ranges or {},
         decimals=decimals,
     )
+    held = found.readings()
+    if found.reproduced and len(held) < len(found.ranges):
+        return found.model_copy(update={"reason": f"reproduced only if {' or '.join(held)}"})
+    return found
 
 
 def read_published(
@@ -138,7 +167,7 @@ def write_comparisons(
             "printed": "" if cell.printed is None else f"{cell.printed:g}",
             "difference": rounded(cell.difference, cell.places(decimals)),
             "comparable": "yes" if cell.comparable else "no",
-            "tolerance": f"{cell.tolerance:g}" if cell.comparable else "",
+            "tolerance": cell.allowed() if cell.comparable else "",
             "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],
             "reason": cell.reason,
             "metrics": " ".join(metrics),

@@ -31,8 +31,10 @@ class ComparedCell(Frozen):
     Attributes:
         table: name of the CSV.
         keys: the columns that tell the cell apart, in their order.
-        tolerance: how far ours may lie from the printed number and count as reproduced.
-        reason: why it is not comparable, or why there is no number of ours.
+        tolerance: how far ours may lie from the printed number and count as reproduced, or in
+            which range.
+        reason: why it is not comparable, why there is no number of ours, or under which readings of
+            the printed number alone it is reproduced.
         metrics: the metric files that ours comes from.
     """
 

@@ -37,9 +37,11 @@ class FineTuning(Hyperparameters):
         description="'paper': equation 2; 'released': InfoNCE with in-batch negatives and"
         " temperature 0.05, as the released code.",
     )
-    tuples: Literal["sampled", "released"] = Field(
+    tuples: Literal["sampled", "released", "released_where_available"] = Field(
         default="sampled",
-        description="Training tuples drawn by the seed (section 4.3), or the released mined ones.",
+        description="Training tuples drawn by the seed (section 4.3), or the released mined ones,"
+        " which only a mirror folder can have; where available: else the drawn ones, as the table"
+        " says.",
     )
     seeds: list[NonNegativeInt] = Field(default=[42, 43, 44], min_length=1)
     batch_sizes: dict[str, PositiveInt] = Field(

@@ -43,6 +43,9 @@ TEXTS_REPORT = "results/variants/idiolink/{collection}.report.json"
 VERDICTS = "results/variants/idiolink/{collection}.verdicts.jsonl"
 REVIEW = "results/variants/idiolink/review.csv"
 
+RELEASED_TUPLES = "idiolink/train/triplets_train_full.jsonl"
+"""The mined tuples of the sentence modes; those of the span modes cannot be had anywhere."""
+
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
@@ -79,7 +82,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             raise UserError(
                 "the sample data has no released tuples",
                 where=f"{where}.finetuning.tuples",
-                mend="choose 'sampled', or data: released",
+                mend="choose 'sampled' or 'released_where_available', or data: released",
             )
 
     def wildcards(self) -> dict[str, str]:
@@ -213,9 +216,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             return [f"results/training/idiolink/{path}/seed-{seed}/weights"]
         return self.run.unpacked_weights(model)
 
+    def tuples_source(self) -> str:
+        """Which tuples are taken: `sampled`, or `released` where they are asked for and are had."""
+        wanted = self.settings.finetuning.tuples
+        if wanted != "released_where_available":
+            return wanted
+        had = not self.run.is_sample and self.run.can_be_had(RELEASED_TUPLES)
+        return "released" if had else "sampled"
+
     def tuples(self, seed: str) -> str:
         """The tuples that a training takes."""
-        source = self.settings.finetuning.tuples
+        source = self.tuples_source()
         name = f"sampled-seed-{seed}" if source == "sampled" else source
         return f"results/datasets/idiolink/train/tuples/{name}.jsonl"
 
@@ -255,7 +266,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if "+" in model:
             base, train_mode, loss = model.split("+")
             training = self.training(base, train_mode, loss, seed="0")
-            told |= training.model_dump(exclude={"seed"}) | {"tuples": settings.finetuning.tuples}
+            told |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
             found += _training_deviations(base, training)
         return Conditions(
             settings=told,
@@ -502,7 +513,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             yield self._table(
                 "significance:significance",
                 "not in the paper",
-                "Paired randomisation tests between query modes.",
+                "Paired randomisation tests over PIEs between query modes, with intervals.",
                 Given(metrics=tuple(tests), models=ranking),
             )
         if as_published:
@@ -532,7 +543,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         as_published = self.metrics_files("full", models)
         yield "domains", "Section 3.2.2", "Texts by domain and usage.", [self._checks()], []
         if as_published:
-            caption = "Both metrics of each model in the four query modes."
+            caption = "Each model in the four query modes, with intervals over PIEs."
             yield "modes", "Section 6", caption, as_published, models
         if tuned:
             zero_shot = self.metrics_files("full", self.named("embedder"))
@@ -561,8 +572,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def raw_files(self) -> list[str]:
         """The texts, the released tuples and MAGPIE, as far as they are used."""
         files = self.checked_files("released_format")
-        if self.settings.finetuning.models and self.settings.finetuning.tuples == "released":
-            files.append("results/raw/idiolink/train/triplets_train_full.jsonl")
+        if self.settings.finetuning.models and self.tuples_source() == "released":
+            files.append(f"results/raw/{RELEASED_TUPLES}")
         if self.constructs():
             files += [self.magpie(), *self.candidates()]
         return files

@@ -11,7 +11,7 @@ from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
-from pieline.studies.idiolink.tables.finetuning import Tuned, best_trainings
+from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned, best_trainings
 from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, per_cent
 
 _ZERO_SHOT = "#c7c7c7"
@@ -22,8 +22,8 @@ _WIDTH = 0.38
 def finetuning(given: Given) -> Figure:
     """Bars of both metrics (per cent) by model: a row a metric, a column a query mode.
 
-    Error bars are deviations over seeds. Where a model was not run as published, only the bar of
-    its training stands.
+    Error bars are deviations over seeds, of the first loss that is named. Where a model was not run
+    as published, only the bar of its training stands.
     """
     metrics = load_records(given.metrics, IdiolinkMetrics)
     zero_shot = [item for item in metrics if not is_fine_tuned(item.model)]
@@ -43,9 +43,9 @@ def finetuning(given: Given) -> Figure:
                 if value is not None:
                     _bar(axis, place - _WIDTH / 2, value, _ZERO_SHOT)
                 if found := best.get((model.name, mode, metric)):
-                    train_mode, spread = found
+                    train_mode, over_seeds = found
                     colour = _TRAINED["span" if train_mode.endswith("span") else "sentence"]
-                    _bar(axis, place + _WIDTH / 2, spread.mean, colour, spread.std)
+                    _bar(axis, place + _WIDTH / 2, over_seeds.mean, colour, over_seeds.deviation)
             axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 108))
             axis.set_xticks(range(len(shown)), [model.label for model in shown], fontsize=6)
             if len(shown) > 2:
@@ -56,8 +56,12 @@ def finetuning(given: Given) -> Figure:
     handles = [mpl.patches.Patch(color=colour) for colour in (_ZERO_SHOT, *_TRAINED.values())]
     labels = ["zero-shot", "trained on sentences", "trained on spans (where better)"]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    seeds = max((over_seeds.seeds for _, over_seeds in best.values()), default=0)
+    loss = LOSSES[Tuned.parse(fine_tuned[0].model).loss]
+    notes = [f"Loss of the fine-tuning: {loss}. Error bars: deviation over {seeds} seeds."]
     if not all(item.dataset_is_released for item in metrics):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+        notes.append(SAMPLE_NOTE)
+    figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
     return figure
 
 

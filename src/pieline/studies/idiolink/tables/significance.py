@@ -28,8 +28,8 @@ def significance(given: Given) -> TableContent:
     )
     about = (
         "Differences between query modes in points (second minus first), each with its 95 %"
-        " interval and the {p}-value of a two-sided paired randomisation test, corrected by Holm's procedure"
-        f" for a model's pairs of modes. {drawn(found[0])}"
+        " interval and the {p}-value of a two-sided paired randomisation test, corrected by Holm's"
+        f" procedure for a model's pairs of modes. {drawn(found[0])}"
     )
     scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
     return TableContent(

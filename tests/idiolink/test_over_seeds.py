@@ -1,0 +1,102 @@
+"""What as many seeds explain, by simulation: seeds of one and the same normal distribution."""
+
+from collections.abc import Iterator
+from statistics import fmean, stdev
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from pieline.core.uncertainty import Spread, spread
+from pieline.reporting.printed import compare
+from pieline.reporting.seeds import deviation_ranges, mean_ranges
+
+RUNS = 1500
+
+
+def pairs(ours: int, *, ddof: int = 1) -> Iterator[tuple[Spread, Spread]]:
+    """Our spread and the printed one, of three seeds, with its deviation of this ddof."""
+    random = np.random.default_rng(8)
+    for _ in range(RUNS):
+        values = random.normal(70, 0.4, size=3)
+        printed = Spread(mean=fmean(values), deviation=float(np.std(values, ddof=ddof)), seeds=3)
+        yield spread(random.normal(70, 0.4, size=ours).tolist()), printed
+
+
+def share(verdicts: Iterator[bool]) -> float:
+    return float(np.mean(list(verdicts)))
+
+
+@pytest.mark.parametrize("seeds", [1, 3, 5])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_mean_of_the_same_distribution_is_reproduced_in_95_per_cent(
+    seeds: int, ddof: int
+) -> None:
+    found = share(
+        low <= ours.mean <= high
+        for ours, printed in pairs(seeds, ddof=ddof)
+        for low, high in mean_ranges(ours, printed, ddof=[ddof], decimals=9).values()
+    )
+    assert 0.935 < found < 0.985
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_deviation_of_the_same_distribution_is_reproduced_in_95_per_cent(
+    seeds: int, ddof: int
+) -> None:
+    found = share(
+        low <= (ours.deviation or 0) <= high
+        for ours, printed in pairs(seeds, ddof=ddof)
+        for low, high in deviation_ranges(seeds, printed, ddof=[ddof], decimals=9).values()
+    )
+    assert 0.935 < found < 0.965
+
+
+def test_taking_the_printed_deviation_for_the_true_one_would_reject_too_often() -> None:
+    low, high = np.sqrt(chi2.ppf([0.025, 0.975], 2) / 2)
+    found = share(
+        low <= (ours.deviation or 0) / (printed.deviation or 1) <= high
+        for ours, printed in pairs(3)
+    )
+    assert 0.72 < found < 0.80
+
+
+def test_the_range_of_a_deviation_by_hand() -> None:
+    printed = Spread(mean=42.14, deviation=0.05, seeds=3)
+    found = deviation_ranges(3, printed, ddof=[1, 0], decimals=2)
+    # The 2.5 and 97.5 % points of F(2, 2) are 1 / 39 and 39; 0.05 is what 0.045 to 0.055 rounds to.
+    assert found["the printed deviation has ddof 1"] == pytest.approx(
+        (0.045 / 39**0.5, 0.055 * 39**0.5)
+    )
+    assert found["the printed deviation has ddof 0"] == pytest.approx(
+        (0.045 / 39**0.5 * 1.5**0.5, 0.055 * 39**0.5 * 1.5**0.5)
+    )
+
+
+def test_the_range_of_a_mean_by_hand() -> None:
+    printed = Spread(mean=50.0, deviation=0.3, seeds=3)
+    values = [50.2, 50.5, 50.8]
+    ((low, high),) = mean_ranges(spread(values), printed).values()
+    # Equal deviations: t with four degrees of freedom.
+    assert stdev(values) == pytest.approx(0.3)
+    assert (50 - low, high - 50) == pytest.approx([2.7764 * 0.3 * (2 / 3) ** 0.5 + 0.005] * 2, 1e-4)
+    ((low, high),) = mean_ranges(spread([50.2]), printed).values()
+    assert high - 50 == pytest.approx(4.3027 * 0.3 * (4 / 3) ** 0.5 + 0.005, 1e-4)
+    constant = Spread(mean=50.0, deviation=0.0, seeds=3)
+    ((low, high),) = mean_ranges(Spread(mean=50.0, deviation=0.0, seeds=3), constant).values()
+    assert (low, high) == pytest.approx((49.995, 50.005))
+
+
+def test_a_reading_that_alone_holds_is_named() -> None:
+    printed = Spread(mean=42.14, deviation=0.05, seeds=3)
+    ranges = deviation_ranges(3, printed, ddof=[1, 0])
+    for ours, reason in (
+        (0.1, ""),
+        (0.4, "reproduced only if the printed deviation has ddof 0"),
+        (0.008, "reproduced only if the printed deviation has ddof 1"),
+    ):
+        found = compare(ours, 0.05, obstacles=[], ranges=ranges)
+        assert (found.reproduced, found.reason) == (True, reason)
+    assert compare(0.0, 0.05, obstacles=[], ranges=ranges).reproduced is False
+    assert compare(0.1, 0.05, obstacles=["sample data"], ranges=ranges).reason == "sample data"
