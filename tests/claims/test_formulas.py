@@ -13,6 +13,8 @@ COLUMNS: dict[str, Values] = {
     "gained": pd.Series({"b": 5.0, "a": 3.0}),
     "other": pd.Series({"a": 3.0, "c": 5.0}),
     "constant": pd.Series({"a": 2.0, "b": 2.0}),
+    "sizes": pd.Series({"a": 1.0, "b": 20.0, "c": 300.0, "d": 4000.0}),
+    "scores": pd.Series({"d": 9.0, "c": 5.0, "b": 6.0, "a": 2.0}),
     "one": 10.0,
 }
 
@@ -31,6 +33,10 @@ COLUMNS: dict[str, Values] = {
         # The rows are paired by name: their orders are opposite.
         ("correlation(plain, gained)", {"": 1.0}),
         ("correlation(plain, 3 - gained)", {"": -1.0}),
+        # Ranks 1 2 3 4 beside 1 3 2 4: d² = 2 in sum, one of six pairs is the other way round.
+        ("spearman(sizes, scores)", {"": 1 - 6 * 2 / (4 * 15)}),
+        ("kendall(sizes, scores)", {"": 4 / 6}),
+        ("count(sizes) - count(plain, one)", {"": 1.0}),
     ],
 )
 def test_formulas(formula: str, expected: dict[str, float]) -> None:
@@ -82,6 +88,9 @@ def test_what_is_no_formula(formula: str, problem: str) -> None:
         ("largest(plain - other)", ""),
         ("smallest(plain, one / 0)", ""),
         ("correlation(plain, other)", ""),
+        ("spearman(plain, other)", ""),
+        ("spearman(plain, constant)", ""),
+        ("kendall(plain, constant)", ""),
         ("correlation(plain, constant)", ""),
     ],
 )

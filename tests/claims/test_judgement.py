@@ -6,8 +6,10 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from claims_cases import PUBLISHED, Ledger
+from scipy.stats import spearmanr
 from support import ROOT
 
 from pieline.core.errors import UserError
@@ -54,6 +56,14 @@ CONTRADICTIONS = {
     "idiolink-one-model-without-instruction-gain",
     "idiolink-instructions-in-training-always-hurt",
     "idiolink-spans-always-beat-bm25",
+    "idiolink-tuning-on-span-beats-zero-shot-r-precision",
+    "idiolink-span-training-helps-one-model-instructed-r-precision",
+    "idiolink-span-training-helps-one-model-instructed-ndcg",
+    "idiolink-size-does-not-rank-sentence-r-precision",
+    "idiolink-size-does-not-rank-sentence-ndcg",
+    "idiolink-size-does-not-rank-instruction-sentence-r-precision",
+    "idiolink-size-does-not-rank-instruction-sentence-ndcg",
+    "idiolink-size-does-not-rank-instruction-span-ndcg",
 }
 
 
@@ -75,6 +85,24 @@ def test_the_ledger_covers_the_three_papers(ledger: Ledger) -> None:
     assert all(papers.count(paper) >= 10 for paper in ("jam", "idiots", "idiolink"))
 
 
+@pytest.mark.parametrize("mode", ["sentence", "span", "instruction_sentence", "instruction_span"])
+@pytest.mark.parametrize("metric", ["r_precision", "ndcg"])
+def test_size_and_score_by_rank_are_judged_as_scipy_does(
+    ledger: Ledger, mode: str, metric: str
+) -> None:
+    table = pd.read_csv(PUBLISHED / "idiolink_table2.csv").query("query_mode == @mode")
+    sizes = table["parameters"].str.replace("M", "e6").str.replace("B", "e9").astype(float)
+    column = {"r_precision": "r_precision_pct", "ndcg": "ndcg_at_10_pct"}[metric]
+    test = spearmanr(sizes, table[column])
+    assert len(table) == 24
+    name = f"idiolink-size-does-not-rank-{mode}-{metric}".replace("_", "-")
+    claim = next(claim for claim in ledger.claims if claim.id == name)
+    finding = judge_on_printed(claim, ledger.catalogue, ledger.printed)
+    assert finding.found == f"{f'{test.statistic:.4f}'.rstrip('0')} against 0.404"
+    significant = test.pvalue < 0.05 and test.statistic > 0
+    assert finding.verdict == ("fails" if significant else "holds")
+
+
 @pytest.mark.parametrize("field", ["within", "in_rows", "highest", "lowest"])
 def test_some_claim_uses_each_kind_of_statement(ledger: Ledger, field: str) -> None:
     assert any(getattr(claim, field) is not None for claim in ledger.claims)
@@ -89,6 +117,12 @@ def test_some_claim_uses_each_kind_of_statement(ledger: Ledger, field: str) -> N
         ("idiolink-span-gain-ndcg", "13.4917 against 13.49"),
         ("idiolink-combined-gain-r-precision", "21.99 against 21.99"),
         ("idiolink-combined-gain-ndcg", "22.7146 against 22.71"),
+        ("idiolink-instructor-xl-r-precision-in-the-text", "59.1 against 29.1"),
+        (
+            "idiolink-span-training-helps-one-model-instructed-r-precision",
+            "2 of 5 rows: BAAI/bge-m3, Qwen/Qwen3-Embedding-0.6B",
+        ),
+        ("idiolink-instructions-at-inference-hurt-ndcg", "2.45 against 0"),
         ("jam-deepseek-drift-in-the-text", "3.9 against 3.85"),
         ("jam-successes-add-up", "not so in 1 of 36 rows: fine_tuned / mBERT / english"),
         ("jam-confusion-counts-only-successes", "not so in 32 of 32 rows"),
@@ -120,7 +154,10 @@ def cells_of(claim: Claim, ledger: Ledger) -> list[CellName]:
 
 
 def mutations(claim: Claim, ledger: Ledger) -> Iterator[PrintedNumbers]:
-    """The printed numbers with one cell, all cells of a column, or all cells at random changed."""
+    """The printed numbers with one cell, all cells of a column, or all cells changed.
+
+    All cells become the places of their rows, so that columns grow together, or random numbers.
+    """
     cells = cells_of(claim, ledger)
     columns = sorted({(table, column) for table, _, column in cells})
     groups = [[cell] for cell in cells]
@@ -138,6 +175,12 @@ def mutations(claim: Claim, ledger: Ledger) -> Iterator[PrintedNumbers]:
             for table, row, column in group:
                 printed[table][row][column] = change(printed[table][row][column])
             yield printed
+    printed = copied(ledger.printed, cells)
+    for column in columns:
+        members = [cell for cell in cells if (cell[0], cell[2]) == column]
+        for rank, (table, row, name) in enumerate(members, start=1):
+            printed[table][row][name] = float(rank)
+    yield printed
     dice = random.Random(7)
     for _ in range(20):
         printed = copied(ledger.printed, cells)

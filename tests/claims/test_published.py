@@ -37,6 +37,17 @@ def test_keys_tell_rows_apart(ledger: Ledger) -> None:
             assert len(rows) == sum(1 for _ in stream) - 1, name
 
 
+def test_every_number_of_idiolink_s_text_supports_a_claim(ledger: Ledger) -> None:
+    used = {
+        number.where["id"]
+        for claim in ledger.claims
+        for number in claim.numbers.values()
+        if number.table == "text_numbers"
+    }
+    stated = {name for (name,) in ledger.printed["text_numbers"] if name.startswith("idiolink.")}
+    assert stated <= used
+
+
 def test_text_numbers_name_their_study(ledger: Ledger) -> None:
     with (PUBLISHED / "text_numbers.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))

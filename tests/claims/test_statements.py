@@ -87,6 +87,12 @@ COUNTED = "after > before"
             "Pearson's correlation of before and 2 * before is above 0.99",
         ),
         (
+            {"formula": "spearman(before, 2 * before) < 0.404"},
+            False,
+            "1 against 0.404",
+            "Spearman's rank correlation of before and 2 * before is below 0.404",
+        ),
+        (
             {"formula": "correlation(before, -before) > 0"},
             False,
             "-1 against 0",

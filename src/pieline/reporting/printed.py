@@ -10,6 +10,8 @@ from pieline.core.files import write_text
 from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval
 
+_SCALES = {"M": 1e6, "B": 1e9}
+
 
 class Comparison(Frozen):
     """One cell: our number beside the printed one.
@@ -119,7 +121,7 @@ def read_published(
         keys: columns that identify a row.
 
     Returns:
-        The numeric columns of each row that hold a number, by the row's keys.
+        The numeric columns of each row that hold a number, by the row's keys; 110M is 110,000,000.
 
     Raises:
         UserError: a key column is missing; names file and column.
@@ -131,13 +133,19 @@ def read_published(
     for row in table.to_dict("records"):
         numbers = {}
         for column, text in row.items():
-            if column not in keys and text:
-                try:
-                    numbers[str(column)] = float(text)
-                except ValueError:
-                    continue  # a descriptive column
+            if column not in keys and (value := _number(text)) is not None:
+                numbers[str(column)] = value
         rows[tuple(str(row[key]) for key in keys)] = numbers
     return rows
+
+
+def _number(text: str) -> float | None:
+    """A number, also one such as 0.5B; None for what only describes."""
+    digits, scale = (text[:-1], _SCALES[text[-1]]) if text[-1:] in _SCALES else (text, 1.0)
+    try:
+        return float(digits) * scale
+    except ValueError:
+        return None
 
 
 _COMPARED = (

@@ -17,7 +17,15 @@ from pieline.results.claims.tables import Selection
 
 _WORDS = {"==": "equal to", ">=": "at least", "<=": "at most", ">": "above", "<": "below"}
 _RELATION = re.compile(r"\s*(==|>=|<=|>|<)\s*")
-_STATISTICS = {"mean": "the mean", "median": "the median", "correlation": "Pearson's correlation"}
+_STATISTICS = {
+    "mean": "the mean",
+    "median": "the median",
+    "largest": "the largest",
+    "count": "the number",
+    "correlation": "Pearson's correlation",
+    "spearman": "Spearman's rank correlation",
+    "kendall": "Kendall's rank correlation",
+}
 _STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\(([^()]*)\)")
 _SHARE = re.compile(r"(exactly|at least|at most) ([0-9]+)( %)?")
 _CLOSE = 1e-9

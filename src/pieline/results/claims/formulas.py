@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import kendalltau, rankdata
 
 Values = pd.Series | float
 """A column of numbers by the name of its row, or a single number, which applies to every row."""
@@ -26,13 +27,23 @@ def _over_all(statistic: Callable[[Any], Any]) -> Callable[..., float]:
     return over_all
 
 
-def _correlation(left: pd.Series, right: pd.Series) -> float:
-    return float(np.corrcoef(*left.align(right))[0, 1])
+def _pearson(left: Any, right: Any) -> float:
+    return float(np.corrcoef(left, right)[0, 1])
+
+
+def _paired(statistic: Callable[[Any, Any], float]) -> Callable[..., float]:
+    def paired(left: pd.Series, right: pd.Series) -> float:
+        return float(statistic(*left.align(right)))
+
+    return paired
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
-    "correlation": _correlation,
+    "correlation": _paired(_pearson),
+    "spearman": _paired(lambda left, right: _pearson(rankdata(left), rankdata(right))),
+    "kendall": _paired(lambda left, right: kendalltau(left, right).statistic),
+    "count": _over_all(len),
     "mean": _over_all(statistics.fmean),
     "median": _over_all(np.median),
     "largest": _over_all(np.max),
@@ -67,8 +78,9 @@ def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataF
 
     Args:
         formulas: numbers, names, `+ - * /`, parentheses, `abs(x)`, and `mean(x)`, `median(x)`,
-            `largest(x)`, `smallest(x)`, `total(x)` and Pearson's `correlation(x, y)`, which make
-            one number of columns.
+            `largest(x)`, `smallest(x)`, `total(x)`, `count(x)`, Pearson's `correlation(x, y)` and
+            the rank correlations `spearman(x, y)` and `kendall(x, y)` (tau-b), which make one
+            number of columns.
         columns: the numbers of each name.
 
     Returns:

@@ -41,8 +41,8 @@ PRINTED_DDOF = (1, 0)
 _JUDGED = (
     "A mean counts as reproduced within the 95 % t interval (Welch) for the difference of two"
     f" means, of our seeds and the paper's {PAPER_SEEDS} (from one seed of ours: within the"
-    " prediction interval), a deviation within the F interval for the ratio of two variances; the printed"
-    " deviations are read with ddof 1 and with ddof 0, and one reading suffices."
+    " prediction interval), a deviation within the F interval for the ratio of two variances; the"
+    " printed deviations are read with ddof 1 and with ddof 0, and one reading suffices."
 )
 _TUPLES = {
     "sampled": "Trained with tuples that were sampled as section 4.3 says, not with the released"
