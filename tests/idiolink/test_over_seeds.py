@@ -66,10 +66,8 @@ def test_the_range_of_a_deviation_by_hand() -> None:
     printed = Spread(mean=42.14, deviation=0.05, seeds=3)
     found = deviation_ranges(3, printed, ddof=[1, 0], decimals=2)
     # The 2.5 and 97.5 % points of F(2, 2) are 1 / 39 and 39; 0.05 is what 0.045 to 0.055 rounds to.
-    assert found["the printed deviation has ddof 1"] == pytest.approx(
-        (0.045 / 39**0.5, 0.055 * 39**0.5)
-    )
-    assert found["the printed deviation has ddof 0"] == pytest.approx(
+    assert found["printed with ddof 1"] == pytest.approx((0.045 / 39**0.5, 0.055 * 39**0.5))
+    assert found["printed with ddof 0"] == pytest.approx(
         (0.045 / 39**0.5 * 1.5**0.5, 0.055 * 39**0.5 * 1.5**0.5)
     )
 
@@ -93,8 +91,8 @@ def test_a_reading_that_alone_holds_is_named() -> None:
     ranges = deviation_ranges(3, printed, ddof=[1, 0])
     for ours, reason in (
         (0.1, ""),
-        (0.4, "reproduced only if the printed deviation has ddof 0"),
-        (0.008, "reproduced only if the printed deviation has ddof 1"),
+        (0.4, "reproduced only if printed with ddof 0"),
+        (0.008, "reproduced only if printed with ddof 1"),
     ):
         found = compare(ours, 0.05, obstacles=[], ranges=ranges)
         assert (found.reproduced, found.reason) == (True, reason)

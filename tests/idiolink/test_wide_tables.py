@@ -145,7 +145,7 @@ class TestTable5:
         assert cells["sentence", "paper", "sbert", "span", "r_precision_pct_std"]["reproduced"] == (
             "no"
         )
-        assert "if the printed deviation has ddof 0" in cells[*key, "r_precision"]["tolerance"]
+        assert "if printed with ddof 0" in cells[*key, "r_precision"]["tolerance"]
         assert cells[*key, "r_precision_pct_std"]["printed"] == "0.05"
         assert cells[*key, "ndcg_at_10_pct_std"]["ours"] == "0.50"
         assert r"42.20 $\pm$ 0.20" in tex
@@ -185,9 +185,7 @@ class TestTable5:
             "yes",
             "",
         )
-        assert cells[*key, "ndcg_at_10"]["reason"] == (
-            "reproduced only if the printed deviation has ddof 0"
-        )
+        assert cells[*key, "ndcg_at_10"]["reason"] == ("reproduced only if printed with ddof 0")
         assert not any(
             found_key[0] == "instruction_span" and found_key[3] == "instruction_sentence"
             for found_key in cells
@@ -512,4 +510,5 @@ class TestSignificance:
         ) in content.caption
         tex, rows = written(content, tmp_path)
         assert "40.00 [40.00, 40.00]" in tex
+        assert r"its 95 \% interval and the $p$-value" in tex
         assert (rows[0]["low"], rows[0]["high"]) == ("40.00", "40.00")

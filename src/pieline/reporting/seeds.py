@@ -85,4 +85,4 @@ def _rounding(decimals: int) -> float:
 
 
 def _reading(ddof: int) -> str:
-    return f"the printed deviation has ddof {ddof}"
+    return f"printed with ddof {ddof}"

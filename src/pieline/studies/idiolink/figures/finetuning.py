@@ -46,10 +46,11 @@ def finetuning(given: Given) -> Figure:
                     train_mode, over_seeds = found
                     colour = _TRAINED["span" if train_mode.endswith("span") else "sentence"]
                     _bar(axis, place + _WIDTH / 2, over_seeds.mean, colour, over_seeds.deviation)
-            axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 108))
+            axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 120))
             axis.set_xticks(range(len(shown)), [model.label for model in shown], fontsize=6)
             if len(shown) > 2:
-                axis.tick_params(axis="x", rotation=35)
+                for label in axis.get_xticklabels():
+                    label.set(rotation=35, ha="right", rotation_mode="anchor")
             axis.grid(axis="x", visible=False)
             if metric == next(iter(METRICS)):
                 axis.set_title(MODE_LABELS[mode], fontsize=8)
@@ -71,4 +72,5 @@ def _bar(
     axis.bar(place, value, width=_WIDTH, color=colour)
     if deviation is not None:
         axis.errorbar(place, value, yerr=deviation, color="black", linewidth=0.8, capsize=1.5)
-    axis.text(place, value + 2 + (deviation or 0), f"{value:.1f}", ha="center", fontsize=5.5)
+    end = value + 3 + (deviation or 0)
+    axis.text(place, end, f"{value:.1f}", ha="center", va="bottom", rotation=90, fontsize=5.5)

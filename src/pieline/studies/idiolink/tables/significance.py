@@ -29,14 +29,14 @@ def significance(given: Given) -> TableContent:
     about = (
         "Differences between query modes in points (second minus first), each with its 95 %"
         " interval and the {p}-value of a two-sided paired randomisation test, corrected by Holm's"
-        f" procedure for a model's pairs of modes. {drawn(found[0])}"
+        f" procedure for a model's pairs of modes. {_drawn(found[0])}"
     )
     scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
     return TableContent(
         heads=((Head("Model"), Head("First"), Head("Second"), *scores),),
         groups=groups,
         caption=about.format(p="p"),
-        caption_latex=about.format(p="$p$"),
+        caption_latex=about.format(p="$p$").replace("%", r"\%"),
         notes=notes_on(found),
         long=True,
     )
@@ -45,7 +45,7 @@ def significance(given: Given) -> TableContent:
 _P_VALUE = Head("p", latex="$p$")
 
 
-def drawn(test: ModeSignificance) -> str:
+def _drawn(test: ModeSignificance) -> str:
     """What was drawn for intervals and tests; all tests of a run have the same queries."""
     every = "all " if test.patterns == 2**test.pies else ""
     return (
