@@ -67,10 +67,14 @@ class Run:
         return self.here(str(self.llm.recordings_folder), *parts)
 
     def can_be_had(self, name: str) -> bool:
-        """Whether a raw file can be had: a mirror may lack some, and some have no public URL."""
+        """Whether a raw file can be had: a mirror may lack some, and some have no public URL.
+
+        Of a file that data/upstream.yaml does not name nothing is known against it.
+        """
         if self.mirror:
             return Path(self.mirror, name).exists()
-        return load_upstream(self.here("data", "upstream.yaml"))[name].url is not None
+        known = load_upstream(self.here("data", "upstream.yaml")).get(name)
+        return known is None or known.url is not None
 
     def names(self, *kinds: str) -> list[str]:
         """The models of these kinds, in the order of models.yaml."""
