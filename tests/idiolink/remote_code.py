@@ -20,8 +20,8 @@ class Experts(nn.Module):
         super().__init__()
         shape = (config.num_experts, config.hidden_size, config.intermediate_size)
         self.router = nn.Linear(config.hidden_size, config.num_experts, bias=False)
-        self.up = nn.Parameter(torch.empty(shape))
-        self.down = nn.Parameter(torch.empty(shape))
+        self.up = nn.Parameter(torch.zeros(shape))
+        self.down = nn.Parameter(torch.zeros(shape))
         self.taken = config.moe_top_k
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:

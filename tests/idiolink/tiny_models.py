@@ -28,6 +28,7 @@ from tokenizers import (
     processors,
     trainers,
 )
+from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.predictions.query_texts import INSTRUCTION
@@ -40,7 +41,6 @@ SENTENCES = [
 LETTERS = [chr(code) for code in range(33, 127)]
 WORDS = [word.strip(string.punctuation) for word in f"{' '.join(SENTENCES)} {INSTRUCTION}".split()]
 WORDS = list(dict.fromkeys([word.lower() for word in WORDS] + ["instruct", "idiomatic"]))
-SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,12 @@ SIZES = {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 
 DECODER = {"num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 1024}
 WIDE_HEADS = DECODER | {"head_dim": 16}
 WORD_PIECES = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-SENTENCE_PIECES = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>"}
-XLM_R = SENTENCE_PIECES | {"cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+XLM_R = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}
+XLM_R |= {"cls": "<s>", "sep": "</s>"}
 QWEN = {"eos": "<|endoftext|>", "pad": "<|endoftext|>"}
 LLAMA = ("PreTrainedTokenizerFast", "<|begin_of_text|> $A")
 LLAMA_3 = {"bos": "<|begin_of_text|>", "eos": "<|end_of_text|>"}
+GEMMA = {"pad": "<pad>", "eos": "<eos>", "bos": "<bos>", "unk": "<unk>", "mask": "<mask>"}
 T5 = {"d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
 
 FAMILIES = {
@@ -106,10 +107,7 @@ FAMILIES = {
     ),
     "llama": Family("LlamaModel", *LLAMA, LLAMA_3, DECODER),
     "nemotron": Family("LlamaBidirectionalModel", *LLAMA, LLAMA_3, DECODER, remote_code),
-    "gemma2": Family(
-        "Gemma2Model", "GemmaTokenizer", "<bos> $A <eos>",
-        {"pad": "<pad>", "eos": "<eos>", "bos": "<bos>", "unk": "<unk>", "mask": "<mask>"}, WIDE_HEADS,
-    ),
+    "gemma2": Family("Gemma2Model", "GemmaTokenizer", "<bos> $A <eos>", GEMMA, WIDE_HEADS),
 }  # fmt: skip
 DECODERS = ("qwen2", "qwen3", "mistral", "llama", "gemma2")
 
@@ -215,8 +213,11 @@ ANATOMY = {
     "multilingual-e5-large-instruct": Anatomy("xlm-roberta", "mean", max_length=514),
     "qwen3-embedding-0.6b": QWEN3,
     "instructor-xl": INSTRUCTOR,
-    # Whether its tokenizer ends a text is not known: here it does not.
-    "lychee-embed": Anatomy("qwen2", "lasttoken", trained=ENDED, left=True, max_length=32768),
+    # What ends its inputs is not known, nor how: here it is a flag.
+    "lychee-embed": Anatomy(
+        "qwen2", "lasttoken", trained=ENDED, left=True, max_length=32768,
+        tokenizer_flags={"add_eos_token": True},
+    ),
     "gte-qwen2-1.5b": GTE,
     "qwen3-embedding-4b": QWEN3,
     "linq-embed-mistral": LINQ,
@@ -291,7 +292,7 @@ def _byte_pairs() -> Tokenizer:
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(SPLIT), behavior="isolated"),
+            pre_tokenizers.Split(Regex(PRETOKENIZE_REGEX), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -350,16 +351,17 @@ def _save_model(anatomy: Anatomy, folder: Path, tokenizer: Tokenizer) -> None:
     family = anatomy.kind
     sizes = family.sizes if anatomy.family == "t5" else SIZES | family.sizes
     width = "d_model" if anatomy.family == "t5" else "hidden_size"
-    pad = {} if anatomy.family in DECODERS else {"pad_token_id": tokenizer.token_to_id("<pad>") or 0}
     config = family.config(
-        **sizes, **pad, **{width: anatomy.hidden}, vocab_size=tokenizer.get_vocab_size()
+        **sizes | {width: anatomy.hidden},
+        vocab_size=tokenizer.get_vocab_size(),
+        pad_token_id=tokenizer.token_to_id(family.specials.get("pad", "")),
     )
     torch.manual_seed(7)
     name = family.model.replace("Model", "ForCausalLM") if anatomy.with_head else family.model
     model = getattr(family.code, name)(config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape))
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
     model.save_pretrained(folder)
     classes = {role: named for role, named in anatomy.repo_code.items() if role != "AutoTokenizer"}
     if family.code is remote_code:
