@@ -123,7 +123,7 @@ class TestCheckpoints:
         known = {name: said for name, said in every.options.items() if name != "BAAI/bge-m3"}
         rows = checkpoints(every.model_copy(update={"options": known})).groups[0].rows
         assert {row.labels[0]: row.reason for row in rows if row.reason} == {
-            "BGE-M3 (Dense)": "not in this configuration"
+            "BGE-M3 (Dense)": "neither models.yaml nor idiolink.construction names it"
         }
 
     @pytest.mark.parametrize(

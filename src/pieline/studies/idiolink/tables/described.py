@@ -19,10 +19,10 @@ from pieline.reporting.printed import Statement, state
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.settings import FineTuning
-from pieline.study import NOT_CONFIGURED
 
 _BESIDE = "The printed value stands beside ours where it is another."
 _DRAMA = "drama-1b"
+_UNNAMED = "neither models.yaml nor idiolink.construction names it"
 MAGPIE = "magpie/MAGPIE_unfiltered.jsonl"
 
 
@@ -126,8 +126,7 @@ def checkpoints(given: Given) -> TableContent:
         name, entry = row["model"], given.options.get(row["checkpoint"])
         if entry is None:
             names = ("checkpoint", "licence", "parameters", "revision")
-            reason = f"not run: {NOT_CONFIGURED}"
-            stated = {key: state("", row.get(key, ""), reason=reason) for key in names}
+            stated = {key: state("", row.get(key, ""), reason=_UNNAMED) for key in names}
         else:
             stated = _of_entry(entry, row)
         model = entry["name"] if entry else name
@@ -135,7 +134,7 @@ def checkpoints(given: Given) -> TableContent:
         commit = re.fullmatch("[0-9a-f]{40}", stated["revision"].ours)
         if commit:
             cells["revision"] = Cell(cells["revision"].number, text=commit[0][:8])
-        rows.append(Row((name,), tuple(cells.values()), "" if entry else NOT_CONFIGURED))
+        rows.append(Row((name,), tuple(cells.values()), "" if entry else _UNNAMED))
     return TableContent(
         heads=(tuple(map(Head, ("Model", "Checkpoint", "License", "# Param", "Revision here"))),),
         groups=(Group(tuple(rows)),),
