@@ -43,3 +43,15 @@ def test_text_numbers_name_their_study(ledger: Ledger) -> None:
     assert all(row["id"].startswith(f"{row['study']}.") for row in rows)
     assert all(row["section"] and row["what"] for row in rows)
     assert len({row["id"] for row in rows}) == len(rows)
+
+
+def test_every_number_of_idiolinks_text_supports_a_claim(ledger: Ledger) -> None:
+    used = {
+        named
+        for claim in ledger.claims
+        for number in claim.numbers.values()
+        if isinstance(named := number.where.get("id"), str)
+    }
+    with (PUBLISHED / "text_numbers.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["study"] == "idiolink"]
+    assert {row["id"] for row in rows if row["section"] != "6"} <= used

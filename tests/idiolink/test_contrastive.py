@@ -28,7 +28,11 @@ from pieline.studies.idiolink.datasets.tuples import (
 )
 from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import TokenizedTexts, embed_queries
-from pieline.studies.idiolink.predictions.encoders import load_encoder, weights_digests
+from pieline.studies.idiolink.predictions.encoders import (
+    load_encoder,
+    save_folder,
+    weights_digests,
+)
 from pieline.studies.idiolink.predictions.query_texts import QueryText
 from pieline.studies.idiolink.raw.released import RELEVANT_USAGES, meaning_qrels, read_texts
 from pieline.studies.idiolink.records import Document, Query
@@ -39,7 +43,6 @@ from pieline.studies.idiolink.training.contrastive import (
     fine_tune,
     paper_loss,
     released_loss,
-    save_weights,
 )
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
@@ -369,7 +372,7 @@ class TestTraining:
 
     def test_saved_weights_give_the_same_vectors(self, tiny: EmbedderEntry, tmp_path: Path) -> None:
         model = load_encoder(tiny, device="cpu")
-        save_weights(model, tmp_path / "weights")
+        save_folder(model, tmp_path / "weights")
         again = load_encoder(tiny, weights=tmp_path / "weights", device="cpu")
         queries = [QueryText(SENTENCES[0], (5, 18))]
         one = embed_queries(model, queries, batch_size=1, progress=False)

@@ -206,7 +206,7 @@ class TestDeclaration:
         for item in (*made.tables(), *made.figures()):
             assert callable(named(item.maker))
         names = [table.name for table in made.tables()]
-        assert len(names) == len(set(names)) == 9
+        assert len(names) == len(set(names)) == 12
 
     def test_what_is_not_run_has_no_table(self) -> None:
         made = study(models=["bm25"], compositions=["full"], data="released")
@@ -214,6 +214,7 @@ class TestDeclaration:
         assert names == {
             *("idiolink_dataset", "idiolink_zero_shot", "idiolink_bm25"),
             *("idiolink_significance", "idiolink_by_pie"),
+            *("idiolink_hyperparameters", "idiolink_artifacts", "idiolink_checkpoints"),
         }
         assert not any("construct" in name for name in made.targets())
         assert not made.tasks()

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import get_args
+from typing import Any, get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.models.bm25 import Bm25Entry
 from pieline.models.embedder import EmbedderEntry
+from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.datasets.dataset import DATASET_FILES
 from pieline.studies.idiolink.originals.domains import Collection
@@ -429,7 +430,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Tables and figures
 
     def tables(self) -> list[Table]:
-        """Tables 1, 2 and 5, appendix E, numbers of the text, and what the paper has not."""
+        """Tables 1 to 6, appendix E, numbers of the text, and what the paper has not."""
         return list(self._tables())
 
     def _tables(self) -> Iterator[Table]:
@@ -477,6 +478,23 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 Given(metrics=tuple(self.metrics_files("full", bm25))),
                 published="idiolink_bm25",
             )
+        yield self._table(
+            "described:hyperparameters",
+            "Table 3",
+            "Hyperparameters of fine-tuning, as set in this run.",
+            Given(options=settings.finetuning.model_dump(mode="json")),
+            published="idiolink_table3",
+        )
+        yield self._table(
+            "described:artifacts",
+            "Table 4",
+            "Data and packages, their licences and pinned versions.",
+            Given(),
+            published="idiolink_table4",
+            lock=self.run.here("envs/requirements.lock"),
+            licences=self.run.here("data/licences.yaml"),
+            upstream=self.run.here("data/upstream.yaml"),
+        )
         if tuned:
             yield self._table(
                 "finetuning:finetuned",
@@ -485,6 +503,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.given(self.tuned_metrics(), tuned, "embedder"),
                 published="idiolink_table5",
             )
+        yield self._table(
+            "described:checkpoints",
+            "Table 6",
+            "Checkpoints, their licences, sizes and pinned revisions.",
+            Given(options=self._checkpoints()),
+            published="idiolink_table6",
+        )
         if set(settings.compositions) - {"full"}:
             every = (
                 name
@@ -551,6 +576,19 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         name = maker.partition(":")[2]
         maker = f"pieline.studies.idiolink.tables.{maker}"
         return Table(f"idiolink_{name}", place, caption, maker, given.of(**files))
+
+    def _checkpoints(self) -> dict[str, Any]:
+        """Entries of the paper's embedders and of the construction's models, as Table 6 is told."""
+        fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
+        said: dict[str, Any] = {}
+        for name in [*self.run.names("embedder"), *self.roles().values()]:
+            entry = self.run.registry[name]
+            printed, of_entry = entry.published_as, entry.model_dump(include=fields)
+            if isinstance(entry, LLMEntry):
+                printed = of_entry["checkpoint"] = entry.litellm_id.rpartition("/")[2]
+            if printed:
+                said.setdefault(printed, {"name": name, **of_entry})
+        return said
 
     def _checks(self) -> str:
         """Of the data that Table 1 describes: what was constructed, else the released files."""

@@ -1,7 +1,6 @@
 """Contrastive fine-tuning of an embedder (IdioLink, section 4.3 and appendix F)."""
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,16 +146,6 @@ def fine_tune(
     return TrainingLog(epochs=state.epochs, best_epoch=state.best_epoch)
 
 
-def save_weights(model: SentenceTransformer, output: str | Path) -> None:
-    """Write a model as a folder that `load_encoder` takes; it appears only when it is complete."""
-    place = Path(output)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as unfinished:
-        complete = Path(unfinished) / place.name
-        model.save(str(complete), create_model_card=False)
-        complete.replace(place)
-
-
 class _Training:
     """A model with its optimiser and its data."""
 
@@ -287,7 +276,10 @@ class _Training:
         return torch.cat(parts)[torch.tensor(order).argsort()]
 
     def _texts(self, queries: Sequence[Query]) -> list[QueryText]:
-        return [query_text(query, self.entry, instructed=self.instructed) for query in queries]
+        return [
+            query_text(query, self.entry, instructed=self.instructed, by_span=self.by_span)
+            for query in queries
+        ]
 
     @staticmethod
     def _named(texts: dict[str, Any], name: str) -> Any:
