@@ -74,7 +74,7 @@ def pooled(hidden: torch.Tensor, how: str) -> torch.Tensor:
 def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> None:
     pooling, span_tokens = POOLINGS[family]
     folder = save_tiny(family, tmp_path / family)
-    ends = {"end_token": ""} if family in {"mistral", "llama"} else {}
+    ends = {"end_token": ""} if family in {"mistral", "llama", "qwen2"} else {}
     model = load_encoder(tiny_entry(folder, pooling=pooling, **ends), device="cpu")
     # Batched with a shorter and a longer text, so that each is padded or pads.
     vectors = embed_queries(
@@ -232,7 +232,7 @@ class TestCheckpoints:
         load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
 
     def test_a_pickle_is_refused_and_can_be_converted(self, tmp_path: Path) -> None:
-        folder = save_tiny("bert", tmp_path / "bert", st_pooling="cls_token")
+        folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
         entry = tiny_entry(folder)
         before = embed_documents(
             load_encoder(entry, device="cpu"), SENTENCES, batch_size=3, progress=False
@@ -253,7 +253,7 @@ class TestCheckpoints:
             require_both_ways(model, "llama")
 
     def test_a_checkpoint_without_pooling_is_refused(self, tmp_path: Path) -> None:
-        folder = save_tiny("bert", tmp_path / "bert", st_pooling="cls_token")
+        folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
         rows = json.loads((folder / "modules.json").read_text())
         (folder / "modules.json").write_text(json.dumps([rows[0], rows[2] | {"idx": 1}]))
         with pytest.raises(UserError, match="behind its transformer stands Normalize"):

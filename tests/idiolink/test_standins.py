@@ -6,7 +6,6 @@ modules that the model was trained with.
 """
 
 import runpy
-import shutil
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -276,20 +275,6 @@ def test_documents_and_spans_are_ranked_in_one_space(
                 {f"d{place}": it for place, it in enumerate(row)}, abs=1e-5
             )
             assert list(scores) == [f"d{place}" for place in np.argsort(-row)]
-
-
-def test_weights_that_are_pickles_are_one_line(stand_ins: StandIns, tmp_path: Path) -> None:
-    shutil.copytree(str(stand_ins.entry("bge-m3").path), tmp_path / "pickled")
-    weights = tmp_path / "pickled/model.safetensors"
-    torch.save(load_file(weights), weights.with_name("pytorch_model.bin"))
-    weights.unlink()
-    with pytest.raises(UserError, match="safetensors"):
-        load_encoder(stand_ins.entry("bge-m3", path=str(weights.parent)), device="cpu")
-
-
-def test_an_end_token_that_the_tokenizer_has_not_is_one_line(stand_ins: StandIns) -> None:
-    with pytest.raises(UserError, match="</s>"):
-        load_encoder(stand_ins.entry("gte-qwen2-1.5b", end_token="</s>"), device="cpu")
 
 
 def test_attention_that_stays_causal_is_one_line(
