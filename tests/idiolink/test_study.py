@@ -52,6 +52,7 @@ class TestMistakes:
                 {"finetuning": {"models": ["sbert"], "tuples": "released"}},
                 "the sample data has no released tuples",
             ),
+            ({"leave_out": {"sbrt": "no GPU"}}, r"leave_out: unknown model 'sbrt'"),
             ({"construction": {"validator": "sbert"}}, "construction: model 'sbert'"),
             ({"dataset": "constructed"}, "nothing constructs it"),
         ],
@@ -138,6 +139,15 @@ class TestConditions:
         # The paper trains this model with small batches.
         assert self.deviations(made.conditions("drama-1b+sentence+paper"))[-1].startswith("max")
 
+    def test_what_the_released_code_writes_is_told_and_is_no_deviation(self) -> None:
+        for inputs, written in (("paper", "passage: "), ("released", "")):
+            made = study(data="released", models=["e5-base-v2"], inputs=inputs)
+            told = made.conditions("e5-base-v2")
+            assert self.deviations(told) == []
+            assert json.loads(told)["settings"]["inputs"] == inputs
+            assert json.loads(told)["weights"]["passage_prefix"] == written
+            assert made.embedder("e5-base-v2").passage_prefix == written
+
     def test_a_data_set_has_those_of_its_construction(self) -> None:
         sample = configured("config.yaml")
         assert "min occurrences 8, the paper 30" in self.deviations(
@@ -198,6 +208,22 @@ class TestFiles:
         assert "results/datasets/idiolink/test-lit_idiom/queries.jsonl" in found
         for name in made.significance_tests():
             assert made.behind(name) == []
+
+
+class TestLeftOut:
+    def test_a_model_is_a_row_with_its_reason_and_nothing_is_run(self) -> None:
+        tuning = {"models": ["bge-m3", "sbert"]}
+        made = study(
+            models=["bm25", "sbert", "bge-m3"],
+            finetuning=tuning,
+            leave_out={"bge-m3": "our GPU is too small"},
+        )
+        assert not any("bge-m3" in path for path in made.metrics())
+        for name in ("idiolink_zero_shot", "idiolink_finetuned"):
+            (given,) = (table.given for table in made.tables() if table.name == name)
+            assert given.why_not("bge-m3") == "our GPU is too small"
+            assert "bge-m3" in {model.name for model in given.absent}
+        assert made.left_out() == {"bge-m3": "our GPU is too small"}
 
 
 class TestDeclaration:

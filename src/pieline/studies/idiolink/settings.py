@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from pieline.core.settings import Settings
+from pieline.models.embedder import Inputs
 from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, Semantics
 from pieline.studies.idiolink.originals.splits import SplitSizes
@@ -107,6 +108,16 @@ class IdiolinkSettings(Settings):
     """The IdioLink study."""
 
     models: list[str] = Field(default=["bm25", "sbert"], description="Names of models.yaml.")
+    leave_out: dict[str, str] = Field(
+        default={},
+        description="Of these models those that are not run here, with the reason, which stands in"
+        " the tables.",
+    )
+    inputs: Inputs = Field(
+        default="paper",
+        description="How queries and documents are written: by appendix B, or as the released code"
+        " writes them where it does otherwise (`released_inputs` in models.yaml).",
+    )
     query_modes: list[QueryMode] = Field(
         default=["sentence", "span", "instruction_sentence", "instruction_span"]
     )

@@ -29,7 +29,7 @@ from pieline.studies.idiolink.training.settings import (
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
-from pieline.study import Asking, Figure, Study, Table, alternatives
+from pieline.study import Asking, Figure, Run, Study, Table, alternatives
 
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 TUNING = "results/predictions/idiolink/val/{model}/tuning.json"
@@ -63,10 +63,28 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     Settings = IdiolinkSettings
     query_modes = QUERY_MODES
 
+    def __init__(self, settings: IdiolinkSettings, run: Run, *, chosen: bool = True) -> None:
+        super().__init__(settings, run, chosen=chosen)
+        tuning = settings.finetuning
+        self.settings = settings.model_copy(
+            update={
+                "models": self._run_here(settings.models),
+                "finetuning": tuning.model_copy(update={"models": self._run_here(tuning.models)}),
+            }
+        )
+
+    def _run_here(self, models: Iterable[str]) -> list[str]:
+        return [name for name in models if name not in self.settings.leave_out]
+
+    def left_out(self) -> dict[str, str]:
+        """Models that the configuration names and leaves out, with its reasons."""
+        return dict(self.settings.leave_out)
+
     def check(self, where: str) -> None:
         """Raise a `UserError` for unknown models and for texts that nothing makes."""
         settings, tuning = self.settings, self.settings.finetuning
         self.check_models(settings.models, "bm25", "embedder", where=f"{where}.models")
+        self.check_models(settings.leave_out, "bm25", "embedder", where=f"{where}.leave_out")
         for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
             self.check_models(names, "embedder", where=f"{where}.finetuning.{field}")
         self.check_models(self.roles().values(), "llm", where=f"{where}.construction")
@@ -205,7 +223,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         entry = self.run.entry(model)
         if not isinstance(entry, EmbedderEntry):
             raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name an embedder")
-        return entry
+        return entry.with_inputs(self.settings.inputs)
 
     def weights(self, model: str, seed: str) -> list[str]:
         """What a model's jobs load instead of its checkpoint: fine-tuned or unpacked weights."""
@@ -243,13 +261,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def conditions(self, model: str) -> str:
         """Those of a model's runs, as canonical JSON.
 
-        Loss and tuples are told but are no deviation: the paper describes one way, its released
-        code goes another, and it is not known which of them its numbers come from.
+        Loss, tuples and inputs are told but are no deviation: the paper describes one way, its
+        released code goes another, and it is not known which of them its numbers come from.
         """
         settings = self.settings
-        told = {"top_k": settings.top_k}
+        told: dict[str, Any] = {"top_k": settings.top_k}
         found = list(deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}))
         entry = self.run.entry(model)
+        if isinstance(entry, EmbedderEntry):
+            entry = self.embedder(model)
+            told |= {"inputs": settings.inputs}
         if isinstance(entry, Bm25Entry):
             told |= settings.bm25.model_dump()
             found += deviations(settings.bm25)
