@@ -14,7 +14,14 @@ from pieline.models.embedder import EmbedderEntry
 
 Vectors = NDArray[np.float32]
 
-_EMBEDDING_CODE = [
+_EMBEDDING_CODE = (
+    "checkpoint_checks",
+    "embedding",
+    "encoders",
+    "pooling",
+    "query_texts",
+    "vectors",
+)
     "checkpoint_checks",
     "embedding",
     "encoders",
