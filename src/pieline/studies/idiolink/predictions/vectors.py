@@ -22,13 +22,6 @@ _EMBEDDING_CODE = (
     "query_texts",
     "vectors",
 )
-    "checkpoint_checks",
-    "embedding",
-    "encoders",
-    "pooling",
-    "query_texts",
-    "vectors",
-]
 
 
 def embedding_code() -> bytes:
