@@ -16,7 +16,7 @@ from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.reporting.tables import TableContent, write_table
-from pieline.studies.idiolink.metrics.ranking import RankingScores
+from pieline.studies.idiolink.metrics.ranking import QueryScores, RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import compare_modes, holm, randomisation_test
 from pieline.studies.idiolink.tables.by_pie import (
@@ -39,10 +39,10 @@ PRINTED = ROOT / "published/idiolink_table5.csv"
 def metrics(
     model: str,
     mode: str,
-    scores: tuple[float | None, float],
+    scores: tuple[float | None, float | None],
     *,
     seed: int = 0,
-    pies: dict[str, float] | None = None,
+    pies: Mapping[str, float | None] | None = None,
     deviations: tuple[str, ...] = (),
 ) -> IdiolinkMetrics:
     """A metric file with these scores in per cent."""
@@ -50,11 +50,13 @@ def metrics(
     overall = RankingScores(
         queries=2,
         r_precision=None if r_precision is None else r_precision / 100,
-        ndcg_at_10=ndcg / 100,
+        ndcg_at_10=None if ndcg is None else ndcg / 100,
     )
     by_pie = {
-        pie: RankingScores(queries=1, r_precision=value / 100, ndcg_at_10=value / 100)
-        for pie, value in (pies or {}).items()
+        pie: RankingScores(queries=1, r_precision=value, ndcg_at_10=value)
+        for pie, value in (
+            (pie, None if value is None else value / 100) for pie, value in (pies or {}).items()
+        )
     }
     return IdiolinkMetrics(
         split="test", composition="full", model=model, query_mode=mode, seed=seed,
@@ -316,7 +318,7 @@ class TestPies:
     def test_means_over_seeds_and_order(self, tmp_path: Path) -> None:
         scores = scores_by_pie(self.found())
         assert scores["hard", "sbert+sentence+paper", "span", "ndcg_at_10"] == pytest.approx(40)
-        assert hardest_first(scores) == ["hard", "even", "easy"]
+        assert hardest_first(self.found()) == ["hard", "even", "easy"]
         # Each fine-tuned model against itself in the same mode, whatever other models score.
         strong = metrics("other", "span", (1, 1), pies={"easy": 0, "hard": 99, "even": 0})
         for found in (scores, scores_by_pie([*self.found(), strong])):
@@ -359,8 +361,8 @@ class TestSignificance:
 
     def test_pairs_of_modes(self) -> None:
         names = [f"q{number}" for number in range(40)]
-        low = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in names}
-        high = {name: {"r_precision": 0.6, "ndcg_at_10": 0.5} for name in names}
+        low: QueryScores = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in names}
+        high: QueryScores = {name: {"r_precision": 0.6, "ndcg_at_10": 0.5} for name in names}
         found = compare_modes({"sentence": low, "span": high}, permutations=999, seed=3)
         told = {row.metric: row for row in found}
         assert told["r_precision"].difference == pytest.approx(0.4)

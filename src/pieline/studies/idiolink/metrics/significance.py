@@ -49,6 +49,8 @@ def compare_modes(
 ) -> list[ModeComparison]:
     """Test every pair of query modes by both metrics over the same queries.
 
+    A metric that is unknown of some query is not tested.
+
     Args:
         scores: of each query, by query mode, in the order in which pairs are to be told.
         permutations: random sign patterns.
@@ -59,9 +61,11 @@ def compare_modes(
     result = []
     for metric in METRICS:
         values = {
-            mode: np.array([found[query][metric] for query in queries])
+            mode: np.array([found[query][metric] for query in queries], dtype=float)
             for mode, found in scores.items()
         }
+        if np.isnan([*values.values()]).any():
+            continue
         differences = np.array([values[second] - values[first] for first, second in pairs])
         chances = randomisation_test(differences, permutations=permutations, seed=seed)
         corrected = holm(chances.tolist())

@@ -9,6 +9,8 @@ from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableConten
 from pieline.studies.idiolink.metrics.significance import ModeSignificance
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
+    UNKNOWN,
+    UNKNOWN_NOTE,
     mode_label,
     notes_on,
     obstacles_of,
@@ -32,13 +34,14 @@ def significance(given: Given) -> TableContent:
         f" a two-sided paired randomisation test over queries ({permutations} permutations),"
         " corrected by Holm's procedure for a model's pairs of modes."
     )
+    tested = all({pair.metric for pair in item.comparisons} == set(METRICS) for item in found)
     scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
     return TableContent(
         heads=((Head("Model"), Head("First"), Head("Second"), *scores),),
         groups=groups,
         caption=about.format(p="p"),
         caption_latex=about.format(p="$p$"),
-        notes=notes_on(found),
+        notes=notes_on(found) if tested else (*notes_on(found), UNKNOWN_NOTE),
         long=True,
     )
 
@@ -56,14 +59,18 @@ def _label(item: ModeSignificance, base: str) -> str:
 
 def _rows(item: ModeSignificance, label: str, path: str) -> Iterator[Row]:
     """A row for each pair of modes."""
+    found = {(pair.first, pair.second, pair.metric): pair for pair in item.comparisons}
     obstacles = obstacles_of(item)
     for first, second in dict.fromkeys((pair.first, pair.second) for pair in item.comparisons):
         cells = []
-        for pair in item.comparisons:
-            if (pair.first, pair.second) != (first, second):
+        for metric in METRICS:
+            pair = found.get((first, second, metric))
+            key = {"model": item.model, "seed": str(item.seed), "first": first, "second": second}
+            key |= {"metric": metric, "p_value": "", "p_holm": ""}
+            if pair is None:
+                compared = compare(None, None, obstacles=[UNKNOWN, *obstacles])
+                cells += [Cell(Number(key, compared, (path,))), Cell()]
                 continue
-            key = {"model": item.model, "seed": str(item.seed), "first": pair.first}
-            key |= {"second": pair.second, "metric": pair.metric}
             key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
             compared = compare(100 * pair.difference, None, obstacles=obstacles)
             cells += [Cell(Number(key, compared, (path,))), Cell(text=f"{pair.p_holm:.4f}")]
