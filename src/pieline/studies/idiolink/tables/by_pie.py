@@ -100,7 +100,8 @@ def by_pie(given: Given) -> TableContent:
         files[item.model, item.query_mode].append(path)
     pies = hardest_first(metrics)
     means = zero_shot_means(scores)
-    modes = [mode for mode in QUERY_MODES if any(name == mode for _, name in means)]
+    zero_shot = {mode for model, mode in files if not is_fine_tuned(model)}
+    modes = [mode for mode in QUERY_MODES if mode in zero_shot]
     rows = [
         Row((str(rank), pie), tuple(Cell(text=rounded(means.get((pie, m)), 2)) for m in modes))
         for rank, pie in enumerate(pies, start=1)

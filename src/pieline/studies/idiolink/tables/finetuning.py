@@ -156,7 +156,7 @@ def finetuned(given: Given) -> TableContent:
                     reason,
                 )
 
-    seeds = max((spread.seeds for spread in spreads.values()), default=0)
+    seeds = max(map(len, sources.values()), default=0)
     over = "1 seed (mean)" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation)"
     groups = ((title, tuple(rows(mode))) for mode, title in TRAIN_MODES.items())
     return TableContent(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare
+from pieline.reporting.printed import compare, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.significance import ModeSignificance
 from pieline.studies.idiolink.tables.zero_shot import (
@@ -34,7 +34,7 @@ def significance(given: Given) -> TableContent:
         f" a two-sided paired randomisation test over queries ({permutations} permutations),"
         " corrected by Holm's procedure for a model's pairs of modes."
     )
-    tested = all({pair.metric for pair in item.comparisons} == set(METRICS) for item in found)
+    tested = all(pair.difference is not None for item in found for pair in item.comparisons)
     scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
     return TableContent(
         heads=((Head("Model"), Head("First"), Head("Second"), *scores),),
@@ -59,19 +59,18 @@ def _label(item: ModeSignificance, base: str) -> str:
 
 def _rows(item: ModeSignificance, label: str, path: str) -> Iterator[Row]:
     """A row for each pair of modes."""
-    found = {(pair.first, pair.second, pair.metric): pair for pair in item.comparisons}
     obstacles = obstacles_of(item)
     for first, second in dict.fromkeys((pair.first, pair.second) for pair in item.comparisons):
         cells = []
-        for metric in METRICS:
-            pair = found.get((first, second, metric))
-            key = {"model": item.model, "seed": str(item.seed), "first": first, "second": second}
-            key |= {"metric": metric, "p_value": "", "p_holm": ""}
-            if pair is None:
-                compared = compare(None, None, obstacles=[UNKNOWN, *obstacles])
-                cells += [Cell(Number(key, compared, (path,))), Cell()]
+        for pair in item.comparisons:
+            if (pair.first, pair.second) != (first, second):
                 continue
-            key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
-            compared = compare(100 * pair.difference, None, obstacles=obstacles)
-            cells += [Cell(Number(key, compared, (path,))), Cell(text=f"{pair.p_holm:.4f}")]
+            key = {"model": item.model, "seed": str(item.seed), "first": pair.first}
+            key |= {"second": pair.second, "metric": pair.metric, "p_value": "", "p_holm": ""}
+            if pair.difference is None:
+                compared = compare(None, None, obstacles=[UNKNOWN, *obstacles])
+            else:
+                key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
+                compared = compare(100 * pair.difference, None, obstacles=obstacles)
+            cells += [Cell(Number(key, compared, (path,))), Cell(text=rounded(pair.p_holm, 4))]
         yield Row((label, mode_label(first), mode_label(second)), tuple(cells))
