@@ -48,8 +48,7 @@ rule idiolink_queries:
     conda:
         "../envs/core.yaml"
     shell:
-        "python {input.script} --tables {input.tables} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script} --tables {input.tables} --output {output}" " 2> >(tee {log} >&2)"
 
 
 rule idiots_metrics:

@@ -12,7 +12,6 @@ Scores = Mapping[str, Mapping[str, float]]
 
 MEASURES = {"r_precision": Rprec, "ndcg_at_10": nDCG @ 10}
 
-
 _NDCG_CUT = 10
 
 
