@@ -55,6 +55,10 @@ class TestMistakes:
             ({"leave_out": {"sbrt": "no GPU"}}, r"leave_out: unknown model 'sbrt'"),
             ({"construction": {"validator": "sbert"}}, "construction: model 'sbert'"),
             ({"dataset": "constructed"}, "nothing constructs it"),
+            (
+                {"construction": {"enabled": True, "prompts": "mine"}},
+                r"construction\.prompts: no prompt documents\.jinja in mine; see the files",
+            ),
         ],
     )
     def test_settings_that_cannot_be_run(self, settings: dict[str, Any], problem: str) -> None:
@@ -166,6 +170,34 @@ class TestFiles:
             "instruction_span",
         ]
         assert made.modes_of("sbert+span+paper") == ["span"]
+
+    def test_bm25_takes_the_point_of_its_own_mode_and_index_in_the_ablation_alone(self) -> None:
+        place = "results/predictions/idiolink/{}/bm25/{}/tuning.json".format
+        made = study()
+        for mode in ("sentence", "span"):
+            assert made.tuning("bm25", "test", mode) == [place("val", "sentence")]
+            assert made.tuning("bm25", "test-lit_idiom", mode) == [place("val-lit_idiom", mode)]
+        assert made.tuning("sbert", "test-lit_idiom", "span") == []
+        one = study(bm25={"tuning": "sentence"})
+        assert one.tuning("bm25", "test-lit_idiom", "span") == [place("val", "sentence")]
+        # What does not concern the full index makes none of its metrics stale.
+        assert one.conditions("bm25") == made.conditions("bm25")
+
+    def test_every_run_has_its_scores_by_query(self) -> None:
+        made = study(compositions=["lit_idiom"], finetuning={"models": ["sbert"], "seeds": [1]})
+        found = made.query_scores()
+        # Two modes of BM25 and four of SBERT over two indexes; the trainings over the full one.
+        assert len(found) == len(set(found)) == 2 * (2 + 4) + 6
+        assert "results/metrics/idiolink/test-lit_idiom/bm25/span/seed-0.queries.csv" in found
+        assert study(models=[]).query_scores() == []
+
+    def test_prompts_of_ones_own_replace_the_projects(self, tmp_path: Path) -> None:
+        for name in ("documents", "queries", "validate"):
+            (tmp_path / f"{name}.jinja").write_text("=== user ===\n{{ pie }}\n", "utf-8")
+        made = study(construction={"enabled": True, "prompts": str(tmp_path)})
+        assert made.writing("queries").inputs["prompt"] == str(tmp_path / "queries.jinja")
+        assert made.validation("queries").inputs["prompt"] == str(tmp_path / "validate.jinja")
+        assert made.data_conditions("constructed") == study().data_conditions("constructed")
 
     def test_a_batch_size_of_one_model_and_the_way_of_writing_queries(self) -> None:
         made = study(finetuning={"models": ["sbert", "drama-1b"]})

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
 from typing import Any, get_args
 
 from pieline.core.conditions import Conditions, deviations
@@ -32,8 +34,9 @@ from pieline.studies.idiolink.variants.votes import Validation
 from pieline.study import Asking, Figure, Run, Study, Table, alternatives
 
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
-TUNING = "results/predictions/idiolink/val/{model}/tuning.json"
+TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
+QUERIES = "results/metrics/idiolink/queries.csv.gz"
 SIGNIFICANCE = "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json"
 CHECKS = "results/metrics/idiolink/checks/{origin}.json"
 CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
@@ -94,6 +97,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 where=f"{where}.dataset",
                 mend="set idiolink.construction.enabled: true, or choose 'released_format'",
             )
+        if self.constructs():
+            for path in map(Path, map(self._prompt, (*COLLECTIONS, "validate"))):
+                if not path.is_file():
+                    raise UserError(
+                        f"no prompt {path.name} in {path.parent}",
+                        where=f"{where}.construction.prompts",
+                        mend="see the files of the same names in prompts/idiolink",
+                    )
         if tuning.models and tuning.tuples == "released" and self.run.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
@@ -189,6 +200,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for seed in self.settings.finetuning.seeds
         ]
 
+    def query_scores(self) -> list[str]:
+        """The scores by query of every run."""
+        compositions = dict.fromkeys(["full", *self.settings.compositions])
+        zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
+        return [
+            f"{name.removesuffix('.json')}.queries.csv"
+            for name in (*chain.from_iterable(zero_shot), *self.tuned_metrics())
+        ]
+
     def significance_tests(self) -> list[str]:
         """Files of the test between query modes, of each model that is run in several."""
         seeds = {model: [0] for model in self.settings.models}
@@ -207,10 +227,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for mode in self.modes_of(model)
         ]
 
-    def tuning(self, model: str) -> list[str]:
-        """What was chosen for a model on the validation split: BM25's k1 and b."""
-        chosen = isinstance(self.run.entry(model), Bm25Entry)
-        return [TUNING.format(model=model)] if chosen else []
+    def tuning(self, model: str, index: str, query_mode: str) -> list[str]:
+        """What was chosen for a run on the validation split: BM25's k1 and b.
+
+        Over the full index it is the point of the sentence queries, which the paper reports for
+        both query modes.
+        """
+        if not isinstance(self.run.entry(model), Bm25Entry):
+            return []
+        composition = index.partition("-")[2]
+        if composition and self.settings.bm25.tuning == "per_mode_and_composition":
+            return [TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)]
+        return [TUNING.format(index="val", model=model, query_mode="sentence")]
 
     # Weights and training
 
@@ -272,8 +300,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             entry = self.embedder(model)
             told |= {"inputs": settings.inputs}
         if isinstance(entry, Bm25Entry):
-            told |= settings.bm25.model_dump()
-            found += deviations(settings.bm25)
+            # Which of the ablation's points was taken stands in each metric file.
+            told |= settings.bm25.model_dump(exclude={"tuning"})
+            found += deviations(settings.bm25, besides={"tuning"})
         if "+" in model:
             base, train_mode, loss = model.split("+")
             training = self.training(base, train_mode, loss, seed="0")
@@ -290,7 +319,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if origin != "constructed":
             return Conditions().canonical()
         construction = self.settings.construction
-        of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed"}
+        of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed", "prompts"}
         roles = {
             role: json.loads(self.run.language_model(name).execution_spec())
             for role, name in self.roles().items()
@@ -425,7 +454,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def _prompt(self, name: str) -> str:
-        return self.run.here(f"prompts/idiolink/{name}.jinja")
+        folder = self.settings.construction.prompts or self.run.here("prompts/idiolink")
+        return f"{folder}/{name}.jinja"
 
     def _recordings(self, model: str, task: str) -> str:
         return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
@@ -491,12 +521,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 zero_shot,
                 published="text_numbers",
             )
-        if bm25 := self.named("bm25"):
+        if bm25 := self.metrics_files("full", self.named("bm25")):
             yield self._table(
                 "zero_shot:bm25",
                 "Appendix E",
                 "BM25 by sentence and by span.",
-                Given(metrics=tuple(self.metrics_files("full", bm25))),
+                Given(metrics=tuple(bm25)),
                 published="idiolink_bm25",
             )
         yield self._table(
@@ -531,17 +561,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             Given(options=self._checkpoints()),
             published="idiolink_table6",
         )
-        if set(settings.compositions) - {"full"}:
-            every = (
-                name
-                for composition in settings.compositions
-                for name in self.metrics_files(composition, models)
-            )
+        every = tuple(
+            name
+            for composition in settings.compositions
+            for name in self.metrics_files(composition, models)
+        )
+        if every and set(settings.compositions) - {"full"}:
             yield self._table(
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
-                Given(metrics=tuple(every), models=self.run.described(models)),
+                Given(metrics=every, models=self.run.described(models)),
+                published="idiolink_bm25_ablation",
             )
         if tests := self.significance_tests():
             ranking = self.run.described(dict.fromkeys([*models, *tuned]))
@@ -627,8 +658,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return files
 
     def other_targets(self) -> list[str]:
-        """The checks of the data, and what people should review."""
-        files = [CHECKS.format(origin="released_format")]
+        """The scores by query, the checks of the data, and what people should review."""
+        files = [QUERIES, CHECKS.format(origin="released_format")]
         return [*files, CHECKS.format(origin="constructed"), REVIEW] if self.constructs() else files
 
     def behind(self, metrics: str) -> list[str]:
