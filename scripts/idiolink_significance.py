@@ -13,14 +13,18 @@ from pieline.studies.idiolink.raw.released import meaning_qrels
 
 
 @program(
-    runs=(list[Path], "in folders by mode"), dataset=Path, model=str,
+    runs=(list[Path], "in folders by mode"), depth=(int, "documents ranked a query"), dataset=Path,
+    model=str,
     seed=(int, "seed of the training and of the test"), permutations=(int, "permutations to draw"),
     conditions=Conditions, output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
     dataset = IdiolinkDataset.load(it.dataset)
     qrels = meaning_qrels(dataset.queries, dataset.documents)
-    scores = {path.parent.name: score_queries(read_run(path), qrels) for path in it.runs}
+    depth = it.depth if it.depth < len(dataset.documents) else None
+    scores = {
+        path.parent.name: score_queries(read_run(path), qrels, depth=depth) for path in it.runs
+    }
     found = ModeSignificance(
         split=dataset.split,
         model=it.model,

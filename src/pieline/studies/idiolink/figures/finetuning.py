@@ -7,12 +7,11 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
 from pieline.studies.idiolink.tables.finetuning import Tuned, best_trainings
-from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, per_cent
+from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, notes_on, per_cent
 
 _ZERO_SHOT = "#c7c7c7"
 _TRAINED = {"sentence": "#2171b5", "span": "#d95f0e"}
@@ -56,8 +55,8 @@ def finetuning(given: Given) -> Figure:
     handles = [mpl.patches.Patch(color=colour) for colour in (_ZERO_SHOT, *_TRAINED.values())]
     labels = ["zero-shot", "trained on sentences", "trained on spans (where better)"]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    if not all(item.dataset_is_released for item in metrics):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+    if notes := notes_on(metrics):
+        figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
     return figure
 
 

@@ -6,9 +6,8 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
-from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, per_cent
+from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, notes_on, per_cent
 
 MODE_LABELS = {
     "sentence": "sentence",
@@ -49,6 +48,6 @@ def modes(given: Given) -> Figure:
     figure.legend(
         handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=4
     )
-    if not all(item.dataset_is_released for item in metrics):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+    if notes := notes_on(metrics):
+        figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
     return figure

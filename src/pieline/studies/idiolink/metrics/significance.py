@@ -20,15 +20,16 @@ class ModeComparison(Record):
 
     `difference` is the second's mean minus the first's (fraction). `p_value` is
     two-sided; `p_holm` is corrected (Holm, 1979) for all pairs of modes of this model and metric.
+    All are null where the metric of some query is unknown.
     """
 
     first: str
     second: str
     metric: str
     queries: int
-    difference: float
-    p_value: float
-    p_holm: float
+    difference: float | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
 
 
 class ModeSignificance(Record):
@@ -59,9 +60,15 @@ def compare_modes(
     result = []
     for metric in METRICS:
         values = {
-            mode: np.array([found[query][metric] for query in queries])
+            mode: np.array([found[query][metric] for query in queries], dtype=float)
             for mode, found in scores.items()
         }
+        if np.isnan([*values.values()]).any():
+            result += [
+                ModeComparison(first=first, second=second, metric=metric, queries=len(queries))
+                for first, second in pairs
+            ]
+            continue
         differences = np.array([values[second] - values[first] for first, second in pairs])
         chances = randomisation_test(differences, permutations=permutations, seed=seed)
         corrected = holm(chances.tolist())

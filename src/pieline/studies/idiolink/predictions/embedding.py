@@ -21,6 +21,11 @@ _SHARD_ROWS = 1024
 _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 
 
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch failed for want of memory, on a GPU or a CPU."""
+    return any(words in str(error).lower() for words in _OUT_OF_MEMORY)
+
+
 @dataclass(frozen=True)
 class QueryVectors:
     """Embeddings of the same inputs, each of shape (inputs, dimensions)."""
@@ -366,7 +371,7 @@ def _halving_batches(
         try:
             results += list(pool.map(embed, batches))
         except RuntimeError as error:
-            if not any(words in str(error).lower() for words in _OUT_OF_MEMORY):
+            if not is_out_of_memory(error):
                 raise
             if size == 1:
                 raise UserError(

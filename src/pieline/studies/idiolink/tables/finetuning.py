@@ -15,6 +15,7 @@ from pieline.studies.idiolink.tables.zero_shot import (
     COLUMNS,
     MARKS,
     METRICS,
+    UNKNOWN,
     best_of_columns,
     in_printed_order,
     is_best,
@@ -111,6 +112,8 @@ def finetuned(given: Given) -> TableContent:
         of_seeds = sources[str(tuned), mode]
         found = spreads.get((str(tuned), mode, metric))
         obstacles = [f"not run: {reason}"] if reason else []
+        if of_seeds and not found:
+            obstacles.append(UNKNOWN)
         obstacles += obstacles_of(*(item for item, _ in of_seeds))
         files = tuple(path for _, path in of_seeds)
         mean = compare(
@@ -153,7 +156,7 @@ def finetuned(given: Given) -> TableContent:
                     reason,
                 )
 
-    seeds = max((spread.seeds for spread in spreads.values()), default=0)
+    seeds = max(map(len, sources.values()), default=0)
     over = "1 seed (mean)" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation)"
     groups = ((title, tuple(rows(mode))) for mode, title in TRAIN_MODES.items())
     return TableContent(

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare
+from pieline.reporting.printed import compare, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.significance import ModeSignificance
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
+    UNKNOWN,
+    UNKNOWN_NOTE,
     mode_label,
     notes_on,
     obstacles_of,
@@ -32,13 +34,14 @@ def significance(given: Given) -> TableContent:
         f" a two-sided paired randomisation test over queries ({permutations} permutations),"
         " corrected by Holm's procedure for a model's pairs of modes."
     )
+    tested = all(pair.difference is not None for item in found for pair in item.comparisons)
     scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
     return TableContent(
         heads=((Head("Model"), Head("First"), Head("Second"), *scores),),
         groups=groups,
         caption=about.format(p="p"),
         caption_latex=about.format(p="$p$"),
-        notes=notes_on(found),
+        notes=notes_on(found) if tested else (*notes_on(found), UNKNOWN_NOTE),
         long=True,
     )
 
@@ -63,8 +66,11 @@ def _rows(item: ModeSignificance, label: str, path: str) -> Iterator[Row]:
             if (pair.first, pair.second) != (first, second):
                 continue
             key = {"model": item.model, "seed": str(item.seed), "first": pair.first}
-            key |= {"second": pair.second, "metric": pair.metric}
-            key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
-            compared = compare(100 * pair.difference, None, obstacles=obstacles)
-            cells += [Cell(Number(key, compared, (path,))), Cell(text=f"{pair.p_holm:.4f}")]
+            key |= {"second": pair.second, "metric": pair.metric, "p_value": "", "p_holm": ""}
+            if pair.difference is None:
+                compared = compare(None, None, obstacles=[UNKNOWN, *obstacles])
+            else:
+                key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
+                compared = compare(100 * pair.difference, None, obstacles=obstacles)
+            cells += [Cell(Number(key, compared, (path,))), Cell(text=rounded(pair.p_holm, 4))]
         yield Row((label, mode_label(first), mode_label(second)), tuple(cells))
