@@ -17,8 +17,8 @@ from pieline.studies.idiolink.raw.released import meaning_qrels
 
 
 @program(
-    runs=(list[Path], "in folders by mode"), dataset=Path, model=str,
-    seed=(int, "seed of the training and of the draws"),
+    runs=(list[Path], "in folders by mode"), depth=(int, "documents ranked a query"), dataset=Path,
+    model=str, seed=(int, "seed of the training and of the draws"),
     permutations=(int, "sign patterns at most"), resamples=int,
     conditions=Conditions, output=Path,
 )  # fmt: skip
@@ -26,7 +26,10 @@ def main(it: Options) -> None:
     dataset = IdiolinkDataset.load(it.dataset)
     qrels = meaning_qrels(dataset.queries, dataset.documents)
     pies = {query.id: query.pie for query in dataset.queries}
-    scores = {path.parent.name: score_queries(read_run(path), qrels) for path in it.runs}
+    depth = it.depth if it.depth < len(dataset.documents) else None
+    scores = {
+        path.parent.name: score_queries(read_run(path), qrels, depth=depth) for path in it.runs
+    }
     found = ModeSignificance(
         split=dataset.split,
         model=it.model,

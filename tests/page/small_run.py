@@ -216,7 +216,7 @@ def make_idiolink() -> None:
         run = Path(f"results/predictions/idiolink/test/{model}/span/seed-0.run.gz")
         scores = {name: 1 - 0.25 * number for number, name in enumerate(best)}
         write_run(run, {"q1": scores, "q2": scores}, tag=model)
-        metrics = idiolink_metrics(
+        metrics, _ = idiolink_metrics(
             read_run(run),
             dataset,
             model=model,

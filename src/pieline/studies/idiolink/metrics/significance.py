@@ -25,16 +25,17 @@ class ModeComparison(Record):
 
     `difference` is the second's mean minus the first's (fraction), `interval` its bootstrap
     interval over PIEs, null with a single one. `p_value` is two-sided; `p_holm` is corrected (Holm,
-    1979) for all pairs of modes of this model and metric.
+    1979) for all pairs of modes of this model and metric. All are null where the metric of some
+    query is unknown.
     """
 
     first: str
     second: str
     metric: str
-    difference: float
-    interval: Interval | None
-    p_value: float
-    p_holm: float
+    difference: float | None = None
+    interval: Interval | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
 
 
 class ModeSignificance(Record):
@@ -83,9 +84,14 @@ def compare_modes(
     result = []
     for metric in METRICS:
         values = {
-            mode: np.array([found[query][metric] for query in queries])
+            mode: np.array([found[query][metric] for query in queries], dtype=float)
             for mode, found in scores.items()
         }
+        if np.isnan([*values.values()]).any():
+            result += [
+                ModeComparison(first=first, second=second, metric=metric) for first, second in pairs
+            ]
+            continue
         sums = np.array(
             [
                 np.bincount(members, weights=values[second] - values[first])
