@@ -4,9 +4,11 @@ import csv
 import random
 
 import pytest
-from support import ROOT
+from jam.jam_cases import original
+from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.uncertainty import ratio_interval, spread
+from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Judgement,
@@ -20,6 +22,11 @@ from pieline.studies.jam.metrics.drift import (
 )
 from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.tokens import tagging_scores
+from pieline.studies.jam.originals import apply_decisions, derive_decisions
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.released import read_released_originals
+
+SCORINGS: tuple[Scoring, ...] = ("paper", "released")
 
 
 def decisions(
@@ -181,17 +188,30 @@ def test_mcnemar_is_the_exact_binomial() -> None:
 def test_right_or_wrong(
     idioms: list[str] | None, figurative: bool, paper: bool, released: bool
 ) -> None:
-    found = {
-        scoring: is_correct(
-            idioms,
-            ["go dutch"],
-            is_figurative=figurative,
-            language="english",
-            scoring=scoring,
-        )
-        for scoring in ("paper", "released")
-    }
-    assert found == {"paper": paper, "released": released}
+    sentence = original("They go dutch.", "go dutch", figurative=figurative)
+    found = [is_correct(idioms, sentence, scoring=scoring) for scoring in SCORINGS]
+    assert found == [paper, released]
+
+
+def test_released_scoring_compares_what_the_released_analysis_did() -> None:
+    sentence = original("Das hat er zur Genüge.", "zur Genüge", language="german")
+    spaced = sentence.model_copy(update={"pies": ("zur  Genüge",)})
+    assert [is_correct(["zur Genüge"], spaced, scoring=name) for name in SCORINGS] == [True, True]
+    assert not is_correct(["zur  Genüge"], spaced, scoring="released")
+
+
+@needs_mirror
+@pytest.mark.parametrize(("language", "number"), [("english", 178), ("german", 137)])
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_gold_answers_are_right_about_every_real_original(
+    language: str, number: int, scoring: Scoring
+) -> None:
+    raw = read_id10m(MIRROR / f"id10m/test_{language}.tsv", split="test")
+    place = MIRROR / f"id10m-jam/{language}.json"
+    decisions = derive_decisions(raw, read_released_originals(place), where=place)
+    originals = apply_decisions(raw, decisions, language=language, where=place)
+    right = [is_correct(item.true_idioms, item, scoring=scoring) for item in originals]
+    assert (len(right), sum(right)) == (number, number)
 
 
 TOKENS = ["It", "'s ", "his ", "achilles ", "' ", "heel", ", ", "a ", "real ", "heel", "."]
