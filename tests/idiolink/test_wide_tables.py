@@ -10,6 +10,7 @@ from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
+from pieline.core.significance import holm, randomisation_test, sign_patterns
 from pieline.core.uncertainty import ratio_interval
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
@@ -23,9 +24,6 @@ from pieline.studies.idiolink.metrics.significance import (
     ModeComparison,
     ModeSignificance,
     compare_modes,
-    holm,
-    randomisation_test,
-    sign_patterns,
 )
 from pieline.studies.idiolink.tables.by_pie import (
     by_pie,

@@ -17,9 +17,9 @@ def is_correct(
     is named. A prediction that could not be read is never right: it says neither.
 
     `released` (the analysis published with ID10M-JAM): on a literal sentence any named idiom is
-    wrong, whichever it is; on a figurative one an idiom counts if it contains one of
-    the sentence's `true_idioms` or is contained in one, so that "" and "a" count. A prediction that could not be read counts as one
-    that names nothing, which makes it right on literal sentences.
+    wrong, whichever it is; on a figurative one an idiom counts if it contains one of the sentence's
+    `true_idioms` or is contained in one, so that "" and "a" count. A prediction that could not be
+    read counts as one that names nothing, which makes it right on literal sentences.
 
     Args:
         idioms: named by the prediction; None where it could not be read.

@@ -46,9 +46,8 @@ def read_variants(
             mend = "give it the original's reading"
             raise UserError("another reading than its original's", where=where, mend=mend)
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
-        if record.true_idioms is not None:
-            fields["true_idioms"] = record.true_idioms
-        variants.append(make_variant(original, record.variant_sentence, **fields))
+        own = original.true_idioms if record.true_idioms is None else record.true_idioms
+        variants.append(make_variant(original, record.variant_sentence, true_idioms=own, **fields))
     counts = Counter(item.id for item in variants)
     if repeated := [name for name, count in counts.items() if count > 1]:
         mend = "number the variants of each original"
