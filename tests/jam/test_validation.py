@@ -309,6 +309,10 @@ def test_the_released_format_belongs_to_originals_by_their_text(tmp_path):
     first, second = read_variants(path, [ICE], source="released")
     assert (first.id, second.id, first.verdict) == ("test-0001-v1", "test-0001-v2", "valid")
     assert first.tags[-len(ICE.tags) :] == ICE.tags
+    # In the German file lists are written as Python does; what a record lacks is its original's.
+    assert first.true_idioms == ("x",)
+    listed = write(tmp_path / "y.json", json.dumps([row(ICE, 1, true_idioms=None)]))
+    assert read_variants(listed, [ICE], source="released")[0].true_idioms == ICE.true_idioms
     assert check_variants([ICE], [first, second])[1].flags == ("duplicate",)
 
 
@@ -320,6 +324,7 @@ def test_the_released_format_belongs_to_originals_by_their_text(tmp_path):
         ([row(ICE, is_figurative=False)], "record 1: another reading"),
         ([row(ICE), row(ICE)], "test-0001-v1 stands more than once"),
         ([row(ICE), {}], "record 2: sentence"),
+        ([row(ICE, true_idioms="x y")], "record 1: true_idioms: .*not a list"),
         ({}, "not a JSON array"),
     ],
 )

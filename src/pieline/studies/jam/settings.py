@@ -127,6 +127,9 @@ class JamSettings(Settings):
         description="What counts as right: the paper's rule or the released analysis's.",
     )
     bootstrap_resamples: PositiveInt = 2000
+    permutations: PositiveInt = Field(
+        default=9999, description="Sign patterns of the paired test of two runs, at most."
+    )
     neutral: NeutralAblation | None = Field(
         default=None, description="The neutral-context ablation (appendix G); null: none."
     )

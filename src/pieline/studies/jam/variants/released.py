@@ -1,11 +1,12 @@
 """Validated hard variants in the released format."""
 
+import ast
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, validated
@@ -45,12 +46,23 @@ def read_variants(
             mend = "give it the original's reading"
             raise UserError("another reading than its original's", where=where, mend=mend)
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
-        variants.append(make_variant(original, record.variant_sentence, **fields))
+        own = original.true_idioms if record.true_idioms is None else record.true_idioms
+        variants.append(make_variant(original, record.variant_sentence, true_idioms=own, **fields))
     counts = Counter(item.id for item in variants)
     if repeated := [name for name, count in counts.items() if count > 1]:
         mend = "number the variants of each original"
         raise UserError(f"{repeated[0]} stands more than once", where=path, mend=mend)
     return variants
+
+
+def _as_list(value: Any) -> Any:
+    """The German file of the release has lists as Python writes them."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        raise ValueError("not a list, nor one as Python writes it") from None
 
 
 class _ReleasedVariant(Frozen):
@@ -65,4 +77,4 @@ class _ReleasedVariant(Frozen):
     tokens: Any = None
     tags: Any = None
     tag_ids: Any = None
-    true_idioms: Any = None
+    true_idioms: Annotated[tuple[str, ...] | None, BeforeValidator(_as_list)] = None

@@ -71,7 +71,7 @@ def check_text(
 
 
 def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
-    """A variant with the original's tags projected on to it.
+    """A variant with the original's tags projected on to it, and what else it does not say itself.
 
     Where the original is missing all tags are O; the check says so, and no such variant is used.
     """
@@ -88,7 +88,7 @@ def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> 
         pies=original.pies,
         is_figurative=original.is_figurative,
         original_id=original.id,
-        **fields,
+        **({"true_idioms": original.true_idioms} | fields),
     )
 
 
