@@ -92,8 +92,9 @@ class JamSettings(Settings):
     languages: list[LanguageName] = Field(default=["english", "german"], min_length=1)
     decisions: str | None = Field(
         default=None,
-        description="Folder with <language>.tsv that filters ID10M's test split; null: those of the"
-        " sample, or for real data those derived from the released originals.",
+        description="Folder with <language>.tsv that filters ID10M's test split. A language without"
+        " such a file has those of the sample, or on real data those derived from the released"
+        " originals.",
     )
     variants: JamVariants = JamVariants()
     models: list[str] = Field(

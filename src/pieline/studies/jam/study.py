@@ -118,6 +118,12 @@ class JamStudy(Study[JamSettings]):
                     where=f"{where}.settings_by_model",
                     mend="name zero_shot or zero_shot_schema",
                 )
+        if settings.decisions and not any(map(self.own_decisions, settings.languages)):
+            raise UserError(
+                f"{settings.decisions} has no file for {' or '.join(settings.languages)}",
+                where=f"{where}.decisions",
+                mend=f"name a folder with {settings.languages[0]}.tsv",
+            )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
         if settings.attention:
@@ -230,15 +236,19 @@ class JamStudy(Study[JamSettings]):
 
     # Originals, variants, dataset ----------------------------------------------------------------
 
-    @property
-    def decisions_are_derived(self) -> bool:
+    def own_decisions(self, language: str) -> str:
+        """The user's decisions on the raw sentences of a language; empty if there are none."""
+        path = Path(self.settings.decisions or "", f"{language}.tsv")
+        return str(path) if self.settings.decisions and path.exists() else ""
+
+    def decisions_are_derived(self, language: str) -> bool:
         """Whether the decisions on raw sentences come from the released originals."""
-        return not self.run.is_sample and not self.settings.decisions
+        return not self.run.is_sample and not self.own_decisions(language)
 
     def decisions(self, language: str) -> str:
         """What decides on each raw sentence: the user's file, the sample's, or a derived one."""
-        if self.settings.decisions:
-            return str(Path(self.settings.decisions, f"{language}.tsv"))
+        if own := self.own_decisions(language):
+            return own
         if self.run.is_sample:
             return self.run.here(f"data/sample/id10m/decisions/{language}.tsv")
         return f"results/originals/jam/{language}.decisions.tsv"
@@ -653,7 +663,7 @@ class JamStudy(Study[JamSettings]):
         names = []
         for language in self.settings.languages:
             names += [f"results/raw/id10m/test_{language}.tsv", *self.training_file(language)]
-            if self.decisions_are_derived:
+            if self.decisions_are_derived(language):
                 names.append(f"results/raw/id10m-jam/{language}.json")
             if self.settings.variants.source == "released":
                 names.append(self.variants_file(language))
