@@ -19,6 +19,7 @@ from pieline.llm.task import load_task
 from pieline.models.registry import load_registry
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.originals import apply_decisions, load_decisions
+from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
@@ -236,7 +237,7 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
 
 def test_models_that_are_not_run_are_given_with_a_reason() -> None:
     drift = study(models=["gpt-4o"]).tables()[1]
-    assert [model.name for model in drift.given.models] == ["gpt-4o"]
+    assert [model.name for model in drift.given.models] == ["gpt-4o", *BASELINES]
     assert drift.given.not_run["mbert"] == "not in this configuration"
     assert "gpt-4o" not in drift.given.not_run
     assert "minilm-tagger" not in drift.given.not_run  # the paper has no such row

@@ -56,6 +56,7 @@ def sentence(language: str = "english") -> JamSentence:
             "tokens": ("They ", "asked ", "to ", "go ", "dutch", "."),
             "tags": ("O", "O", "O", "B-IDIOM", "I-IDIOM", "O"),
             "pies": ("go dutch",),
+            "true_idioms": ("go dutch",),
             "is_figurative": True,
             "id": "test-0001",
             "original_id": "test-0001",
