@@ -133,6 +133,30 @@ rule jam_metrics:
         " 2> >(tee {log} >&2)"
 
 
+rule jam_baselines:
+    """Scores of what needs no model: no idiom anywhere, the PIE everywhere, the majority."""
+    input:
+        script=script("jam_baselines"),
+        modules=modules("jam_baselines"),
+        sentences="results/datasets/jam/{language}.jsonl",
+        manifest="results/datasets/jam/{language}.manifest.json",
+    output:
+        JAM.baselines("{language}"),
+    log:
+        "logs/metrics/jam/{language}/baselines.log",
+    conda:
+        "../envs/core.yaml"
+    params:
+        scoring=JAM.settings.scoring,
+        conditions=JAM.baseline_conditions(),
+        resamples=JAM.settings.bootstrap_resamples,
+    shell:
+        "python {input.script} --sentences {input.sentences} --manifest {input.manifest}"
+        " --scoring {params.scoring} --resamples {params.resamples}"
+        " --conditions {params.conditions:q} --outputs {output}"
+        " 2> >(tee {log} >&2)"
+
+
 rule idiolink_checks:
     """Counts and checks of IdioLink data, constructed or released: lists, and never fails."""
     input:

@@ -39,7 +39,9 @@ rule jam_originals:
     conda:
         "../envs/core.yaml"
     params:
-        derived="--derived" if JAM.decisions_are_derived else "",
+        derived=lambda wildcards: (
+            "--derived" if JAM.decisions_are_derived(wildcards.language) else ""
+        ),
     shell:
         "python {input.script} --language {wildcards.language} --raw {input.raw}"
         " --decisions {input.decisions} {params.derived} --upstream {input.upstream}"

@@ -10,7 +10,8 @@ if JAM.settings.variants.source != "generated":
             originals="results/originals/jam/{language}.jsonl",
             variants=lambda wildcards: JAM.variants_file(wildcards.language),
         output:
-            "results/variants/jam/{language}.jsonl",
+            variants="results/variants/jam/{language}.jsonl",
+            report="results/variants/jam/{language}.report.json",
         log:
             "logs/variants/jam/{language}.log",
         conda:
@@ -20,7 +21,8 @@ if JAM.settings.variants.source != "generated":
             checks=JAM.checks(),
         shell:
             "python {input.script} --originals {input.originals} --variants {input.variants}"
-            " --source {params.source} --checks {params.checks:q} --output {output}"
+            " --source {params.source} --checks {params.checks:q} --output {output.variants}"
+            " --report {output.report}"
             " 2> >(tee {log} >&2)"
 
 

@@ -5,13 +5,10 @@ from pathlib import Path
 from pieline.core.conditions import Conditions
 from pieline.core.files import digests, write_json
 from pieline.core.program import Options, program
+from pieline.core.significance import sign_patterns
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.ranking import score_queries
-from pieline.studies.idiolink.metrics.significance import (
-    ModeSignificance,
-    compare_modes,
-    sign_patterns,
-)
+from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
 from pieline.studies.idiolink.predictions.runs import read_run
 from pieline.studies.idiolink.raw.released import meaning_qrels
 

@@ -11,6 +11,7 @@ from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
+from pieline.core.significance import holm, randomisation_test, sign_patterns
 from pieline.core.uncertainty import ratio_interval
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
@@ -24,9 +25,6 @@ from pieline.studies.idiolink.metrics.significance import (
     ModeComparison,
     ModeSignificance,
     compare_modes,
-    holm,
-    randomisation_test,
-    sign_patterns,
 )
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.tables.by_pie import (

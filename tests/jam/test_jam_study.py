@@ -65,6 +65,7 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
     assert found["fine_tuning"] == {
         "epochs": 20,
         "batch_size": 32,
+        "batching": "random",
         "learning_rate": 2e-5,
         # "All remaining settings follow the default configuration of the Trainer class."
         "weight_decay": 0.0,
@@ -217,6 +218,20 @@ def test_raw_files_are_those_that_results_come_from() -> None:
     assert made.train_split("english") == []
     mirrored = study(run={**RELEASED, "mirror": "/nowhere"}, languages=["english"])
     assert mirrored.training_file("english") == []
+
+
+def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path) -> None:
+    own = {"decisions": str(tmp_path), "languages": ["english", "german"]}
+    with pytest.raises(UserError, match=r"decisions: .* has no file for english or german; name"):
+        study(run=RELEASED, **own)
+    (tmp_path / "german.tsv").touch()
+    made = study(run=RELEASED, **own)
+    assert made.decisions("german") == str(tmp_path / "german.tsv")
+    assert made.decisions("english") == "results/originals/jam/english.decisions.tsv"
+    assert [made.decisions_are_derived(name) for name in ("english", "german")] == [True, False]
+    assert "results/raw/id10m-jam/english.json" in made.raw_files()
+    assert "results/raw/id10m-jam/german.json" not in made.raw_files()
+    assert study(**own).decisions("english").endswith("data/sample/id10m/decisions/english.tsv")
 
 
 def test_models_that_are_not_run_are_given_with_a_reason() -> None:

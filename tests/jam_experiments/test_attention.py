@@ -119,6 +119,7 @@ def made(number: int, context: str, *, figurative: bool = True) -> JamSentence:
             "tokens": tuple(tokens),
             "tags": tuple(tags),
             "pies": ("broke the ice",),
+            "true_idioms": ("broke the ice",) if figurative else (),
             "is_figurative": figurative,
             "id": f"o-v{number}" if number else "o",
             "original_id": "o",

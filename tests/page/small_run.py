@@ -312,6 +312,7 @@ def jam_sentence(
         tokens=tuple(tokens),
         tags=tuple(tags_of(spans, len(tokens))),
         pies=("broke the ice",),
+        true_idioms=("broke the ice",) if figurative else (),
         is_figurative=figurative,
     )
 

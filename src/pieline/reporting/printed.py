@@ -225,6 +225,11 @@ def rounded(value: float | None, decimals: int) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
+def probability(value: float) -> str:
+    """A p-value to three decimals; of a smaller one only that it is smaller."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:
     """The bounds of an interval of a fraction, in per cent; None where there is none."""
     if interval is None:

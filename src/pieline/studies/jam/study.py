@@ -13,6 +13,8 @@ from pieline.llm.obstacles import cannot_be_asked
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
+from pieline.reporting.models import ModelDescription
+from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
     FEW_SHOT,
@@ -34,6 +36,8 @@ from pieline.study import Asking, Figure, Study, Table, alternatives
 
 FINE_TUNED = "fine_tuned"
 """The setting of encoders."""
+BASELINE = "baseline"
+"""The setting of what needs no model."""
 WRITER = "Gemini 2.5 Pro"
 """What wrote the paper's variants (section 3.3, appendix G)."""
 
@@ -65,7 +69,7 @@ _DISPLAYS = {
     "appendix:attention": ("Appendix H", "Where the tokens of a PIE attend to."),
     "runs:pairs": (
         "not in the paper",
-        "Which of two models drifts more, by McNemar's exact test.",
+        "Which of two runs drifts more, by a paired randomisation test over originals.",
     ),
     "runs:runs": ("not in the paper", "Every run with its seeds and intervals."),
     "dataset:flow": ("Section 3", "From ID10M's test split to originals and hard variants."),
@@ -114,6 +118,12 @@ class JamStudy(Study[JamSettings]):
                     where=f"{where}.settings_by_model",
                     mend="name zero_shot or zero_shot_schema",
                 )
+        if settings.decisions and not any(map(self.own_decisions, settings.languages)):
+            raise UserError(
+                f"{settings.decisions} has no file for {' or '.join(settings.languages)}",
+                where=f"{where}.decisions",
+                mend=f"name a folder with {settings.languages[0]}.tsv",
+            )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
         if settings.attention:
@@ -200,6 +210,11 @@ class JamStudy(Study[JamSettings]):
         runs = self.runs("llm", "encoder")
         return [METRICS.format(**run) for run in runs if run["language"] in languages]
 
+    def baselines(self, language: str) -> list[str]:
+        """The metric files of what needs no model."""
+        run = {"language": language, "setting": BASELINE, "seed": "0"}
+        return [METRICS.format(model=name, **run) for name in BASELINES]
+
     def neutral_run(self, *kinds: str) -> list[dict[str, str]]:
         """The run of the neutral-context ablation, if there is one of a model of these kinds."""
         neutral = self.settings.neutral
@@ -221,15 +236,19 @@ class JamStudy(Study[JamSettings]):
 
     # Originals, variants, dataset ----------------------------------------------------------------
 
-    @property
-    def decisions_are_derived(self) -> bool:
+    def own_decisions(self, language: str) -> str:
+        """The user's decisions on the raw sentences of a language; empty if there are none."""
+        path = Path(self.settings.decisions or "", f"{language}.tsv")
+        return str(path) if self.settings.decisions and path.exists() else ""
+
+    def decisions_are_derived(self, language: str) -> bool:
         """Whether the decisions on raw sentences come from the released originals."""
-        return not self.run.is_sample and not self.settings.decisions
+        return not self.run.is_sample and not self.own_decisions(language)
 
     def decisions(self, language: str) -> str:
         """What decides on each raw sentence: the user's file, the sample's, or a derived one."""
-        if self.settings.decisions:
-            return str(Path(self.settings.decisions, f"{language}.tsv"))
+        if own := self.own_decisions(language):
+            return own
         if self.run.is_sample:
             return self.run.here(f"data/sample/id10m/decisions/{language}.tsv")
         return f"results/originals/jam/{language}.decisions.tsv"
@@ -447,6 +466,10 @@ class JamStudy(Study[JamSettings]):
         """Under which conditions a run's numbers are computed, as canonical JSON."""
         return self._conditions(model, setting).canonical()
 
+    def baseline_conditions(self) -> str:
+        """The same of what needs no model."""
+        return Conditions(settings={"scoring": self.settings.scoring}).canonical()
+
     def neutral_conditions(self, model: str, setting: str) -> str:
         """The same of the neutral-context ablation, whose texts a model writes."""
         run, writer = self._conditions(model, setting), self.settings.variants.model
@@ -542,14 +565,14 @@ class JamStudy(Study[JamSettings]):
     def tables(self) -> list[Table]:
         """Table 2; with runs on variants also those of the results and appendices."""
         numbers = self.run.here("published/text_numbers.csv")
-        runs, settings = self._runs(), self.settings
+        runs, results, settings = self._runs(), self._results(), self.settings
         statistics = self._statistics().of(published=self._published(2), text_numbers=numbers)
         found = [self._table("dataset:statistics", statistics)]
         if not self._compares:
             return found
         found += [
-            self._table("results:drift", runs.of(published=self._published(3))),
-            self._table("text:text", runs.of(text_numbers=numbers)),
+            self._table("results:drift", results.of(published=self._published(3))),
+            self._table("text:text", runs.of(text_numbers=numbers, published=self._published(3))),
         ]
         if "english" in settings.languages and (
             settings.humans or settings.variants.source == "sample"
@@ -557,8 +580,8 @@ class JamStudy(Study[JamSettings]):
             humans = Given(metrics=(HUMANS,), files={"text_numbers": numbers})
             found.append(self._table("appendix:humans", humans))
         found += [
-            self._table("results:usage", runs.of(published=self._published(5))),
-            self._table("results:confusion", runs.of(published=self._published(6))),
+            self._table("results:usage", results.of(published=self._published(5))),
+            self._table("results:confusion", results.of(published=self._published(6))),
         ]
         for run in self.neutral_run("llm", "encoder"):
             reason = self._why_no_neutral(run)
@@ -572,7 +595,8 @@ class JamStudy(Study[JamSettings]):
             found.append(self._table("appendix:neutral", neutral))
         if settings.attention:
             found.append(self._table("appendix:attention", self._attention()))
-        return [*found, self._table("runs:pairs", runs), self._table("runs:runs", runs)]
+        tested = runs.model_copy(update={"options": {"permutations": settings.permutations}})
+        return [*found, self._table("runs:pairs", tested), self._table("runs:runs", results)]
 
     def figures(self) -> list[Figure]:
         """What filtering leaves; with runs on variants also Figures 2, 3, 6 and 7."""
@@ -607,6 +631,18 @@ class JamStudy(Study[JamSettings]):
         languages, models = self.settings.languages, self.settings.models
         return self.given(self.metrics_on(*languages), models, "llm", "encoder")
 
+    def _results(self) -> Given:
+        """The same with the baselines."""
+        runs = self._runs()
+        scored = (path for name in self.settings.languages for path in self.baselines(name))
+        described = (
+            ModelDescription(name=name, kind="baseline", label=label)
+            for name, label in BASELINES.items()
+        )
+        return runs.model_copy(
+            update={"metrics": (*runs.metrics, *scored), "models": (*runs.models, *described)}
+        )
+
     def _statistics(self) -> Given:
         languages = self.settings.languages
         return Given(metrics=tuple(STATISTICS.format(language=name) for name in languages))
@@ -635,7 +671,7 @@ class JamStudy(Study[JamSettings]):
         names = []
         for language in self.settings.languages:
             names += [f"results/raw/id10m/test_{language}.tsv", *self.training_file(language)]
-            if self.decisions_are_derived:
+            if self.decisions_are_derived(language):
                 names.append(f"results/raw/id10m-jam/{language}.json")
             if self.settings.variants.source == "released":
                 names.append(self.variants_file(language))

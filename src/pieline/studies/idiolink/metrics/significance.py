@@ -4,20 +4,18 @@ The queries of a PIE share its meaning and its documents, so they are hard or ea
 are drawn, not queries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import permutation_test
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.records import Record
+from pieline.core.significance import holm, randomisation_test
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.metrics.ranking import MEASURES, QueryScores
 
 METRICS = tuple(MEASURES)
-_PATTERNS_AT_ONCE = 500
 
 
 class ModeComparison(Record):
@@ -114,59 +112,3 @@ def compare_modes(
                 )
             )
     return result
-
-
-def sign_patterns(units: int, permutations: int) -> int:
-    """How many sign patterns a test of so many units goes through."""
-    return min(permutations, 1 << units)
-
-
-def randomisation_test(
-    differences: NDArray[np.float64], *, permutations: int, seed: int
-) -> NDArray[np.float64]:
-    """Two-sided p-values of paired differences: how often do other signs give as large a sum?
-
-    A unit keeps or changes its sign as a whole: where queries cluster it is the cluster, with the
-    sum of their differences. All 2^n patterns of n units are gone through where they are no more
-    than `permutations`; else that many are drawn, and the observed signs count as one more, so that
-    no p-value is zero.
-
-    Args:
-        differences: shape (comparisons, units).
-        permutations: sign patterns at most.
-        seed: of the patterns.
-
-    Returns:
-        Shape (comparisons,).
-    """
-    if differences.shape[1] < 2:
-        # scipy refuses a single unit; both of its patterns give as large a sum.
-        return np.ones(len(differences))
-    found = permutation_test(
-        (differences,),
-        _size_of_sum,
-        permutation_type="samples",
-        vectorized=True,
-        axis=1,
-        n_resamples=permutations,
-        batch=_PATTERNS_AT_ONCE,
-        alternative="greater",
-        rng=seed,
-    )
-    return np.asarray(found.pvalue)
-
-
-def _size_of_sum(differences: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """Rounded, since equal sums whose terms were added in another order must compare as equal."""
-    sizes: NDArray[np.float64] = np.abs(differences.sum(axis=axis)).round(9)
-    return sizes
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """P-values corrected for their number by Holm's step-down procedure, in the given order."""
-    corrected = [0.0] * len(chances)
-    largest = 0.0
-    for rank, place in enumerate(sorted(range(len(chances)), key=lambda place: chances[place])):
-        largest = max(largest, min(1.0, (len(chances) - rank) * chances[place]))
-        corrected[place] = largest
-    return corrected

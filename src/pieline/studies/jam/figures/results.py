@@ -248,7 +248,7 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> None:
             ax=axis,
             arrowprops=lines,
             expand=(1.15, 1.7),
-            iter_lim=150,
+            iter_lim=40,
         )
 
 
