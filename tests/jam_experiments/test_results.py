@@ -2,21 +2,25 @@
 
 import csv
 import re
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jam.jam_cases import original as jam_original
 from jam_experiments.test_drift import GPT_4O
+from matplotlib.figure import Figure
 from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.named import named
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
 from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import probability
+from pieline.reporting.printed import probability, read_published
 from pieline.reporting.tables import write_table
 from pieline.studies.jam.figures.results import billions
 from pieline.studies.jam.metrics.drift import (
@@ -32,6 +36,7 @@ from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.predictions.baselines import predict
 from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.variants.validation import make_variant
+from pieline.study import Run
 
 NO_TAGS = TaggingScores(
     sentences=1, span_precision=0, span_recall=0, span_f1=0,
@@ -490,6 +495,58 @@ def test_numbers_of_the_text(tmp_path: Path) -> None:
     assert rows["jam.confusing_variants_english"]["ours"] == "31"
 
 
+FIGURES = {
+    "accuracy_vs_drift": {"published": "jam_table3.csv", "sizes": "jam_table2.csv"},
+    "confused_models": {"text_numbers": "text_numbers.csv"},
+    "all_vs_mixed": {"published": "jam_table6.csv"},
+}
+"""What each figure is made from besides metrics."""
+
+
+def figure_of(kind: str, made_from: Given) -> Figure:
+    """A figure as the study declares it."""
+    files = {name: str(ROOT / "published" / file) for name, file in FIGURES[kind].items()}
+    options = {"languages": ["english", "german"]}
+    drawn: Figure = named(f"pieline.studies.jam.figures.results:{kind}")(
+        made_from.model_copy(update={"files": files, "options": options})
+    )
+    return drawn
+
+
+def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_path: Path) -> None:
+    use_style(ROOT / "templates/pieline.mplstyle")
+    registry = load_registry(ROOT / "models.yaml")
+    run = Run(registry, LLMSettings(recordings_folder=tmp_path), "released", root=ROOT)
+    names = [name for name, entry in registry.items() if entry.kind == "llm"]
+    models = [model for model in run.described(names) if model.published_as]
+    ours, *others = models
+    table = read_published(ROOT / "published/jam_table3.csv", ["setting", "model", "language"])
+    printed = [key for key in table if key[0] != "fine_tuned"]
+    own = metrics(right_originals(150, flips=20), model=ours.name)
+    made_from = given([own], tmp_path).model_copy(
+        update={"models": (ours,), "absent": tuple(others)}
+    )
+    figure = figure_of("accuracy_vs_drift", made_from)
+    zero_shot, few_shot = figure.axes
+    reasoning = [key for key in printed if "R1" in key[1] or "o3" in key[1]]
+    # As in the paper, reasoning models stand in both panels.
+    for axis, setting in ((zero_shot, "zero_shot"), (few_shot, "few_shot_sc_cotbest")):
+        expected = {key for key in printed if key[0] == setting} | set(reasoning)
+        hollow = [mark for mark in axis.collections if not len(mark.get_facecolor())]
+        assert len(hollow) == len(expected)
+        assert (axis.get_xlim()[0], axis.get_ylim()[1]) == (0, 100)
+        assert axis.get_xlim() == zero_shot.get_xlim()
+    filled = [mark for mark in zero_shot.collections if len(mark.get_facecolor())]
+    assert len(filled) == 1
+    figure.canvas.draw()
+    for axis in figure.axes:
+        boxes = [text.get_window_extent() for text in axis.texts if text.get_text()]
+        overlapping = sum(one.overlaps(other) for one, other in combinations(boxes, 2))
+        assert overlapping <= 2
+    figure = figure_of("all_vs_mixed", made_from)
+    assert len(figure.axes[0].collections) == len(printed) + 1
+
+
 def paper_runs() -> list[JamMetrics]:
     """A run of each of Table 3's of language models, with nearly its printed successes."""
     names = {model.published_as: model.name for model in MODELS}
@@ -531,11 +588,10 @@ def test_reasoning_models_are_in_the_medians_of_both_settings(tmp_path: Path) ->
 def test_figures_repeat_to_the_byte(tmp_path: Path) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     found = [metrics(GPT_4O), *SEEDS, metrics(GPT_4O, model="o3-mini", language="german")]
-    made_from = given(found, tmp_path)
     kinds = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
     for name in ("first", "second"):
         for kind in kinds:
-            figure = named(f"pieline.studies.jam.figures.results:{kind}")(made_from)
+            figure = figure_of(kind, given(found, tmp_path))
             save_figure(
                 figure, pdf=tmp_path / f"{name}-{kind}.pdf", png=tmp_path / f"{name}-{kind}.png"
             )

@@ -603,8 +603,16 @@ class JamStudy(Study[JamSettings]):
         found = [self._figure("dataset:flow", self._statistics())]
         if not self._compares:
             return found
-        names = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
-        found += [self._figure(f"results:{name}", self._runs()) for name in names]
+        runs = self._runs().model_copy(
+            update={"options": {"languages": list(self.settings.languages)}}
+        )
+        numbers = self.run.here("published/text_numbers.csv")
+        drift = runs.of(published=self._published(3), sizes=self._published(2))
+        found += [
+            self._figure("results:accuracy_vs_drift", drift),
+            self._figure("results:confused_models", runs.of(text_numbers=numbers)),
+            self._figure("results:all_vs_mixed", runs.of(published=self._published(6))),
+        ]
         if self.settings.attention and (given := self._attention()).metrics:
             found.append(self._figure("attention:attention", given))
         return found

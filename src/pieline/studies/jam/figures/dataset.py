@@ -29,7 +29,8 @@ def flow(given: Given) -> Figure:
     figure, axes = plt.subplots(
         1,
         len(statistics),
-        figsize=(3.6 * len(statistics), 2.9),
+        # One panel alone still has to be as wide as the note below it.
+        figsize=(max(5.4, 3.6 * len(statistics)), 2.9),
         layout="constrained",
         squeeze=False,
     )

@@ -145,11 +145,13 @@ def pie_places(sentence: JamSentence) -> list[int]:
 def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
     """Places of the content words that the adversarial context adds; may be empty."""
     length = len(added_context(original.sentence, variant.sentence))
+    language = find(variant.language)
+    function_words = language.stop_words | language.quantifiers
     places, position = [], 0
     for place, token in enumerate(variant.tokens):
         # Not the "s" of a genitive.
         words = {word for word in normalise(token).split() if len(word) > 1}
-        if position < length and words - find(variant.language).stop_words:
+        if position < length and words - function_words:
             places.append(place)
         position += len(token)
     return places
