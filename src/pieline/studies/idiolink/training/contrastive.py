@@ -120,7 +120,7 @@ def fine_tune(
     Args:
         model: in float32, as `load_encoder` gives it.
         entry: its entry of models.yaml; where its dtype is a half precision and there is a GPU,
-            forward passes are autocast to it.
+            forward passes are autocast to bfloat16.
         data: what to train and validate on.
         settings: hyperparameters.
         ndcg_at_10: mean nDCG@10 of a run over the validation split.
@@ -286,7 +286,7 @@ class _Training:
     def _loss(self, batch: Sequence[TrainingTuple]) -> torch.Tensor:
         with torch.autocast(
             self.model.device.type,
-            dtype=getattr(torch, self.entry.dtype),
+            dtype=torch.bfloat16,  # float16 would need a scaled loss
             enabled=self.entry.dtype != "float32" and self.model.device.type == "cuda",
         ):
             queries = self._encode(
