@@ -115,6 +115,18 @@ def test_decisions_survive_writing_and_reading(tmp_path):
             {"ambiguous": 2, "several_pies": 1, "wrong_label": 1},
             {"several_pies": 1, "translation_appended": 3, "typo": 2, "wrong_label": 1},
         ),
+        (
+            "italian",
+            {"raw_sentences": 14, "kept": 12, "fixed": 1, "dropped": 1, "literal": 4},
+            {"ambiguous": 1},
+            {"typo": 1},
+        ),
+        (
+            "spanish",
+            {"raw_sentences": 15, "kept": 13, "fixed": 1, "dropped": 1, "literal": 5},
+            {"several_pies": 1},
+            {"translation_appended": 1},
+        ),
     ],
 )
 def test_the_samples_decisions(language, counts, drop, fix):
