@@ -17,7 +17,8 @@ class JamVariants(Settings):
 
     source: Literal["sample", "released", "generated", "none"] = Field(
         default="released",
-        description="Our validated sample, the released dataset, a model; 'none': no variants.",
+        description="Our validated sample; the release, and a model in languages that it lacks;"
+        " a model; 'none': no variants.",
     )
     model: str | None = Field(
         default=None, description="Language model that writes and validates generated variants."
@@ -93,7 +94,8 @@ class JamSettings(Settings):
     decisions: str | None = Field(
         default=None,
         description="Folder with <language>.tsv that filters ID10M's test split; null: those of the"
-        " sample, or for real data those derived from the released originals.",
+        " sample, or for real data those derived from the released originals, and from"
+        " ID10M's tags in languages that have none.",
     )
     variants: JamVariants = JamVariants()
     models: list[str] = Field(

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from pieline.core.records import load_records
 from pieline.languages.registry import find, known
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.reporting.models import ModelDescription
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
     RunKey,
@@ -83,7 +83,7 @@ def accuracy_vs_drift(given: Given) -> Figure:
             _say_instead(axis, "drift unknown")
         axis.margins(x=0.4, y=0.2)  # room for the names
     axes[0].set_ylabel("accuracy on originals (%)")
-    return _finish(figure, runs, given.models)
+    return _finish(figure, runs, given)
 
 
 def confused_models(given: Given) -> Figure:
@@ -109,7 +109,7 @@ def confused_models(given: Given) -> Figure:
         axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(axis="x", visible=False)
     axes[0].set_ylabel("hard variants")
-    _note(figure, runs)
+    _note(figure, runs, given.notes)
     return figure
 
 
@@ -123,7 +123,7 @@ def all_vs_mixed(given: Given) -> Figure:
         _mark(axes[0], key, given.models, some, every)
     axes[0].set(xlabel="mixed (MX)", ylabel="all confused (AC)")
     axes[0].margins(x=0.2, y=0.2)
-    return _finish(figure, runs, given.models)
+    return _finish(figure, runs, given)
 
 
 def _colour(language: str) -> str:
@@ -156,20 +156,20 @@ def _mark(axis: Axes, key: RunKey, models: Sequence[ModelDescription], x: float,
     )
 
 
-def _finish(figure: Figure, runs: Runs, models: Sequence[ModelDescription]) -> Figure:
-    """Legend for shape and colour, and the note on sample data."""
+def _finish(figure: Figure, runs: Runs, given: Given) -> Figure:
+    """Legend for shape and colour, and the notes on the data."""
     languages = languages_of(runs)
     handles: list[Artist] = [mpl.patches.Patch(color=_colour(name)) for name in languages]
     names = [find(name).label for name in languages]
     shown = {key.model for key in runs}
     for reasoning, text in ((False, "no reasoning"), (True, "reasoning")):
-        if any(model.reasoning == reasoning for model in models if model.name in shown):
+        if any(model.reasoning == reasoning for model in given.models if model.name in shown):
             handles.append(Line2D([], [], color="#555555", marker=MARKERS[reasoning], ls=""))
             names.append(text)
     handles.append(Line2D([], [], color="none"))
     names.append("area: parameters")
     figure.legend(handles, names, loc="outside upper center", ncols=len(names))
-    _note(figure, runs)
+    _note(figure, runs, given.notes)
     return figure
 
 
@@ -179,10 +179,8 @@ def _say_instead(axis: Axes, text: str) -> None:
     axis.set_xticks([])
 
 
-def _note(figure: Figure, runs: Runs) -> None:
+def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
     if not runs:
         _say_instead(figure.axes[0], "no language model was run")
         figure.axes[0].set_yticks([])
-    items = [item for found in runs.values() for item in found]
-    if not all(item.dataset_is_released for item in items):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
+    figure.supxlabel("\n".join(notes), fontsize=5, color="#666666")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Head, Number
 from pieline.studies.jam.metrics.runs import JamMetrics
@@ -20,7 +19,7 @@ GROUPS = {
 }
 """Parts of every table, in the paper's order; the second is not the paper's."""
 
-NOT_RELEASED = "sample data, not the released ID10M-JAM"
+NOT_RELEASED = "sample data or other than the released ID10M-JAM"
 
 
 def heads(*texts: str) -> tuple[Head, ...]:
@@ -102,8 +101,3 @@ def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:
         found.append("no hard variants")
     reasons = (reason for item in metrics for reason in item.conditions.deviations)
     return [*found, *dict.fromkeys(reasons)]
-
-
-def notes_of(*released: bool) -> tuple[str, ...]:
-    """The note on sample data, unless everything is computed on the released data."""
-    return () if all(released) else (SAMPLE_NOTE,)

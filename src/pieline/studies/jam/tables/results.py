@@ -9,7 +9,7 @@ from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare, read_published
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, stacked
 from pieline.studies.jam.metrics.drift import Drift
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
@@ -27,10 +27,11 @@ from pieline.studies.jam.tables.common import (
     languages_of,
     left_out_seeds,
     not_made,
-    notes_of,
     obstacles_of,
 )
 
+_ABREAST = 10
+"""Columns of numbers that a page has room for."""
 NOT_SO = "not with this setting and language in this configuration"
 """Why there is no number of ours of a model that is run otherwise."""
 
@@ -132,7 +133,7 @@ def confusion(given: Given) -> TableContent:
 def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str) -> TableContent:
     """One of the three tables, in the paper's layout: what was run, then what it prints besides.
 
-    A column for each language of the runs; printed numbers of another are only in the CSV.
+    A part for each language of the runs; printed numbers of another are only in the CSV.
     """
     metrics = load_records(given.metrics, JamMetrics)
     runs, described = by_run(metrics), (*given.models, *given.absent)
@@ -183,7 +184,7 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
             )
         )
     scored = "Scored as the released analysis does."
-    return TableContent(
+    table = TableContent(
         heads=(
             (*heads("", ""), *(Head(find(name).label, len(columns)) for name in shown)),
             (*heads("Setting", "Model"), *(column.head for _ in shown for column in columns)),
@@ -194,10 +195,12 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
         notes=(
             *([scored] if {item.scoring for item in metrics} == {"released"} else []),
             *left_out_seeds(given, runs),
-            *notes_of(*(item.dataset_is_released for item in metrics)),
+            *given.notes,
         ),
         unseen=tuple(unseen),
     )
+    # Pairs of languages side by side, as far as a page is wide.
+    return stacked(table, labels=2, cells=max(2, _ABREAST // len(columns) // 2 * 2) * len(columns))
 
 
 def _why_not(given: Given, key: RunKey) -> str:

@@ -22,7 +22,6 @@ from pieline.studies.jam.tables.common import (
     heads,
     languages_of,
     not_made,
-    notes_of,
     obstacles_of,
     unknown,
 )
@@ -76,7 +75,7 @@ def runs(given: Given) -> TableContent:
         heads=((*heads("Model", "Setting", "Language", "Seed"), *_SHOWN.values()),),
         groups=(Group(tuple(rows)),),
         caption="Every run by itself, with 95 % bootstrap intervals over originals.",
-        notes=notes_of(*(item.dataset_is_released for item in metrics)),
+        notes=given.notes,
     )
 
 
@@ -156,7 +155,7 @@ def pairs(given: Given) -> TableContent:
         groups=(Group(tuple(rows)),),
         caption="Every two runs on the same hard variants (first seeds) by McNemar's exact test; p"
         " corrected within a language (Benjamini-Hochberg).",
-        notes=notes_of(*(item.dataset_is_released for item in metrics)),
+        notes=given.notes,
         decimals=4,
     )
 

@@ -19,7 +19,6 @@ from pieline.studies.jam.tables.common import (
     TextNumbers,
     heads,
     languages_of,
-    notes_of,
     obstacles_of,
 )
 
@@ -31,7 +30,8 @@ def text(given: Given) -> TableContent:
     """Medians over the runs of language models, and how many variants confuse some run."""
     metrics = load_records(given.metrics, JamMetrics)
     runs = prompted(metrics)
-    obstacles = obstacles_of(metrics)
+    of_paper = [item for item in metrics if item.language in JamSettings().languages]
+    obstacles = obstacles_of(of_paper)
     made = len({(key.model, key.setting) for key in runs})
     if made < PAPER_LLM_RUNS:
         obstacles.append(f"{made} of the paper's {PAPER_LLM_RUNS} runs were made")
@@ -48,7 +48,7 @@ def text(given: Given) -> TableContent:
         groups=(Group(tuple(rows)),),
         caption="Medians over language models (accuracy on originals and negative drift, in per"
         " cent) and the number of hard variants that confuse at least one of them.",
-        notes=notes_of(*(item.dataset_is_released for item in metrics)),
+        notes=given.notes,
         wide=False,
     )
 
