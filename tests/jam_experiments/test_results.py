@@ -272,6 +272,24 @@ def test_sample_data_is_never_comparable(tmp_path: Path) -> None:
     assert {row["reproduced"] for row in rows} == {""}
 
 
+def test_a_third_language_stands_below_with_the_models_that_were_run_on_it(tmp_path: Path) -> None:
+    found = [metrics(GPT_4O, language=name) for name in ("english", "german", "italian")]
+    text, rows = write("usage", [*found, metrics(GPT_4O, model="o3-mini")], tmp_path)
+    above, below = text.split(r"\bottomrule")[:2]
+    assert [
+        above.count(rf"\multicolumn{{5}}{{c}}{{{name}}}") for name in ("English", "Italian")
+    ] == [
+        1,
+        0,
+    ]
+    assert r"\multicolumn{5}{c}{Italian} & \multicolumn{5}{c}{}" in below
+    assert "o3-mini" in above
+    assert "o3-mini" not in below
+    assert cell(rows, "gpt-4o", "success", "italian")["ours"] == "483.00"
+    keys = [tuple(row.items()) for row in rows]
+    assert len(set(keys)) == len(keys)
+
+
 def test_several_seeds_may_differ_by_two_printed_deviations(tmp_path: Path) -> None:
     near = [metrics(right_originals(162), model="gpt-4o-mini", seed=seed) for seed in (42, 43, 44)]
     _, rows = write("drift", near, tmp_path)
