@@ -276,12 +276,8 @@ def test_a_third_language_stands_below_with_the_models_that_were_run_on_it(tmp_p
     found = [metrics(GPT_4O, language=name) for name in ("english", "german", "italian")]
     text, rows = write("usage", [*found, metrics(GPT_4O, model="o3-mini")], tmp_path)
     above, below = text.split(r"\bottomrule")[:2]
-    assert [
-        above.count(rf"\multicolumn{{5}}{{c}}{{{name}}}") for name in ("English", "Italian")
-    ] == [
-        1,
-        0,
-    ]
+    assert r"\multicolumn{5}{c}{English}" in above
+    assert "Italian" not in above
     assert r"\multicolumn{5}{c}{Italian} & \multicolumn{5}{c}{}" in below
     assert "o3-mini" in above
     assert "o3-mini" not in below

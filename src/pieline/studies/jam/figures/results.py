@@ -108,7 +108,8 @@ def confused_models(given: Given) -> Figure:
         axis.set_xticks(range(1, max(1, len(heights)) + 1, step))
         axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(axis="x", visible=False)
-    axes[0].set_ylabel("hard variants")
+    for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # the first of each row
+        axis.set_ylabel("hard variants")
     _note(figure, runs, given.notes)
     return figure
 
@@ -132,9 +133,15 @@ def _colour(language: str) -> str:
 
 def _panels(number: int) -> tuple[Figure, list[Axes]]:
     # A single panel still has to be as wide as the legend above it.
-    width = max(5.6, 1.2 + 2.6 * number)
-    figure, axes = plt.subplots(1, number, figsize=(width, 2.9), sharey=True, layout="constrained")
-    return figure, list(axes) if number > 1 else [axes]
+    columns = number if number < 4 else 2
+    rows = -(-number // columns)
+    size = (max(5.6, 1.2 + 2.6 * columns), 2.9 * rows)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=size, sharey=True, layout="constrained", squeeze=False
+    )
+    for axis in axes.flat[number:]:
+        axis.axis("off")
+    return figure, list(axes.flat[:number])
 
 
 def _mark(axis: Axes, key: RunKey, models: Sequence[ModelDescription], x: float, y: float) -> None:
@@ -168,7 +175,9 @@ def _finish(figure: Figure, runs: Runs, given: Given) -> Figure:
             names.append(text)
     handles.append(Line2D([], [], color="none"))
     names.append("area: parameters")
-    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+    figure.legend(
+        handles, names, loc="outside upper center", ncols=len(names) if len(names) < 6 else 4
+    )
     _note(figure, runs, given.notes)
     return figure
 
