@@ -2,7 +2,7 @@
 
 
 rule idiolink_metrics:
-    """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE."""
+    """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, and of each query."""
     input:
         script=script("idiolink_metrics"),
         modules=modules("idiolink_metrics"),
@@ -11,9 +11,12 @@ rule idiolink_metrics:
         queries="results/datasets/idiolink/{index}/queries.jsonl",
         qrels="results/datasets/idiolink/{index}/qrels.txt",
         manifest="results/datasets/idiolink/{index}/manifest.json",
-        tuning=lambda wildcards: IDIOLINK.tuning(wildcards.model),
+        tuning=lambda wildcards: IDIOLINK.tuning(
+            wildcards.model, wildcards.index, wildcards.query_mode
+        ),
     output:
-        "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json",
+        metrics="results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json",
+        queries="results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.queries.csv",
     log:
         "logs/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
     wildcard_constraints:
@@ -29,8 +32,24 @@ rule idiolink_metrics:
         " --tuning {input.tuning}"
         " --model {wildcards.model} --query-mode {wildcards.query_mode} --seed {wildcards.seed}"
         " --depth {params.top_k} --resamples {params.resamples} --conditions {params.conditions:q}"
-        " --output {output}"
+        " --output {output.metrics} --queries {output.queries}"
         " 2> >(tee {log} >&2)"
+
+
+rule idiolink_queries:
+    """The scores of each query in all runs, as one table."""
+    input:
+        script=script("idiolink_queries"),
+        modules=modules("idiolink_queries"),
+        tables=IDIOLINK.query_scores(),
+    output:
+        "results/metrics/idiolink/queries.csv.gz",
+    log:
+        "logs/metrics/idiolink/queries.log",
+    conda:
+        "../envs/core.yaml"
+    shell:
+        "python {input.script} --tables {input.tables} --output {output}" " 2> >(tee {log} >&2)"
 
 
 rule idiots_metrics:
@@ -114,6 +133,30 @@ rule jam_metrics:
         " 2> >(tee {log} >&2)"
 
 
+rule jam_baselines:
+    """Scores of what needs no model: no idiom anywhere, the PIE everywhere, the majority."""
+    input:
+        script=script("jam_baselines"),
+        modules=modules("jam_baselines"),
+        sentences="results/datasets/jam/{language}.jsonl",
+        manifest="results/datasets/jam/{language}.manifest.json",
+    output:
+        JAM.baselines("{language}"),
+    log:
+        "logs/metrics/jam/{language}/baselines.log",
+    conda:
+        "../envs/core.yaml"
+    params:
+        scoring=JAM.settings.scoring,
+        conditions=JAM.baseline_conditions(),
+        resamples=JAM.settings.bootstrap_resamples,
+    shell:
+        "python {input.script} --sentences {input.sentences} --manifest {input.manifest}"
+        " --scoring {params.scoring} --resamples {params.resamples}"
+        " --conditions {params.conditions:q} --outputs {output}"
+        " 2> >(tee {log} >&2)"
+
+
 rule idiolink_checks:
     """Counts and checks of IdioLink data, constructed or released: lists, and never fails."""
     input:
@@ -185,11 +228,12 @@ rule idiolink_significance:
         runtime=growing(20),
     params:
         permutations=IDIOLINK.settings.permutations,
+        top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
     shell:
-        "python {input.script} --runs {input.runs} --dataset $(dirname {input.dataset[0]})"
-        " --model {wildcards.model} --seed {wildcards.seed}"
+        "python {input.script} --runs {input.runs} --depth {params.top_k}"
+        " --dataset $(dirname {input.dataset[0]}) --model {wildcards.model} --seed {wildcards.seed}"
         " --permutations {params.permutations} --resamples {params.resamples}"
         " --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"

@@ -2,19 +2,15 @@
 
 
 rule bm25_tune:
-    """k1 and b by nDCG@10 on the validation split, with sentence queries.
-
-    The paper reports one chosen point for its two query modes; it is the point of the sentence queries.
-    """
+    """k1 and b by nDCG@10 on the validation split, or on what a composition leaves of it."""
     input:
         script=script("bm25_tune"),
         modules=modules("bm25_tune"),
-        documents="results/datasets/idiolink/val/documents.jsonl",
-        queries="results/datasets/idiolink/val/queries.jsonl",
+        dataset=lambda wildcards: IDIOLINK.dataset(wildcards.index),
     output:
-        "results/predictions/idiolink/val/{model}/tuning.json",
+        "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json",
     log:
-        "logs/predictions/idiolink/val/{model}/tuning.log",
+        "logs/predictions/idiolink/{index}/{model}/{query_mode}/tuning.log",
     wildcard_constraints:
         model=IDIOLINK.run.constraint("bm25"),
     conda:
@@ -25,11 +21,9 @@ rule bm25_tune:
     params:
         k1=IDIOLINK.settings.bm25.k1,
         b=IDIOLINK.settings.bm25.b,
-        top_k=IDIOLINK.settings.top_k,
     shell:
-        "python {input.script} --documents {input.documents} --queries {input.queries}"
-        " --query-mode sentence --k1 {params.k1} --b {params.b}"
-        " --top-k {params.top_k} --output {output}"
+        "python {input.script} --dataset $(dirname {input.dataset[0]})"
+        " --query-mode {wildcards.query_mode} --k1 {params.k1} --b {params.b} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -40,7 +34,9 @@ rule bm25_search:
         modules=modules("bm25_search"),
         documents="results/datasets/idiolink/{index}/documents.jsonl",
         queries="results/datasets/idiolink/{index}/queries.jsonl",
-        tuning="results/predictions/idiolink/val/{model}/tuning.json",
+        tuning=lambda wildcards: IDIOLINK.tuning(
+            wildcards.model, wildcards.index, wildcards.query_mode
+        ),
     output:
         "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
     log:

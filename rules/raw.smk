@@ -32,7 +32,7 @@ rule raw_file:
 
 
 rule unpack_weights:
-    """Weights that come as one GGUF file, as a safetensors folder that loads in a second."""
+    """Weights that come as one GGUF file or as a pickle, as a safetensors folder."""
     input:
         script=script("unpack_weights"),
         modules=modules("unpack_weights"),
@@ -41,6 +41,8 @@ rule unpack_weights:
         directory("results/raw/weights/{model}"),
     log:
         "logs/raw/weights/{model}.log",
+    # A pickle is downloaded, which compute nodes often cannot.
+    localrule: True
     conda:
         "../envs/gpu.yaml"
     threads: 2

@@ -9,7 +9,8 @@ rule jam_variants:
         originals="results/originals/jam/{language}.jsonl",
         variants=lambda wildcards: JAM.variants_file(wildcards.language),
     output:
-        "results/variants/jam/{language}.jsonl",
+        variants="results/variants/jam/{language}.jsonl",
+        report="results/variants/jam/{language}.report.json",
     log:
         "logs/variants/jam/{language}.log",
     wildcard_constraints:
@@ -21,7 +22,8 @@ rule jam_variants:
         checks=JAM.checks(),
     shell:
         "python {input.script} --originals {input.originals} --variants {input.variants}"
-        " --source {params.source} --checks {params.checks:q} --output {output}"
+        " --source {params.source} --checks {params.checks:q} --output {output.variants}"
+        " --report {output.report}"
         " 2> >(tee {log} >&2)"
 
 

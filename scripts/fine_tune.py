@@ -10,9 +10,9 @@ from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
 from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import use_deterministic_kernels, use_threads
-from pieline.studies.idiolink.predictions.encoders import load_encoder
+from pieline.studies.idiolink.predictions.encoders import load_encoder, save_folder
 from pieline.studies.idiolink.raw.released import meaning_qrels
-from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune, save_weights
+from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
 
@@ -37,6 +37,6 @@ def main(it: Options) -> None:
         ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
         checkpoint=it.checkpoint,
     )
-    save_weights(model, it.output)
+    save_folder(model, it.output)
     write_json(it.log, log.model_dump())
     it.checkpoint.unlink(missing_ok=True)

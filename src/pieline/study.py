@@ -113,10 +113,10 @@ class Run:
         return f"nothing is recorded, and {found.what}" if found else ""
 
     def unpacked_weights(self, model: str) -> list[str]:
-        """The folder of a model's unpacked weights, if they come as one GGUF file."""
+        """The folder of a model's unpacked weights, if they come as GGUF or as a pickle."""
         entry = self.entry(model)
-        is_gguf = isinstance(entry, CheckpointEntry) and entry.is_gguf
-        return [f"results/raw/weights/{model}"] if is_gguf else []
+        unpacked = isinstance(entry, CheckpointEntry) and entry.must_be_unpacked
+        return [f"results/raw/weights/{model}"] if unpacked else []
 
     def weights_files(self, model: str) -> list[str]:
         """The files of a local checkpoint, so that a job which loads it is stale if one changes."""

@@ -61,8 +61,8 @@ def counts(
 ) -> LabelCounts:
     """Counts of one PIE; by default all idiomatic and literal occurrences are confident."""
     labels = {"i": idiomatic, "l": literal, "f": other, "o": 0, "?": 0}
-    enough = idiomatic + literal if confident < 0 else confident
-    return LabelCounts(labels, confident=enough, least_confidence=confidence)
+    enough = labels if confident < 0 else dict.fromkeys(labels, 0) | {"i": confident}
+    return LabelCounts(labels, enough, least_confidence=confidence)
 
 
 def writer(attempts: int = 3) -> Role:

@@ -33,7 +33,9 @@ def test_reads_the_sample() -> None:
         ({"offsets": [[4, 99]]}, "offsets 4-99 do not lie in the target sentence"),
         ({"offsets": [[9, 4]]}, "offsets 9-4"),
         ({"offsets": []}, "offsets"),
-        ({"idiom": ""}, "idiom"),
+        ({"idiom": ""}, "idiom: blank"),
+        ({"idiom": " \t"}, "idiom: blank"),
+        ({"id": 1}, "id 1 stands already in line 1"),
         ({"sentence_no": 12}, "sentence_no"),
         ({"label_distribution": {"i": 1.0}}, "label_distribution"),
         ({"comment": "new"}, "comment"),
@@ -42,7 +44,7 @@ def test_reads_the_sample() -> None:
 def test_a_wrong_field_names_line_and_field(
     tmp_path: Path, changes: dict[str, Any], problem: str
 ) -> None:
-    path = write_rows(tmp_path / "magpie.jsonl", [row(), row(**changes), row()])
+    path = write_rows(tmp_path / "magpie.jsonl", [row(), row(**({"id": 2} | changes)), row(id=3)])
     with pytest.raises(UserError) as caught:
         list(read_magpie(path))
     assert str(caught.value).startswith(f"{path}:2: ")
@@ -54,6 +56,12 @@ def test_a_line_that_is_no_record_names_its_number(tmp_path: Path, line: bytes) 
     path = tmp_path / "magpie.jsonl"
     path.write_bytes(json.dumps(row()).encode() + b"\n" + line + b"\n")
     with pytest.raises(UserError, match=r"magpie\.jsonl:2: "):
+        list(read_magpie(path))
+
+
+def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "magpie.jsonl", [])
+    with pytest.raises(UserError, match=r"magpie\.jsonl:1: holds no occurrence; fetch"):
         list(read_magpie(path))
 
 

@@ -17,11 +17,13 @@ from pieline.studies.idiolink.originals.pie_filter import (
     count_labels,
     filter_pies,
     read_exclusions,
+    readings_of,
 )
 from pieline.studies.idiolink.originals.released_list import read_candidates
 from pieline.studies.idiolink.raw.magpie import read_magpie
 
 PAPER = FilterThresholds()
+BOTH = ("paper", "released")
 
 
 def verdict(found: LabelCounts, semantics: Semantics = "paper") -> PieVerdict:
@@ -86,6 +88,32 @@ def test_confidence_filters_pies_or_occurrences() -> None:
     assert verdict(found, "released").kept
     none_left = counts(idiomatic=15, literal=15, confidence=0.5, confident=0)
     assert verdict(none_left, "released").failed == ["confidence"]
+
+
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        (counts(idiomatic=15, literal=15), {"confident_annotations", "any_confidence", *BOTH}),
+        # Of 40 idiomatic and 40 literal ones, 39 and 0 are confident.
+        (
+            counts(idiomatic=40, literal=40, confidence=0.5, confident=39),
+            {"released", "any_confidence"},
+        ),
+        (counts(idiomatic=40, literal=40, confidence=0.5, confident=0), {"any_confidence"}),
+        # 30 confident ones of 90, 10 of them literal: balanced only where they are alone.
+        (
+            LabelCounts(
+                dict.fromkeys("ilfo?", 0) | {"i": 80, "l": 10},
+                dict.fromkeys("ilfo?", 0) | {"i": 20, "l": 10},
+                least_confidence=0.5,
+            ),
+            {"confident_annotations"},
+        ),
+    ],
+)
+def test_each_reading_of_the_confidence(found: LabelCounts, kept: set[str]) -> None:
+    readings = readings_of({"a PIE": found}, PAPER, {})
+    assert {name for name, (verdict,) in readings.items() if verdict.kept} == kept
 
 
 def test_counting_reads_labels_and_confidence(tmp_path: Path) -> None:
@@ -162,7 +190,12 @@ def sample_filter(semantics: Semantics) -> dict[str, PieVerdict]:
         computed_from={},
     )
     assert len(pairs) == 10 * report.kept
-    assert report.kept_by_semantics == {"paper": 8, "released": 10}
+    assert report.kept_by_reading == {
+        "paper": 8,
+        "released": 10,
+        "confident_annotations": 8,
+        "any_confidence": 9,
+    }
     return {item.pie: item for item in verdicts}
 
 

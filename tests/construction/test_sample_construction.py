@@ -106,7 +106,7 @@ def test_tables_say_that_the_answers_are_scripted(constructed: Path) -> None:
     text = (constructed / "paper_tables/idiolink_construction.tex").read_text(encoding="utf-8")
     assert "answers are scripted by hand; no model gave them" in text
     rows = rows_of(constructed / "paper_tables/idiolink_construction.csv")
-    assert len(rows) == 20
+    assert len(rows) == 20 + 4
     assert {row["comparable"] for row in rows} == {"no"}
 
 

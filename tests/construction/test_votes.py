@@ -136,8 +136,8 @@ def test_agreement_needs_texts_that_both_judged() -> None:
 def test_the_printed_agreement_is_the_f1_of_valid_texts_and_no_macro_average() -> None:
     """Section 3.2.4: accuracy 72.08 % and 42 missed texts of 1,300 leave one unknown.
 
-    Whatever the number of texts that people found invalid, the macro-averaged F1 stays far below
-    the printed 82.54; with 121 of them the F1 of the class "valid" is exactly that.
+    Whatever the number of texts that people found invalid, the macro-averaged F1 does not exceed
+    the accuracy; with 121 of them the F1 of the class "valid" is exactly that.
     """
     correct, missed, texts = 937, 42, 1300
     reproduced = []
@@ -147,7 +147,7 @@ def test_the_printed_agreement_is_the_f1_of_valid_texts_and_no_macro_average() -
         right = correct - caught
         valid_f1 = 2 * right / (2 * right + missed + false_alarms)
         invalid_f1 = 2 * caught / (2 * caught + missed + false_alarms)
-        assert (valid_f1 + invalid_f1) / 2 < 0.76
+        assert (valid_f1 + invalid_f1) / 2 <= correct / texts
         if round(100 * valid_f1, 2) == 82.54:
             reproduced.append(invalid)
     assert reproduced == [121]

@@ -28,7 +28,11 @@ from pieline.studies.idiolink.datasets.tuples import (
 )
 from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import TokenizedTexts, embed_queries
-from pieline.studies.idiolink.predictions.encoders import load_encoder, weights_digests
+from pieline.studies.idiolink.predictions.encoders import (
+    load_encoder,
+    save_folder,
+    weights_digests,
+)
 from pieline.studies.idiolink.predictions.query_texts import QueryText
 from pieline.studies.idiolink.raw.released import RELEVANT_USAGES, meaning_qrels, read_texts
 from pieline.studies.idiolink.records import Document, Query
@@ -39,7 +43,6 @@ from pieline.studies.idiolink.training.contrastive import (
     fine_tune,
     paper_loss,
     released_loss,
-    save_weights,
 )
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
@@ -289,6 +292,47 @@ class TestTraining:
         assert same(one[1], other[1])
         assert not same(one[1], trainer(max_epochs=2, seed=43)[1])
 
+    @pytest.mark.parametrize("loss", ["paper", "released"])
+    def test_what_does_not_fit_in_memory_is_computed_twice_and_changes_nothing(
+        self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch, loss: str
+    ) -> None:
+        expected = trainer(max_epochs=1, loss=loss)
+        compute, failures = contrastive._Training._loss, [0, 2]
+
+        def fails(training: Any, batch: Any) -> torch.Tensor:
+            found = compute(training, batch)
+            if failures and failures.pop(0) == 0:
+                raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+            return found
+
+        monkeypatch.setattr(contrastive._Training, "_loss", fails)
+        log, weights = trainer(max_epochs=1, loss=loss)
+        assert failures == []
+        assert log == expected[0]
+        assert same(weights, expected[1])
+
+    def test_parts_are_halved_where_that_is_not_enough(
+        self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        encode = TokenizedTexts.encode
+
+        def limited(largest: int) -> None:
+            def fails(self: TokenizedTexts, indices: Any, *, spans: bool) -> Any:
+                if torch.is_grad_enabled() and len(indices) > largest:
+                    raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+                return encode(self, indices, spans=spans)
+
+            monkeypatch.setattr(TokenizedTexts, "encode", fails)
+
+        limited(5)
+        trainer(max_epochs=1)
+        told = capsys.readouterr()
+        assert "activations are computed twice" in told.out + told.err
+        assert "going on with 4 texts at once" in told.out + told.err
+        limited(0)
+        with pytest.raises(UserError, match="does not hold the training of a single text"):
+            trainer(max_epochs=1)
+
     def test_the_best_epoch_is_kept_and_the_minimal_difference_ends_training(
         self, trainer: Trainer
     ) -> None:
@@ -369,7 +413,7 @@ class TestTraining:
 
     def test_saved_weights_give_the_same_vectors(self, tiny: EmbedderEntry, tmp_path: Path) -> None:
         model = load_encoder(tiny, device="cpu")
-        save_weights(model, tmp_path / "weights")
+        save_folder(model, tmp_path / "weights")
         again = load_encoder(tiny, weights=tmp_path / "weights", device="cpu")
         queries = [QueryText(SENTENCES[0], (5, 18))]
         one = embed_queries(model, queries, batch_size=1, progress=False)

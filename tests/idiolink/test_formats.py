@@ -31,6 +31,9 @@ TEXTS = {
     "nomic_search_query": f"search_query: {INSTRUCTION}\nQuery: {SENTENCE}",
     "gemma_instruct_query": f"<instruct>{INSTRUCTION}\n<query>{SENTENCE}",
     "gritlm_user_embed": f"<|user|>\n{INSTRUCTION}\n<|embed|>\n{SENTENCE}",
+    "represent_sentence_query": "Represent this sentence for searching relevant passages: "
+    + SENTENCE,
+    "search_query": f"search_query: {SENTENCE}",
 }
 # Format, text before a plain query, text before a document.
 ENTRIES = {
@@ -58,6 +61,25 @@ ENTRIES = {
     "qwen3-embedding-8b": ("instruct_query_unspaced", "", ""),
     "llama-embed-nemotron-8b": ("instruct_query", "", ""),
     "bge-multilingual-gemma2": ("gemma_instruct_query", "", ""),
+}
+# The released code: formats for sentences and spans, text before plain ones, text before documents.
+SPACED, UNSPACED = (
+    (("instruct_query",) * 2, ("", ""), ""),
+    (("instruct_query_unspaced",) * 2, ("", ""), ""),
+)
+PAIR = (("instruction_query_pair", "instruction_newline_query"), ("", ""), "")
+RELEASED = {
+    **dict.fromkeys(["sbert", "contriever", "drama-1b", "stella-1.5b-v5", "bge-m3"], SPACED),
+    **dict.fromkeys(["e5-base-v2", "gte-qwen2-1.5b", "gte-qwen2-7b", "e5-mistral"], SPACED),
+    **dict.fromkeys(["sfr-embedding-mistral", "multilingual-e5-large-instruct"], SPACED),
+    **dict.fromkeys([f"qwen3-embedding-{size}" for size in ("0.6b", "4b", "8b")], UNSPACED),
+    **dict.fromkeys(["lychee-embed", "linq-embed-mistral", "llama-embed-nemotron-8b"], UNSPACED),
+    **dict.fromkeys(["instructor-base", "instructor-xl"], PAIR),
+    "bge-base-en-v1.5": (("represent_sentence_query",) * 2, ("", ""), ""),
+    "tart-contriever": (("instruction_sep_query",) * 2, ("", ""), ""),
+    "nomic-v2-moe": (("search_query",) * 2, ("search_document: ", ""), "search_document: "),
+    "bge-multilingual-gemma2": (("gemma_instruct_query",) * 2, ("", ""), ""),
+    "gritlm-7b": (("gritlm_user_embed",) * 2, ("<|embed|>\n",) * 2, "<|embed|>\n"),
 }
 LEFT_OUT_OF_POOLING = {
     "instruction_query_pair": INSTRUCTION,
@@ -103,6 +125,23 @@ def test_exact_texts(embedders: dict[str, EmbedderEntry], name: str) -> None:
     assert query_text(query(), entry, instructed=False).text == query_prefix + SENTENCE
     document = Document(**query().model_dump())
     assert document_text(document, entry).text == passage_prefix + SENTENCE
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_exact_texts_of_the_released_code(embedders: dict[str, EmbedderEntry], name: str) -> None:
+    entry = embedders[name].with_inputs("released")
+    formats, prefixes, passage_prefix = RELEASED[name]
+    for by_span, (form, prefix) in enumerate(zip(formats, prefixes, strict=True)):
+        instructed = query_text(query(), entry, instructed=True, by_span=bool(by_span))
+        assert instructed.text == TEXTS[form]
+        plain = query_text(query(), entry, instructed=False, by_span=bool(by_span))
+        assert plain.text == prefix + SENTENCE
+        for text in (instructed, plain):
+            assert text.text[slice(*text.span)] == "break the ice"
+    document = Document(**query().model_dump())
+    assert document_text(document, entry).text == passage_prefix + SENTENCE
+    changed = entry.execution_spec() != embedders[name].execution_spec()
+    assert changed is bool(embedders[name].released_inputs)
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -152,4 +191,5 @@ def test_remote_code_runs_only_where_the_library_has_no_own(
     bidirectional = {name for name, entry in embedders.items() if entry.bidirectional}
     assert bidirectional == {
         "drama-1b", "stella-1.5b-v5", "gte-qwen2-1.5b", "gte-qwen2-7b", "gritlm-7b",
+        "llama-embed-nemotron-8b",
     }  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from tiny_models import DECODERS, SENTENCES, save_tiny, tiny_entry
 from torch.nn import functional
@@ -16,13 +16,19 @@ from transformers import AutoModel, AutoTokenizer, T5EncoderModel
 
 from pieline.core.errors import UserError
 from pieline.studies.idiolink.predictions import embedding
+from pieline.studies.idiolink.predictions.checkpoint_checks import require_both_ways
 from pieline.studies.idiolink.predictions.embedding import (
     Encoded,
     TokenizedTexts,
     embed_documents,
     embed_queries,
 )
-from pieline.studies.idiolink.predictions.encoders import load_encoder, weights_digests
+from pieline.studies.idiolink.predictions.encoders import (
+    load_encoder,
+    save_folder,
+    unpack_weights,
+    weights_digests,
+)
 from pieline.studies.idiolink.predictions.pooling import PREFIX, LatentAttentionPooling
 from pieline.studies.idiolink.predictions.query_texts import QueryText
 from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
@@ -36,9 +42,9 @@ POOLINGS = {
     "t5": ("mean", ["▁broke", "▁the", "▁ice"]),
     "qwen2": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
     "qwen3": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
-    "mistral": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
+    "mistral": ("lasttoken", ["▁broke", "▁the", "▁ice"]),
     "llama": ("mean", ["Ġbroke", "Ġthe", "Ġice"]),
-    "gemma2": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
+    "gemma2": ("lasttoken", ["▁broke", "▁the", "▁ice"]),
 }
 SPAN = (5, 18)
 
@@ -68,7 +74,8 @@ def pooled(hidden: torch.Tensor, how: str) -> torch.Tensor:
 def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> None:
     pooling, span_tokens = POOLINGS[family]
     folder = save_tiny(family, tmp_path / family)
-    model = load_encoder(tiny_entry(folder, pooling=pooling), device="cpu")
+    ends = {"end_token": ""} if family in {"mistral", "llama", "qwen2"} else {}
+    model = load_encoder(tiny_entry(folder, pooling=pooling, **ends), device="cpu")
     # Batched with a shorter and a longer text, so that each is padded or pads.
     vectors = embed_queries(
         model,
@@ -84,7 +91,8 @@ def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> Non
     start = tokens.index(span_tokens[0])
     assert tokens[start : start + 3] == span_tokens
     np.testing.assert_allclose(vectors.sentence[1], pooled(hidden, pooling), atol=2e-5)
-    np.testing.assert_allclose(vectors.span[1], hidden[start : start + 3].mean(dim=0), atol=2e-4)
+    in_span = hidden[start : start + 3]
+    np.testing.assert_allclose(vectors.span[1], pooled(in_span, "mean"), atol=2e-5)
     if pooling == "lasttoken":
         assert model.tokenizer.padding_side == "left"
 
@@ -105,15 +113,10 @@ def test_bidirectional_attention(family: str, bidirectional: bool, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("family", "stored", "pooling"),
-    [
-        ("bert", "cls_token", "cls"),
-        ("qwen3", "lasttoken", "lasttoken"),
-        ("t5", "mean_tokens", "mean"),
-    ],
+    ("family", "pooling"), [("bert", "cls"), ("qwen3", "lasttoken"), ("t5", "mean")]
 )
-def test_pooling_of_the_checkpoint(family: str, stored: str, pooling: str, tmp_path: Path) -> None:
-    folder = save_tiny(family, tmp_path / family, st_pooling=stored)
+def test_pooling_of_the_checkpoint(family: str, pooling: str, tmp_path: Path) -> None:
+    folder = save_tiny(family, tmp_path / family, pooling=pooling)
     model = load_encoder(tiny_entry(folder, pooling="checkpoint"), device="cpu")
     vectors = embed_documents(model, SENTENCES, batch_size=3, progress=False)
     for vector, text in zip(vectors, SENTENCES, strict=True):
@@ -125,11 +128,11 @@ def test_pooling_of_the_checkpoint(family: str, stored: str, pooling: str, tmp_p
 @pytest.mark.parametrize(
     ("family", "word", "first"),
     [
-        ("t5", "They", "T"),
-        ("mistral", "They", "They"),
+        ("t5", "They", "▁"),
+        ("mistral", "They", "▁They"),
         # A token that begins with the space before its word is of the text, not the instruction.
         ("t5", "the", "▁the"),
-        ("mistral", "the", "Ġthe"),
+        ("mistral", "the", "▁the"),
     ],
 )
 def test_instruction_is_read_but_not_pooled(
@@ -142,7 +145,7 @@ def test_instruction_is_read_but_not_pooled(
     queries = [QueryText(text, (24, 29), len(head)), QueryText(SENTENCES[2], SPAN)]
     vectors = embed_queries(model, queries, batch_size=2, progress=False)
     tokens, hidden = hidden_states(folder, text)
-    proper = hidden[tokens.index(first) :]
+    proper = hidden[-1 - tokens[::-1].index(first) :]
     np.testing.assert_allclose(vectors.sentence[0], pooled(proper, "mean"), atol=2e-5)
     other = hidden_states(folder, SENTENCES[2])[1]
     np.testing.assert_allclose(vectors.sentence[1], pooled(other, "mean"), atol=2e-5)
@@ -159,6 +162,106 @@ def test_half_precision(dtype: str, tmp_path: Path) -> None:
     assert other.dtype == np.float32
     assert not np.array_equal(one, other)
     assert (one * other).sum(axis=1).min() > 0.995
+
+
+class TestEndOfInputs:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        # Its tokenizer begins inputs with a token and ends them with none.
+        return save_tiny("mistral", tmp_path / "mistral")
+
+    @staticmethod
+    def asked_for(folder: Path) -> None:
+        place = folder / "tokenizer_config.json"
+        place.write_text(json.dumps(json.loads(place.read_text()) | {"add_eos_token": True}))
+
+    @pytest.mark.parametrize("by", ["entry", "files"])
+    def test_the_token_of_the_training_ends_every_input(self, folder: Path, by: str) -> None:
+        if by == "files":
+            self.asked_for(folder)
+        entry = tiny_entry(
+            folder, pooling="lasttoken", max_length=9, end_token="</s>" if by == "entry" else None
+        )
+        model = load_encoder(entry, device="cpu")
+        whole, cut = model.tokenizer(
+            ["ice", "ice " * 30], truncation=True, max_length=model.max_seq_length
+        )["input_ids"]
+        assert (whole[0], whole[-1]) == (model.tokenizer.bos_token_id, model.tokenizer.eos_token_id)
+        assert (len(cut), cut[-1]) == (9, whole[-1])
+        assert whole.count(whole[-1]) == cut.count(whole[-1]) == 1
+        vector = embed_documents(model, ["It melted."], batch_size=1, progress=False)[0]
+        _, hidden = hidden_states(folder, "It melted.</s>")
+        np.testing.assert_allclose(vector, pooled(hidden, "lasttoken"), atol=2e-5)
+
+    def test_saved_with_the_weights_it_is_not_added_twice(
+        self, folder: Path, tmp_path: Path
+    ) -> None:
+        entry = tiny_entry(folder, pooling="lasttoken", end_token="</s>")
+        save_folder(load_encoder(entry, device="cpu"), tmp_path / "saved")
+        again = load_encoder(entry, weights=tmp_path / "saved", device="cpu")
+        ids = again.tokenizer("ice")["input_ids"]
+        assert ids[-2] != ids[-1] == again.tokenizer.eos_token_id
+
+    def test_a_last_token_that_nobody_names_is_not_pooled(self, folder: Path) -> None:
+        with pytest.raises(UserError, match=r"nothing says which token.*end_token"):
+            load_encoder(tiny_entry(folder, pooling="lasttoken"), device="cpu")
+        load_encoder(tiny_entry(folder, pooling="lasttoken", end_token=""), device="cpu")
+        load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
+
+    def test_a_token_that_the_vocabulary_lacks(self, folder: Path) -> None:
+        with pytest.raises(UserError, match=r"no '<\|end\|>'"):
+            load_encoder(tiny_entry(folder, end_token="<|end|>"), device="cpu")
+
+
+class TestCheckpoints:
+    def test_weights_that_the_library_would_draw_are_refused(self, tmp_path: Path) -> None:
+        folder = save_tiny("bert", tmp_path / "bert")
+        place = folder / "model.safetensors"
+        weights = load_file(place)
+        removed = next(name for name in sorted(weights) if name.endswith("query.weight"))
+        del weights[removed]
+        save_file(weights, place, metadata={"format": "pt"})
+        with pytest.raises(UserError, match=r"1 of the model's weights are not in it, .*query"):
+            load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
+
+    def test_an_unused_pooler_may_be_missing(self, tmp_path: Path) -> None:
+        folder = save_tiny("bert", tmp_path / "bert")
+        place = folder / "model.safetensors"
+        kept = {name: item for name, item in load_file(place).items() if "pooler" not in name}
+        save_file(kept, place, metadata={"format": "pt"})
+        load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
+
+    def test_a_pickle_is_refused_and_can_be_converted(self, tmp_path: Path) -> None:
+        folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
+        entry = tiny_entry(folder)
+        before = embed_documents(
+            load_encoder(entry, device="cpu"), SENTENCES, batch_size=3, progress=False
+        )
+        torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+        (folder / "model.safetensors").unlink()
+        with pytest.raises(UserError, match=r"no safetensors weights at this commit; .*pickled"):
+            load_encoder(entry, device="cpu")
+        unpack_weights(entry, tmp_path / "converted")
+        assert not list((tmp_path / "converted").rglob("*.bin"))
+        model = load_encoder(entry, weights=tmp_path / "converted", device="cpu")
+        after = embed_documents(model, SENTENCES, batch_size=3, progress=False)
+        np.testing.assert_array_equal(before, after)
+
+    def test_attention_that_is_causal_is_noticed(self, tmp_path: Path) -> None:
+        model = load_encoder(tiny_entry(save_tiny("llama", tmp_path / "llama"), pooling="mean"))
+        with pytest.raises(UserError, match="tokens see only those before them"):
+            require_both_ways(model, "llama")
+
+    def test_a_checkpoint_without_pooling_is_refused(self, tmp_path: Path) -> None:
+        folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
+        rows = json.loads((folder / "modules.json").read_text())
+        (folder / "modules.json").write_text(json.dumps([rows[0], rows[2] | {"idx": 1}]))
+        with pytest.raises(UserError, match="behind its transformer stands Normalize"):
+            load_encoder(tiny_entry(folder), device="cpu")
+
+    def test_pinned_code_takes_a_pooling_of_the_entry(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="'code_revision' needs a 'pooling'"):
+            tiny_entry(tmp_path, code_revision="0" * 40)
 
 
 class TestLatentPooling:

@@ -52,8 +52,13 @@ class TestMistakes:
                 {"finetuning": {"models": ["sbert"], "tuples": "released"}},
                 "the sample data has no released tuples",
             ),
+            ({"leave_out": {"sbrt": "no GPU"}}, r"leave_out: unknown model 'sbrt'"),
             ({"construction": {"validator": "sbert"}}, "construction: model 'sbert'"),
             ({"dataset": "constructed"}, "nothing constructs it"),
+            (
+                {"construction": {"enabled": True, "prompts": "mine"}},
+                r"construction\.prompts: no prompt documents\.jinja in mine; see the files",
+            ),
         ],
     )
     def test_settings_that_cannot_be_run(self, settings: dict[str, Any], problem: str) -> None:
@@ -138,6 +143,15 @@ class TestConditions:
         # The paper trains this model with small batches.
         assert self.deviations(made.conditions("drama-1b+sentence+paper"))[-1].startswith("max")
 
+    def test_what_the_released_code_writes_is_told_and_is_no_deviation(self) -> None:
+        for inputs, written in (("paper", "passage: "), ("released", "")):
+            made = study(data="released", models=["e5-base-v2"], inputs=inputs)
+            told = made.conditions("e5-base-v2")
+            assert self.deviations(told) == []
+            assert json.loads(told)["settings"]["inputs"] == inputs
+            assert json.loads(told)["weights"]["passage_prefix"] == written
+            assert made.embedder("e5-base-v2").passage_prefix == written
+
     def test_a_data_set_has_those_of_its_construction(self) -> None:
         sample = configured("config.yaml")
         assert "min occurrences 8, the paper 30" in self.deviations(
@@ -156,6 +170,34 @@ class TestFiles:
             "instruction_span",
         ]
         assert made.modes_of("sbert+span+paper") == ["span"]
+
+    def test_bm25_takes_the_point_of_its_own_mode_and_index_in_the_ablation_alone(self) -> None:
+        place = "results/predictions/idiolink/{}/bm25/{}/tuning.json".format
+        made = study()
+        for mode in ("sentence", "span"):
+            assert made.tuning("bm25", "test", mode) == [place("val", "sentence")]
+            assert made.tuning("bm25", "test-lit_idiom", mode) == [place("val-lit_idiom", mode)]
+        assert made.tuning("sbert", "test-lit_idiom", "span") == []
+        one = study(bm25={"tuning": "sentence"})
+        assert one.tuning("bm25", "test-lit_idiom", "span") == [place("val", "sentence")]
+        # What does not concern the full index makes none of its metrics stale.
+        assert one.conditions("bm25") == made.conditions("bm25")
+
+    def test_every_run_has_its_scores_by_query(self) -> None:
+        made = study(compositions=["lit_idiom"], finetuning={"models": ["sbert"], "seeds": [1]})
+        found = made.query_scores()
+        # Two modes of BM25 and four of SBERT over two indexes; the trainings over the full one.
+        assert len(found) == len(set(found)) == 2 * (2 + 4) + 6
+        assert "results/metrics/idiolink/test-lit_idiom/bm25/span/seed-0.queries.csv" in found
+        assert study(models=[]).query_scores() == []
+
+    def test_prompts_of_ones_own_replace_the_projects(self, tmp_path: Path) -> None:
+        for name in ("documents", "queries", "validate"):
+            (tmp_path / f"{name}.jinja").write_text("=== user ===\n{{ pie }}\n", "utf-8")
+        made = study(construction={"enabled": True, "prompts": str(tmp_path)})
+        assert made.writing("queries").inputs["prompt"] == str(tmp_path / "queries.jinja")
+        assert made.validation("queries").inputs["prompt"] == str(tmp_path / "validate.jinja")
+        assert made.data_conditions("constructed") == study().data_conditions("constructed")
 
     def test_a_batch_size_of_one_model_and_the_way_of_writing_queries(self) -> None:
         made = study(finetuning={"models": ["sbert", "drama-1b"]})
@@ -223,13 +265,29 @@ class TestFiles:
             assert made.behind(name) == []
 
 
+class TestLeftOut:
+    def test_a_model_is_a_row_with_its_reason_and_nothing_is_run(self) -> None:
+        tuning = {"models": ["bge-m3", "sbert"]}
+        made = study(
+            models=["bm25", "sbert", "bge-m3"],
+            finetuning=tuning,
+            leave_out={"bge-m3": "our GPU is too small"},
+        )
+        assert not any("bge-m3" in path for path in made.metrics())
+        for name in ("idiolink_zero_shot", "idiolink_finetuned"):
+            (given,) = (table.given for table in made.tables() if table.name == name)
+            assert given.why_not("bge-m3") == "our GPU is too small"
+            assert "bge-m3" in {model.name for model in given.absent}
+        assert made.left_out() == {"bge-m3": "our GPU is too small"}
+
+
 class TestDeclaration:
     def test_every_maker_exists(self) -> None:
         made = configured("config.yaml")
         for item in (*made.tables(), *made.figures()):
             assert callable(named(item.maker))
         names = [table.name for table in made.tables()]
-        assert len(names) == len(set(names)) == 9
+        assert len(names) == len(set(names)) == 12
 
     def test_what_is_not_run_has_no_table(self) -> None:
         made = study(models=["bm25"], compositions=["full"], data="released")
@@ -237,6 +295,7 @@ class TestDeclaration:
         assert names == {
             *("idiolink_dataset", "idiolink_zero_shot", "idiolink_bm25"),
             *("idiolink_significance", "idiolink_by_pie"),
+            *("idiolink_hyperparameters", "idiolink_artifacts", "idiolink_checkpoints"),
         }
         assert not any("construct" in name for name in made.targets())
         assert not made.tasks()

@@ -1,5 +1,6 @@
 """Table 5, the average gains, scores by PIE, and the randomisation test between query modes."""
 
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import ClassVar
@@ -10,6 +11,7 @@ from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
+from pieline.core.significance import holm, randomisation_test, sign_patterns
 from pieline.core.uncertainty import ratio_interval
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
@@ -17,16 +19,14 @@ from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.reporting.tables import TableContent, write_table
-from pieline.studies.idiolink.metrics.ranking import RankingScores
+from pieline.studies.idiolink.metrics.ranking import QueryScores, RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
     ModeComparison,
     ModeSignificance,
     compare_modes,
-    holm,
-    randomisation_test,
-    sign_patterns,
 )
+from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.tables.by_pie import (
     by_pie,
     gains_by_pie,
@@ -40,7 +40,7 @@ from pieline.studies.idiolink.tables.finetuning import (
 )
 from pieline.studies.idiolink.tables.gains import GAINS, average_gains, gains
 from pieline.studies.idiolink.tables.significance import significance
-from pieline.studies.idiolink.tables.zero_shot import zero_shot
+from pieline.studies.idiolink.tables.zero_shot import ablation, zero_shot
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
 
@@ -48,10 +48,10 @@ PRINTED = ROOT / "published/idiolink_table5.csv"
 def metrics(
     model: str,
     mode: str,
-    scores: tuple[float | None, float],
+    scores: tuple[float | None, float | None],
     *,
     seed: int = 0,
-    pies: dict[str, float] | None = None,
+    pies: Mapping[str, float | None] | None = None,
     deviations: tuple[str, ...] = (),
     settings: dict[str, str] | None = None,
 ) -> IdiolinkMetrics:
@@ -60,11 +60,13 @@ def metrics(
     overall = RankingScores(
         queries=2,
         r_precision=None if r_precision is None else r_precision / 100,
-        ndcg_at_10=ndcg / 100,
+        ndcg_at_10=None if ndcg is None else ndcg / 100,
     )
     by_pie = {
-        pie: RankingScores(queries=1, r_precision=value / 100, ndcg_at_10=value / 100)
-        for pie, value in (pies or {}).items()
+        pie: RankingScores(queries=1, r_precision=value, ndcg_at_10=value)
+        for pie, value in (
+            (pie, None if value is None else value / 100) for pie, value in (pies or {}).items()
+        )
     }
     return IdiolinkMetrics(
         split="test", composition="full", model=model, query_mode=mode, seed=seed,
@@ -304,6 +306,51 @@ class TestTable2:
         assert r"40.88}$\uparrow$" in tex or r"40.88$\uparrow$" in tex
 
 
+class TestAblation:
+    def found(self, mode: str, composition: str, tuned: tuple[str, str]) -> IdiolinkMetrics:
+        scores = (32.55, 43.2) if composition == "lit_sim_sense" else (36.0, 59.0)
+        chosen = Tuning(
+            query_mode=tuned[0], composition=tuned[1], chosen=Bm25Parameters(k1=0.6, b=0.9), grid=[]
+        )
+        changes = {"composition": composition, "tuning": chosen}
+        return metrics("bm25", mode, scores).model_copy(update=changes)
+
+    def write(
+        self, found: list[IdiolinkMetrics], folder: Path
+    ) -> tuple[str, dict[tuple[str, ...], dict[str, str]]]:
+        bm25 = ModelDescription(name="bm25", kind="bm25", label="BM25")
+        made = given(found, [bm25], folder, "idiolink_bm25_ablation")
+        tex, rows = written(ablation(made), folder)
+        keys = ("query_mode", "composition", "metric")
+        return tex, {tuple(row[key] for key in keys): row for row in rows}
+
+    def test_the_released_run_stands_beside_ours_and_is_not_printed(self, tmp_path: Path) -> None:
+        found = [
+            self.found(mode, composition, (mode, composition))
+            for mode in ("sentence", "span")
+            for composition in ("full", "lit_sim_sense")
+        ]
+        tex, cells = self.write(found, tmp_path)
+        near = cells["sentence", "lit_sim_sense", "r_precision"]
+        assert (near["k1"], near["b"], near["ours"]) == ("0.6", "0.9", "32.55")
+        assert (near["released_run"], near["within_tolerance"]) == ("32.63", "yes")
+        far = cells["sentence", "lit_sim_sense", "ndcg_at_10"]
+        assert (far["released_run"], far["within_tolerance"]) == ("43.00", "no")
+        for row in cells.values():
+            assert (row["printed"], row["reproduced"]) == ("", "")
+            assert row["reason"] == "the paper prints no such number"
+        assert {key for key, row in cells.items() if row["released_run"]} == {
+            ("sentence", "lit_sim_sense", metric) for metric in ("r_precision", "ndcg_at_10")
+        }
+        assert "32.55 [32.63]" in tex
+
+    def test_another_choice_of_k1_and_b_is_not_compared(self, tmp_path: Path) -> None:
+        found = [self.found("sentence", "lit_sim_sense", ("sentence", "full"))]
+        _, cells = self.write(found, tmp_path)
+        assert {row["within_tolerance"] for row in cells.values()} == {""}
+        assert {row["released_run"] for row in cells.values()} == {"32.63", "43.00"}
+
+
 class TestGains:
     """The text's 11.21 and 14.83 are not what Table 2 gives; the other four are."""
 
@@ -382,7 +429,7 @@ class TestPies:
     def test_means_over_seeds_and_order(self, tmp_path: Path) -> None:
         scores = scores_by_pie(self.found())
         assert scores["hard", "sbert+sentence+paper", "span", "ndcg_at_10"] == pytest.approx(40)
-        assert hardest_first(scores) == ["hard", "even", "easy"]
+        assert hardest_first(self.found()) == ["hard", "even", "easy"]
         # Each fine-tuned model against itself in the same mode, whatever other models score.
         strong = metrics("other", "span", (1, 1), pies={"easy": 0, "hard": 99, "even": 0})
         for found in (scores, scores_by_pie([*self.found(), strong])):
@@ -464,8 +511,8 @@ class TestSignificance:
     def compared(self, pies: int) -> list[ModeComparison]:
         """Of 40 queries, where R-Precision differs by 0.4 and nDCG@10 not at all."""
         names = {f"q{number}": f"p{number % pies}" for number in range(40)}
-        low = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in names}
-        high = {name: {"r_precision": 0.6, "ndcg_at_10": 0.5} for name in names}
+        low: QueryScores = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in names}
+        high: QueryScores = {name: {"r_precision": 0.6, "ndcg_at_10": 0.5} for name in names}
         modes = {"sentence": low, "span": high}
         return compare_modes(modes, names, permutations=999, resamples=50, seed=3)
 
@@ -512,3 +559,15 @@ class TestSignificance:
         assert "40.00 [40.00, 40.00]" in tex
         assert r"its 95 \% interval and the $p$-value" in tex
         assert (rows[0]["low"], rows[0]["high"]) == ("40.00", "40.00")
+
+    def test_an_unknown_score_leaves_its_metric_untested(self) -> None:
+        pies = {f"q{number}": f"p{number}" for number in range(4)}
+        known: QueryScores = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in pies}
+        cut = known | {"q3": {"r_precision": None, "ndcg_at_10": 0.1}}
+        modes = {"sentence": known, "span": cut}
+        found = compare_modes(modes, pies, permutations=99, resamples=50, seed=3)
+        told = {row.metric: row for row in found}
+        assert told["ndcg_at_10"].difference == pytest.approx(-0.1)
+        assert told["ndcg_at_10"].interval is not None
+        untested = told["r_precision"].model_dump(exclude={"first", "second", "metric"})
+        assert set(untested.values()) == {None}

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import pytrec_eval
 import torch
@@ -12,14 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 from sentence_transformers import SentenceTransformer
-from support import ROOT
+from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.metrics.ranking import score_queries
-from pieline.studies.idiolink.metrics.scores import idiolink_metrics
+from pieline.studies.idiolink.metrics.ranking import (
+    QueryScores,
+    Scores,
+    ndcg_at_10,
+    score_queries,
+)
+from pieline.studies.idiolink.metrics.scores import (
+    IdiolinkMetrics,
+    idiolink_metrics,
+    join_query_scores,
+    save_query_scores,
+)
 from pieline.studies.idiolink.predictions.bm25 import Bm25Index, build_index, search, tokenize, tune
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
 from pieline.studies.idiolink.predictions.embedding import embed_documents, embed_queries, span_mask
@@ -33,6 +44,7 @@ from pieline.studies.idiolink.raw.released import (
     subject_qrels,
 )
 from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.tables.zero_shot import BM25_TOLERANCE
 
 SAMPLE = ROOT / "data/sample/idiolink/test"
 
@@ -62,6 +74,15 @@ def sbert(sbert_entry: EmbedderEntry) -> SentenceTransformer:
 def query(sentence: str, span: str, usage: str = "idiomatic") -> Query:
     fields = {"id": "q", "pie": span, "subject": "Food", "is_gold": False, "usage": usage}
     return Query.model_validate(fields | {"sentence": sentence, "span": span})
+
+
+def score(
+    run: Scores, dataset: IdiolinkDataset, *, depth: int
+) -> tuple[IdiolinkMetrics, QueryScores]:
+    return idiolink_metrics(
+        run, dataset, model="m", query_mode="sentence", seed=0, depth=depth, tuning=None,
+        resamples=200, computed_from={},
+    )  # fmt: skip
 
 
 class TestQueryTexts:
@@ -109,7 +130,8 @@ class TestEmbedding:
         assert words == ["[CLS]", "they", "broke", "the", "ice", "quickly", ".", "[SEP]"]
         with torch.inference_mode():
             hidden = sbert[0].auto_model(**encoded).last_hidden_state[0]
-        np.testing.assert_allclose(vectors.span[0], hidden[2:5].mean(dim=0), atol=2e-6)
+        span = torch.nn.functional.normalize(hidden[2:5].mean(dim=0), dim=0)
+        np.testing.assert_allclose(vectors.span[0], span, atol=2e-6)
 
     def test_order_and_batch_size_do_not_matter(
         self, sbert: SentenceTransformer, documents: list[Document]
@@ -159,8 +181,8 @@ class TestBm25:
             return sum(values) / len(values)
 
         tuning = tune(
-            documents, queries, query_mode="sentence", k1=[0.6, 2.0], b=[0.2, 0.9], top_k=100,
-            ndcg_at_10=mean_ndcg,
+            documents, queries, query_mode="sentence", composition="full", k1=[0.6, 2.0],
+            b=[0.2, 0.9], ndcg_at_10=mean_ndcg,
         )  # fmt: skip
         assert [(point.k1, point.b) for point in tuning.grid] == [
             (0.6, 0.2), (0.6, 0.9), (2.0, 0.2), (2.0, 0.9),
@@ -235,6 +257,19 @@ class TestMetrics:
         ideal = sum(1 / math.log2(place + 1) for place in range(1, 6))
         assert scores["ndcg_at_10"] == pytest.approx(gain / ideal)
 
+    def test_the_papers_example_of_ndcg(self) -> None:
+        """Appendix D: relevant documents at 1, 2 and 3 score more than at 3, 7 and 9."""
+        ranking = {f"d{place}": 1.0 / place for place in range(1, 21)}
+        qrels = {
+            name: {f"d{place}": 1 for place in places}
+            for name, places in {"first": (1, 2, 3), "second": (3, 7, 9)}.items()
+        }
+        scores = score_queries(dict.fromkeys(qrels, ranking), qrels)
+        assert scores["first"]["ndcg_at_10"] == 1
+        ideal = 1 + 1 / math.log2(3) + 1 / 2
+        found = 1 / 2 + 1 / 3 + 1 / math.log2(10)
+        assert scores["second"]["ndcg_at_10"] == pytest.approx(found / ideal)
+
     def test_a_query_that_the_run_lacks_scores_zero(self) -> None:
         scores = score_queries({"a": {"d": 1.0}}, {"a": {"d": 1}, "b": {"d": 1}})
         assert scores["b"] == {"r_precision": 0.0, "ndcg_at_10": 0.0}
@@ -267,12 +302,10 @@ class TestMetrics:
             }
             for text in queries
         }
-        metrics = idiolink_metrics(
-            run, dataset, model="m", query_mode="sentence", seed=0, depth=200, tuning=None,
-            resamples=200, computed_from={},
-        )  # fmt: skip
+        metrics, _ = score(run, dataset, depth=200)
         assert metrics.same_subject.ndcg_at_10 == 1.0
         assert metrics.same_subject.r_precision == 1.0
+        assert metrics.overall.ndcg_at_10 is not None
         assert metrics.overall.ndcg_at_10 < 0.9
         for metric, interval in metrics.intervals.items():
             by_pie = [getattr(scores, metric) for scores in metrics.by_pie.values()]
@@ -281,7 +314,7 @@ class TestMetrics:
         assert len(metrics.intervals) == 2
         for groups in (metrics.by_usage, metrics.by_subject, metrics.by_pie):
             assert sum(group.queries for group in groups.values()) == len(queries)
-            mean = sum(group.ndcg_at_10 * group.queries for group in groups.values())
+            mean = sum((group.ndcg_at_10 or 0) * group.queries for group in groups.values())
             assert mean / len(queries) == pytest.approx(metrics.overall.ndcg_at_10)
 
     def test_r_precision_below_the_cut_is_unknown(
@@ -289,13 +322,77 @@ class TestMetrics:
     ) -> None:
         dataset = IdiolinkDataset("test", "full", False, documents, queries)
         run = {text.id: {documents[0].id: 1.0} for text in queries}
-        metrics = idiolink_metrics(
-            run, dataset, model="m", query_mode="sentence", seed=0, depth=20, tuning=None,
-            resamples=200, computed_from={},
-        )  # fmt: skip
+        metrics, _ = score(run, dataset, depth=20)
         assert metrics.by_usage["idiomatic"].r_precision is None
         assert set(metrics.intervals) == {"ndcg_at_10"}
         assert metrics.by_usage["literal"].r_precision is not None
+        assert metrics.overall.ndcg_at_10 is not None
+
+    def test_a_run_of_fewer_than_ten_documents_says_nothing_of_the_tenth(
+        self, documents: list[Document], queries: list[Query]
+    ) -> None:
+        dataset = IdiolinkDataset("test", "full", False, documents, queries)
+        metrics, scores = score({}, dataset, depth=9)
+        for found in (metrics.overall, metrics.same_subject, *metrics.by_pie.values()):
+            assert (found.r_precision, found.ndcg_at_10) == (None, None)
+        assert {value for of_query in scores.values() for value in of_query.values()} == {None}
+        # All of a small index is ranked, so nothing stands below the cut.
+        small = IdiolinkDataset("test", "full", False, documents[:9], queries)
+        assert score({}, small, depth=9)[0].overall.ndcg_at_10 == 0.0
+
+    def test_the_table_of_queries_has_the_means_of_the_metric_file(
+        self, documents: list[Document], queries: list[Query], tmp_path: Path
+    ) -> None:
+        dataset = IdiolinkDataset("test", "full", False, documents, queries)
+        index = build_index(documents, Bm25Parameters(k1=0.9, b=0.4))
+        run = search(index, documents, queries, query_mode="span", top_k=20, progress=False)
+        metrics, scores = score(run, dataset, depth=20)
+        own, joined = tmp_path / "own.csv", tmp_path / "joined.csv.gz"
+        save_query_scores(own, metrics, scores, queries)
+        join_query_scores(joined, [own, own])
+        rows = pd.read_csv(own, dtype={"r_precision": float})
+        assert list(rows["query"]) == [text.id for text in queries]
+        assert pd.read_csv(joined).equals(pd.concat([rows, rows], ignore_index=True))
+        # 24 documents are relevant to an idiomatic query, 16 to a literal one.
+        assert list(rows["r_precision"].isna()) == [text.usage == "idiomatic" for text in queries]
+        for field in ("usage", "subject", "pie"):
+            groups = getattr(metrics, f"by_{field}")
+            means = rows.groupby(field)["ndcg_at_10"].mean()
+            assert dict(means) == pytest.approx({n: of.ndcg_at_10 for n, of in groups.items()})
+        assert rows["ndcg_at_10"].mean() == pytest.approx(metrics.overall.ndcg_at_10)
+        literal = rows.loc[rows["usage"] == "literal", "r_precision"].mean()
+        assert literal == pytest.approx(metrics.by_usage["literal"].r_precision)
+
+
+@needs_mirror
+@pytest.mark.parametrize(
+    ("composition", "r_precision", "ndcg"),
+    [("lit_sim_sense", 32.63, 43.00), ("lit_idiom", 42.67, 58.52)],
+)
+def test_tuned_on_the_same_composition_bm25_gives_the_released_ablation(
+    composition: str, r_precision: float, ndcg: float
+) -> None:
+    def data(split: str) -> IdiolinkDataset:
+        folder = MIRROR / "idiolink" / split
+        documents = read_texts(folder / "indexes.json", Document)
+        queries = read_texts(folder / "queries.json", Query)
+        return IdiolinkDataset(split, "full", True, documents, queries).composed(composition)
+
+    val, test = data("val"), data("test")
+    qrels = meaning_qrels(val.queries, val.documents)
+    # Of the whole grid, which takes a minute, these are the best and the full index's.
+    tuning = tune(
+        val.documents, val.queries, query_mode="sentence", composition=composition,
+        k1=[0.6, 0.9], b=[0.4, 0.9], ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
+    )  # fmt: skip
+    assert (tuning.chosen.k1, tuning.chosen.b) == (0.6, 0.9)
+    run = search(
+        build_index(test.documents, tuning.chosen), test.documents, test.queries,
+        query_mode="sentence", top_k=100, progress=False,
+    )  # fmt: skip
+    overall = score(run, test, depth=100)[0].overall
+    assert 100 * (overall.r_precision or 0) == pytest.approx(r_precision, abs=BM25_TOLERANCE)
+    assert 100 * (overall.ndcg_at_10 or 0) == pytest.approx(ndcg, abs=BM25_TOLERANCE)
 
 
 def test_compositions_leave_out_what_they_say(

@@ -22,6 +22,7 @@ from pieline.models.registry import load_registry
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.originals import apply_decisions, load_decisions
+from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
@@ -69,6 +70,7 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
     assert found["fine_tuning"] == {
         "epochs": 20,
         "batch_size": 32,
+        "batching": "random",
         "learning_rate": 2e-5,
         # "All remaining settings follow the default configuration of the Trainer class."
         "weight_decay": 0.0,
@@ -223,7 +225,7 @@ def test_raw_files_are_those_that_results_come_from() -> None:
     assert mirrored.training_file("english") == []
 
 
-def test_what_the_release_lacks_is_derived_and_written_and_said() -> None:
+def test_what_the_release_lacks_is_derived_and_written_and_said(tmp_path: Path) -> None:
     mixed = {"run": RELEASED, "languages": ["english", "italian"], "models": ["gpt-4o-mini"]}
     with pytest.raises(UserError, match="no released variants in Italian; name a model"):
         study(**mixed)
@@ -246,15 +248,30 @@ def test_what_the_release_lacks_is_derived_and_written_and_said() -> None:
         "Hard variants by Gemini 2.5 Pro (Italian).",
     )
     assert {item.given.notes for item in (*made.tables(), *made.figures())} == {said}
-    own = study(run=RELEASED, decisions="mine", languages=["english"])
+    (tmp_path / "english.tsv").touch()
+    own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
     assert own.tables()[0].given.notes == ("English: originals by decisions of one's own.",)
     assert study(run=RELEASED).tables()[0].given.notes == ()
     assert study().tables()[0].given.notes == (SAMPLE_NOTE,)
 
 
+def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path) -> None:
+    own = {"decisions": str(tmp_path), "languages": ["english", "german"]}
+    with pytest.raises(UserError, match=r"decisions: .* has no file for english or german; name"):
+        study(run=RELEASED, **own)
+    (tmp_path / "german.tsv").touch()
+    made = study(run=RELEASED, **own)
+    assert made.decisions("german") == str(tmp_path / "german.tsv")
+    assert made.decisions("english") == "results/originals/jam/english.decisions.tsv"
+    assert [made.decided_by(name) for name in ("english", "german")] == ["release", "file"]
+    assert "results/raw/id10m-jam/english.json" in made.raw_files()
+    assert "results/raw/id10m-jam/german.json" not in made.raw_files()
+    assert study(**own).decisions("english").endswith("data/sample/id10m/decisions/english.tsv")
+
+
 def test_models_that_are_not_run_are_given_with_a_reason() -> None:
     drift = study(models=["gpt-4o"]).tables()[1]
-    assert [model.name for model in drift.given.models] == ["gpt-4o"]
+    assert [model.name for model in drift.given.models] == ["gpt-4o", *BASELINES]
     assert drift.given.not_run["mbert"] == "not in this configuration"
     assert "gpt-4o" not in drift.given.not_run
     assert "minilm-tagger" not in drift.given.not_run  # the paper has no such row

@@ -143,16 +143,14 @@ def test_decisions_and_annotations_of_ones_own(project):
     (project / "mine/german.tsv").write_text(changed, encoding="utf-8")
     result_value = {"choices": ["invalid"]}
     annotation = {"result": [{"from_name": "verdict", "value": result_value}], "completed_by": 1}
-    tasks = [{"data": {"item_id": "test-0001-v1"}, "annotations": [annotation]}]
-    (project / "mine/export.json").write_text(json.dumps(tasks), encoding="utf-8")
     config = "jam: {decisions: mine, variants: {annotations: {german: [mine/export.json]}}}\n"
     (project / "mine.yaml").write_text(config, encoding="utf-8")
     variants = project / "data/sample/id10m/variants/german.json"
-    kept = [
-        row
-        for row in json.loads(variants.read_text(encoding="utf-8"))
-        if row["sentence_id"] != "test-0002"
-    ]
+    rows = json.loads(variants.read_text(encoding="utf-8"))
+    kept = [row for row in rows if row["sentence_id"] != "test-0002"]
+    data = {"item_id": "test-0001-v1", "text": rows[0]["variant_sentence"]}
+    tasks = [{"data": data, "annotations": [annotation]}]
+    (project / "mine/export.json").write_text(json.dumps(tasks), encoding="utf-8")
     variants.write_text(json.dumps(kept), encoding="utf-8")
     target = "results/datasets/jam/german.jsonl"
     result = run_snakemake(project, "--cores", "1", "--configfile", "mine.yaml", "--", target)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pieline.studies.jam.bio import Span, spans_of, tags_of
 from pieline.studies.jam.variants.projection import (
+    added_context,
     context_of,
     find_original,
     project_tags,
@@ -96,6 +97,13 @@ def test_words_keep_their_tags_when_punctuation_changes(case, before, mark):
 def test_only_minor_punctuation_differences_are_allowed(variant, context):
     assert context_of(ORIGINAL, variant) == context
     assert (project_tags(TOKENS, TAGS, variant) is None) == (context is None)
+
+
+def test_the_context_of_an_edited_original_is_what_it_leaves():
+    assert added_context(ORIGINAL, f"He built engines. {ORIGINAL}") == "He built engines."
+    edited = ORIGINAL.replace("on", "in")
+    assert added_context(ORIGINAL, f"He built engines. {edited}").strip() == "He built engines."
+    assert added_context(ORIGINAL, "Come in!") == ""
 
 
 def test_the_last_place_counts():

@@ -9,6 +9,7 @@ from jam_cases import original, sample_originals, sample_variants, write
 
 from pieline.core.errors import UserError
 from pieline.languages.registry import known
+from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
 from pieline.studies.jam.variants.label_studio import (
     Review,
@@ -19,7 +20,8 @@ from pieline.studies.jam.variants.label_studio import (
     write_adjudications,
     write_tasks,
 )
-from pieline.studies.jam.variants.released import read_variants
+from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.released import edited_originals, read_variants
 from pieline.studies.jam.variants.validation import (
     CRITERIA,
     VariantChecks,
@@ -201,6 +203,13 @@ def test_an_adjudication_decides_against_agreement():
     ("change", "problem"),
     [
         (lambda task: task["data"].pop("item_id"), "task 1: .*item_id"),
+        (lambda task: task["data"].pop("text"), "task 1: a task without text"),
+        (
+            lambda task: task["annotations"][0]["result"].append(
+                result_of("verdict", "choices", {"choices": ["invalid"]})
+            ),
+            r"task 1 \(test-0001-v1\): one annotation has two answers for verdict",
+        ),
         (
             lambda task: task["annotations"][0]["result"].append(
                 result_of("rating", "rating", {"rating": 3})
@@ -235,8 +244,26 @@ def test_a_review_cannot_pass_a_variant_without_its_original(exported):
 def test_a_review_of_another_dataset_is_named(exported):
     originals, variants, _ = exported
     review = Review(item_id="test-9999-v1", verdict="valid")
-    with pytest.raises(UserError, match=r"no variant 'test-9999-v1'"):
-        apply_reviews(originals, variants, {review.item_id: review}, where="x.json")
+    with pytest.raises(UserError, match=r"export\.json: no variant 'test-9999-v1'"):
+        built(originals, variants, [review])
+
+
+@pytest.mark.parametrize("person", [0, 1])
+def test_a_review_of_another_text_is_refused(tmp_path, exported, person):
+    """Also where somebody else, or a conference, said the same of the text as it is now."""
+    originals, variants, tasks = exported
+    exports = [annotated(deepcopy(tasks), {}), annotated(deepcopy(tasks), {})]
+    exports[person][3]["data"]["text"] = "Another text."
+    reviews = [
+        review
+        for number, export in enumerate(exports)
+        for review in read_export(write(tmp_path / f"{number}.json", json.dumps(export)))
+    ]
+    name = tasks[3]["data"]["item_id"]
+    problem = rf"export\.json: the review of '{name}' was made for another text; review the text"
+    for adjudications in [], [Review(item_id=name, verdict="valid")]:
+        with pytest.raises(UserError, match=problem):
+            built(originals, variants, reviews, adjudications)
 
 
 def test_label_studio_takes_configuration_tasks_and_annotations(exported):
@@ -310,7 +337,74 @@ def test_the_released_format_belongs_to_originals_by_their_text(tmp_path):
     first, second = read_variants(path, [ICE], source="released")
     assert (first.id, second.id, first.verdict) == ("test-0001-v1", "test-0001-v2", "valid")
     assert first.tags[-len(ICE.tags) :] == ICE.tags
+    # In the German file lists are written as Python does; what a record lacks is its original's.
+    assert first.true_idioms == ("x",)
+    listed = write(tmp_path / "y.json", json.dumps([row(ICE, 1, true_idioms=None)]))
+    assert read_variants(listed, [ICE], source="released")[0].true_idioms == ICE.true_idioms
     assert check_variants([ICE], [first, second])[1].flags == ("duplicate",)
+
+
+def released_row(item, number, ends, tags, *, names=None, **fields):
+    """A record as upstream has it: tokens with their spaces, a German `true_idioms` as a text."""
+    # The context has words of the original, too.
+    text = f"They can wait by the lake, and nobody asked if they can. {ends}"
+    tokens = tokenise(text)
+    own = ["O"] * (len(tokens) - len(tags)) + tags
+    fields = {"tokens": tokens, "tags": own, "tag_ids": [TAG_IDS[tag] for tag in own]} | fields
+    return row(item, number, sentence=names or item.sentence, variant_sentence=text, **fields)
+
+
+OUT = original("They asked if we can let the cat out.", "let the cat out", id="test-0003")
+ARM = original(
+    "Er kann seinen Bruder auf den Arm nehmen.",
+    "auf den Arm nehmen",
+    id="test-0002",
+    language="german",
+)
+MARKS = ["B-IDIOM", "I-IDIOM", "I-IDIOM", "I-IDIOM", "O"]
+EDITED = [
+    released_row(OUT, 1, OUT.sentence, list(OUT.tags)),
+    released_row(OUT, 2, "They asked if we could let the cat out.", ["O"] * 5 + MARKS),
+    released_row(
+        OUT,
+        3,
+        "They asked whether we can let the cat out.",
+        ["O"] * 5 + MARKS,
+        names="They asked whether we can let the cat out.",
+    ),
+    released_row(
+        ARM,
+        1,
+        "Der kann seinen Bruder auf den Arm nehmen.",
+        ["O"] * 4 + MARKS,
+        true_idioms="['auf den Arm nehmen']",
+    ),
+]
+
+
+def test_a_record_with_an_edited_original_keeps_its_own_tokens_and_tags(tmp_path):
+    path = write(tmp_path / "x.json", json.dumps(EDITED))
+    variants = read_variants(path, [OUT, ARM], source="released")
+    assert [item.id for item in variants[:3]] == [f"test-0003-v{number}" for number in (1, 2, 3)]
+    for variant, record in zip(variants, EDITED, strict=True):
+        assert variant.sentence == record["variant_sentence"]
+        assert (list(variant.tokens), list(variant.tags)) == (record["tokens"], record["tags"])
+    assert edited_originals([OUT, ARM], variants) == {
+        "test-0003-v2": ["can → could"],
+        "test-0003-v3": ["if → whether"],
+        "test-0002-v1": ["Er → Der"],
+    }
+    dataset = built([OUT, ARM], check_variants([OUT, ARM], variants))
+    assert [item.id for item in dataset.sentences] == ["test-0003", *(x.id for x in variants[:3])]
+    assert dataset.sentences[2].tags == variants[1].tags
+    assert dataset.manifest.flags["original_missing"] == 3
+
+
+def test_tokens_without_their_spaces_get_them(tmp_path):
+    bare = EDITED[1] | {"tokens": [token.strip() for token in EDITED[1]["tokens"]]}
+    path = write(tmp_path / "x.json", json.dumps([bare]))
+    (variant,) = read_variants(path, [OUT], source="released")
+    assert list(variant.tokens) == EDITED[1]["tokens"]
 
 
 @pytest.mark.parametrize(
@@ -318,13 +412,16 @@ def test_the_released_format_belongs_to_originals_by_their_text(tmp_path):
     [
         ([row(ICE, sentence="Another one.")], "record 1: no such original"),
         ([row(ICE, variant_sentence="Another one.")], "record 1: the original is not in"),
+        ([EDITED[1] | {"tokens": None}], "record 1: the original is not in"),
+        ([EDITED[1] | {"tags": ["O"]}], "record 1: 1 tags for"),
         ([row(ICE, is_figurative=False)], "record 1: another reading"),
         ([row(ICE), row(ICE)], "test-0001-v1 stands more than once"),
         ([row(ICE), {}], "record 2: sentence"),
+        ([row(ICE, true_idioms="x y")], "record 1: true_idioms: .*not a list"),
         ({}, "not a JSON array"),
     ],
 )
 def test_a_wrong_variant_file_is_named(tmp_path, records, problem):
     path = write(tmp_path / "x.json", json.dumps(records))
     with pytest.raises(UserError, match=rf"x\.json: {problem}"):
-        read_variants(path, [ICE], source="released")
+        read_variants(path, [ICE, OUT], source="released")

@@ -119,6 +119,7 @@ def made(number: int, context: str, *, figurative: bool = True) -> JamSentence:
             "tokens": tuple(tokens),
             "tags": tuple(tags),
             "pies": ("broke the ice",),
+            "true_idioms": ("broke the ice",) if figurative else (),
             "is_figurative": figurative,
             "id": f"o-v{number}" if number else "o",
             "original_id": "o",
@@ -130,6 +131,7 @@ def made(number: int, context: str, *, figurative: bool = True) -> JamSentence:
 def test_cues_are_content_words_of_the_added_context() -> None:
     variant = made(1, "at noon the red bucket .")
     assert cue_places(made(0, ""), variant) == [1, 3, 4]
+    assert cue_places(made(0, ""), made(1, "yet every bucket , all frozen .")) == [2, 5]
     assert pie_places(variant) == [7, 8, 9]
     assert pie_places(made(1, "at noon", figurative=False)) == [3, 4, 5]
 

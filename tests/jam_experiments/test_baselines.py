@@ -21,6 +21,7 @@ def made(original: int, number: int, *, figurative: bool) -> JamSentence:
             "tokens": ("go ", "dutch"),
             "tags": tags,
             "pies": ("go dutch",),
+            "true_idioms": ("go dutch",) if figurative else (),
             "is_figurative": figurative,
             "id": f"{name}-v{number}" if number else name,
             "original_id": name,

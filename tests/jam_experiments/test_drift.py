@@ -3,23 +3,35 @@
 import csv
 import random
 
+import numpy as np
 import pytest
-from support import ROOT
+from jam.jam_cases import original
+from scipy.stats import binom
+from support import MIRROR, ROOT, needs_mirror
 
+from pieline.core.significance import randomisation_test
 from pieline.core.uncertainty import ratio_interval, spread
+from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Judgement,
     accuracy,
+    compare_drifts,
     confusion_as_printed,
     confusion_of_correct,
     confusion_of_variants,
     drift,
     drift_interval,
-    mcnemar,
+    excess_flips,
 )
 from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.tokens import tagging_scores
+from pieline.studies.jam.originals import apply_decisions, derive_decisions
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.released import read_released_originals
+
+Counts = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+SCORINGS: tuple[Scoring, ...] = ("paper", "released")
 
 
 def decisions(
@@ -147,17 +159,67 @@ def test_interval_of_a_share_is_near_the_normal_one() -> None:
     assert found.high == pytest.approx(0.4 + 1.96 * 0.049, abs=0.015)
 
 
-def test_mcnemar_is_the_exact_binomial() -> None:
-    # 1 + 9 discordant: p = 2 * (1 + 10) / 2**10.
-    first = [True] * 9 + [False] * 1 + [True] * 20
-    second = [False] * 9 + [True] * 1 + [True] * 20
-    found = mcnemar(first, second)
-    assert (found.variants, found.only_first, found.only_second) == (30, 9, 1)
-    assert found.p_value == pytest.approx(22 / 1024)
-    assert mcnemar(second, first).p_value == pytest.approx(found.p_value)
-    assert mcnemar(first, first).p_value == 1
-    with pytest.raises(ValueError, match="shorter"):
-        mcnemar(first, second[1:])
+def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Counts]:
+    """One more run of a model that fails on 8 % of 178 originals with all variants, seldom on one.
+
+    Successes and flips as means over seeds, and which variants were right in the first seed.
+    """
+    hard, right = random.random(178) < 0.08, random.random(178) < 0.9
+    wrong = hard[:, None] | (random.random((seeds, 178, 3)) < 0.02)
+    flips = (wrong.sum(axis=2) * right).mean(axis=0)
+    return np.array([3.0 * right, flips]), ~wrong[0].ravel()
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_equal_models_are_called_different_in_5_per_cent(seeds: int) -> None:
+    """By McNemar's exact test, variant by variant, in about 20 %."""
+    random = np.random.default_rng(4)
+    rejected, by_variant = [], []
+    for number in range(20):
+        pairs = [[equal_runs(random, seeds=seeds) for _ in range(2)] for _ in range(100)]
+        excess = np.array([excess_flips(one, other) for (one, _), (other, _) in pairs])
+        found = randomisation_test(excess, permutations=399, seed=number, mid=True)
+        rejected += (found <= 0.05).tolist()
+        first, second = np.array([[right for _, right in pair] for pair in pairs]).swapaxes(0, 1)
+        only, discordant = (first & ~second).sum(axis=1), (first != second).sum(axis=1)
+        fewer = np.minimum(only, discordant - only)
+        by_variant += (2 * binom.cdf(fewer, discordant, 0.5) <= 0.05).tolist()
+    assert 0.04 <= np.mean(rejected) <= 0.06
+    assert 0.15 < np.mean(by_variant) < 0.25
+
+
+def test_a_paired_test_by_hand() -> None:
+    # Four originals drift under the first run only, wholly: of 2^10 patterns of ten originals one
+    # in eight is as one-sided (all four alike, 2 of 16), and those count by half.
+    first = decisions(right=10, flips=[3] * 4, wrong=[])
+    second = decisions(right=10, flips=[], wrong=[])
+    runs = {
+        "a": [first],
+        "b": [second],
+        "none right": [decisions(right=0, flips=[], wrong=[0] * 10)],
+    }
+    found = compare_drifts(runs, permutations=2000, seed=0)
+    assert list(found) == [("a", "b")]
+    test = found["a", "b"]
+    assert (test.difference, test.p_value, test.p_holm) == (pytest.approx(0.4), 1 / 16, 1 / 16)
+    # Drift is a share of successes: half as many successes and flips drift alike.
+    half = decisions(right=5, flips=[3] * 2, wrong=[0] * 5)
+    (alike,) = compare_drifts({"a": [first], "half": [half]}, permutations=2000, seed=0).values()
+    assert alike.difference == pytest.approx(0)
+    assert alike.p_value > 0.9
+    with pytest.raises(ValueError, match="same originals"):
+        compare_drifts({"a": [first], "b": [second[1:]]}, permutations=9, seed=0)
+
+
+def test_more_seeds_say_more() -> None:
+    first = [decisions(right=10, flips=[1] * 4, wrong=[]) for _ in range(3)]
+    second = [decisions(right=10, flips=[1] * count, wrong=[]) for count in (3, 2, 1)]
+    (test,) = compare_drifts({"a": first, "b": second}, permutations=2000, seed=0).values()
+    assert test.difference == pytest.approx((12 - 6) / 90)
+    (single,) = compare_drifts(
+        {"a": first[:1], "b": second[:1]}, permutations=2000, seed=0
+    ).values()
+    assert test.p_value < single.p_value
 
 
 @pytest.mark.parametrize(
@@ -181,17 +243,30 @@ def test_mcnemar_is_the_exact_binomial() -> None:
 def test_right_or_wrong(
     idioms: list[str] | None, figurative: bool, paper: bool, released: bool
 ) -> None:
-    found = {
-        scoring: is_correct(
-            idioms,
-            ["go dutch"],
-            is_figurative=figurative,
-            language="english",
-            scoring=scoring,
-        )
-        for scoring in ("paper", "released")
-    }
-    assert found == {"paper": paper, "released": released}
+    sentence = original("They go dutch.", "go dutch", figurative=figurative)
+    found = [is_correct(idioms, sentence, scoring=scoring) for scoring in SCORINGS]
+    assert found == [paper, released]
+
+
+def test_released_scoring_compares_what_the_released_analysis_did() -> None:
+    sentence = original("Das hat er zur Genüge.", "zur Genüge", language="german")
+    spaced = sentence.model_copy(update={"pies": ("zur  Genüge",)})
+    assert [is_correct(["zur Genüge"], spaced, scoring=name) for name in SCORINGS] == [True, True]
+    assert not is_correct(["zur  Genüge"], spaced, scoring="released")
+
+
+@needs_mirror
+@pytest.mark.parametrize(("language", "number"), [("english", 178), ("german", 137)])
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_gold_answers_are_right_about_every_real_original(
+    language: str, number: int, scoring: Scoring
+) -> None:
+    raw = read_id10m(MIRROR / f"id10m/test_{language}.tsv", split="test")
+    place = MIRROR / f"id10m-jam/{language}.json"
+    decisions = derive_decisions(raw, read_released_originals(place), where=place)
+    originals = apply_decisions(raw, decisions, language=language, where=place)
+    right = [is_correct(item.true_idioms, item, scoring=scoring) for item in originals]
+    assert (len(right), sum(right)) == (number, number)
 
 
 TOKENS = ["It", "'s ", "his ", "achilles ", "' ", "heel", ", ", "a ", "real ", "heel", "."]

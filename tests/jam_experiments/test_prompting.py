@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from pieline.studies.jam.predictions.prompting import (
     questions_about,
     read_sample,
 )
-from pieline.studies.jam.predictions.records import IdiomSample
+from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import write_id10m
 from pieline.studies.jam.records import JamSentence
 
@@ -55,6 +56,7 @@ def sentence(language: str = "english") -> JamSentence:
             "tokens": ("They ", "asked ", "to ", "go ", "dutch", "."),
             "tags": ("O", "O", "O", "B-IDIOM", "I-IDIOM", "O"),
             "pies": ("go dutch",),
+            "true_idioms": ("go dutch",),
             "is_figurative": True,
             "id": "test-0001",
             "original_id": "test-0001",
@@ -181,37 +183,80 @@ def sample(*idioms: str, outcome: str = "ok") -> IdiomSample:
     return IdiomSample.model_validate({"key": "k", "outcome": outcome, "idioms": named})
 
 
+def voted(*answers: IdiomSample, language: str = "english", **few_shot: object) -> IdiomPrediction:
+    how = FewShot.model_validate(few_shot)
+    return combine("s", answers, language=language, few_shot=how)
+
+
 def test_an_idiom_needs_three_of_five() -> None:
-    samples = [
+    answers = [sample("go dutch"), sample("Go  Dutch."), sample("asked"), sample("asked"), sample()]
+    assert voted(*answers).idioms == ()
+    found = voted(*answers[:2], sample("go dutch"), *answers[3:])
+    assert (found.idioms, found.outcome) == (("go dutch",), "ok")
+    assert voted(*answers, min_votes=2).idioms == ("go dutch", "asked")
+
+
+@pytest.mark.parametrize(
+    ("language", "forms", "kept"),
+    [
+        ("english", ("broke the ice", "break the ice", "to break the ice"), 0),
+        # What stands for all is the form that names what each of the others does.
+        ("english", ("bite the bullet and told", "biting bullets", "bite the bullet"), 2),
+        ("english", ("had cold feet", "cold feet", "get cold feet"), 1),
+        ("german", ("nahm ihn auf den Arm", "auf den Arm nehmen", "auf den Arm genommen"), 0),
+    ],
+)
+def test_forms_of_one_pie_are_votes_for_it(
+    language: str, forms: tuple[str, ...], kept: int
+) -> None:
+    answers = [*map(sample, forms), sample(), sample()]
+    assert voted(*answers, language=language).idioms == (forms[kept],)
+    for order in permutations(answers):
+        assert len(voted(*order, language=language).idioms or ()) == 1
+    # By equal words each of them has one vote.
+    assert voted(*answers, language=language, voting="released").idioms == ()
+
+
+def test_different_pies_and_parts_of_one_are_not_added_up() -> None:
+    named = ["break the ice", "thin ice", "break the bank", "the ice", "break"]
+    assert voted(*map(sample, named), min_votes=2).idioms == ()
+
+
+def test_an_answer_selects_at_most_one_idiom() -> None:
+    answers = [
         sample("go dutch", "asked"),
-        sample("Go  Dutch."),
-        sample("go dutch", "go dutch"),
-        sample("asked", "asked", "asked"),
+        sample("asked", "go dutch"),
+        sample("go dutch", "go dutch", "asked"),
+        sample("asked"),
         sample(),
     ]
-    found = combine("s", samples, few_shot=FewShot())
-    assert (found.idioms, found.outcome) == (("go dutch",), "ok")
-    # A word named three times in one answer has one vote of it.
-    assert combine("s", samples, few_shot=FewShot(min_votes=2)).idioms == ("go dutch", "asked")
+    found = voted(*answers)
+    assert found.idioms == ()
+    assert voted(*answers[:3], sample("went dutch"), sample("asked")).idioms == ("go dutch",)
+    # What each answer named is kept.
+    assert found.samples[0].idioms == ("go dutch", "asked")
+    assert voted(*answers, voting="released").idioms == ("go dutch", "asked")
+    assert voted(sample("go dutch", "asked"), samples=1, min_votes=1).idioms == ("go dutch",)
 
 
 def test_too_few_readable_answers_are_unknown_and_not_empty() -> None:
     samples = [sample("a b"), sample("a b"), *[sample(outcome="truncated")] * 2]
     samples.append(sample(outcome="unparseable"))
-    found = combine("s", samples, few_shot=FewShot())
+    found = voted(*samples)
     assert (found.outcome, found.idioms) == ("truncated", None)
-    released = combine("s", samples, few_shot=FewShot(voting="released"))
+    released = voted(*samples, voting="released")
     assert (released.outcome, released.idioms) == ("ok", ("a b",))
 
 
 def test_released_voting_takes_half_of_the_readable() -> None:
     samples = [sample("x y"), sample("x y"), sample(), sample(), sample(outcome="refused")]
-    assert combine("s", samples, few_shot=FewShot(voting="released")).idioms == ("x y",)
-    assert combine("s", samples, few_shot=FewShot()).idioms == ()
+    assert voted(*samples, voting="released").idioms == ("x y",)
+    assert voted(*samples).idioms == ()
 
 
-def test_one_answer_counts_by_itself() -> None:
-    assert combine("s", [sample("x y")], few_shot=FewShot()).idioms == ("x y",)
+def test_one_answer_counts_by_itself_and_in_full() -> None:
+    found = combine("s", [sample("x y", "X  y", "broke the ice")], language="english")
+    assert found.idioms == ("x y", "broke the ice")
 
 
 def test_identify_asks_every_question_once_and_keeps_the_order() -> None:

@@ -16,13 +16,13 @@ from pieline.core.errors import UserError
 from pieline.models.encoder import EncoderEntry
 from pieline.studies.jam.bio import spans_of
 from pieline.studies.jam.raw.id10m import write_id10m
-from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.settings import Batching, TaggingSettings
 from pieline.studies.jam.training.subwords import (
     IGNORED,
-    batches_by_length,
     collate,
     decode,
     encode,
+    random_batches,
 )
 from pieline.studies.jam.training.tagger import Tagger, load_tagger
 from pieline.studies.jam.training.training import TaggingLog, fine_tune
@@ -74,15 +74,34 @@ def test_words_beyond_the_longest_input_are_outside(entry: EncoderEntry) -> None
     assert decode(found, [1] * 6) == ["B-IDIOM"] * 4 + ["O"] * 6
 
 
-def test_batches_hold_every_sentence_once_and_similar_lengths() -> None:
+@pytest.mark.parametrize("batching", ["random", "by_length"])
+def test_batches_hold_every_sentence_once(batching: Batching) -> None:
     lengths = [number % 37 + 3 for number in range(1000)]
-    batches = batches_by_length(lengths, 16, torch.Generator().manual_seed(1))
-    assert sorted(number for batch in batches for number in batch) == list(range(1000))
-    assert max(map(len, batches)) == 16
-    padded = sum(len(batch) * max(lengths[number] for number in batch) for batch in batches)
-    assert padded < 1.06 * sum(lengths)
-    assert batches == batches_by_length(lengths, 16, torch.Generator().manual_seed(1))
-    assert batches != batches_by_length(lengths, 16, torch.Generator().manual_seed(2))
+
+    def batches(seed: int) -> list[list[int]]:
+        return random_batches(lengths, 16, batching, torch.Generator().manual_seed(seed))
+
+    found = batches(1)
+    assert sorted(number for batch in found for number in batch) == list(range(1000))
+    assert sorted(map(len, found)) == [1000 % 16, *[16] * (1000 // 16)]
+    padded = sum(len(batch) * max(lengths[number] for number in batch) for batch in found)
+    assert (padded < 1.06 * sum(lengths)) == (batching == "by_length")
+    assert batches(1) == found != batches(2)
+
+
+def test_random_batches_are_the_trainer_s() -> None:
+    """Its sampler draws a permutation with the generator, and its loader cuts that."""
+    sampler = torch.utils.data.RandomSampler(range(50), generator=torch.Generator().manual_seed(3))
+    loader = torch.utils.data.BatchSampler(sampler, 8, drop_last=False)
+    generator = torch.Generator().manual_seed(3)
+    assert random_batches([1] * 50, 8, "random", generator) == list(loader)
+
+
+def test_batching_changes_the_training(entry: EncoderEntry, tmp_path: Path) -> None:
+    by_length = SETTINGS.model_copy(update={"batching": "by_length"})
+    first, _ = train(entry, tmp_path / "first.pt")
+    second, _ = train(entry, tmp_path / "second.pt", settings=by_length)
+    assert weights(first) != weights(second)
 
 
 def test_tags_do_not_depend_on_padding(entry: EncoderEntry) -> None:

@@ -216,7 +216,7 @@ def make_idiolink() -> None:
         run = Path(f"results/predictions/idiolink/test/{model}/span/seed-0.run.gz")
         scores = {name: 1 - 0.25 * number for number, name in enumerate(best)}
         write_run(run, {"q1": scores, "q2": scores}, tag=model)
-        metrics = idiolink_metrics(
+        metrics, _ = idiolink_metrics(
             read_run(run),
             dataset,
             model=model,
@@ -312,6 +312,7 @@ def jam_sentence(
         tokens=tuple(tokens),
         tags=tuple(tags_of(spans, len(tokens))),
         pies=("broke the ice",),
+        true_idioms=("broke the ice",) if figurative else (),
         is_figurative=figurative,
     )
 

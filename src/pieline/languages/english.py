@@ -32,6 +32,13 @@ LANGUAGE = Language(
         because though although not no too very just
         """
     ),
+    quantifiers=words(
+        """
+        all another any both each either enough every few less many more most much neither none
+        other others several some such
+        again almost also already ever even instead only still yet
+        """
+    ),
     irregular=forms(
         """
         bear/bore/born bend/bent bite/bit break/broke develop/developed drink/drunk feel/felt

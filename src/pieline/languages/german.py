@@ -33,6 +33,14 @@ LANGUAGE = Language(
         nie kein keine keinen keinem keiner
         """
     ),
+    quantifiers=words(
+        """
+        all alle allem allen aller alles andere anderen anderem anderer anderes beide beiden
+        einige einigen einiger etliche jede jedem jeden jeder jedes manche manchen mancher mehr
+        mehrere meisten solche solchen solcher viel viele vielen vieler wenig wenige wenigen
+        bereits etwa fast ganz immer jetzt mal sogar sonst stets wieder
+        """
+    ),
     irregular=forms(
         """
         beißen/gebissen bieten/geboten brechen/brach denken/gedacht dringen/gedrungen

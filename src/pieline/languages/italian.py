@@ -40,6 +40,16 @@ LANGUAGE = Language(
         non mai più già ancora molto troppo così tanto
         """
     ),
+    quantifiers=words(
+        """
+        tutto tutta tutti tutte ogni ognuno ognuna ciascuno ciascuna entrambi entrambe ambedue
+        altro altra altri altre alcuno alcuna alcuni alcune certi certe parecchio parecchia
+        parecchi parecchie poco poca pochi poche molta molti molte tanta tanti tante troppa troppi
+        troppe vari varie diversi diverse qualche qualsiasi qualunque nessun nessuno nessuna
+        abbastanza appena circa quasi solo soltanto invece addirittura perfino persino
+        adesso ora allora sempre spesso subito ormai oggi ieri domani
+        """
+    ),
     irregular=forms(
         """
         a/ad/al/allo/alla/ai/agli/alle/all di/d/del/dello/della/dei/degli/delle/dell

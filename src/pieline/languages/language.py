@@ -18,6 +18,8 @@ class Language:
             they name a PIE.
         stop_words: all function words: light words, prepositions, particles, conjunctions, have
             and do, negation.
+        quantifiers: quantifiers and adverbs of time and degree ("every", "yet"): no content words,
+            though PIEs may differ in one of them, so that matching keeps them.
         irregular: base forms by inflected form, where simplemma's dictionary misses them.
         endings: regular endings as regular expressions, and what stands in their place in the base
             form: the dictionary gives one lemma, and takes "sitting" for a noun only.
@@ -32,6 +34,7 @@ class Language:
     code: str
     light_words: frozenset[str]
     stop_words: frozenset[str]
+    quantifiers: frozenset[str] = frozenset()
     irregular: Mapping[str, frozenset[str]] = field(default_factory=dict)
     endings: tuple[tuple[str, str], ...] = ()
     prefixes: frozenset[str] = frozenset()

@@ -37,6 +37,16 @@ LANGUAGE = Language(
         no nunca jamás nada tampoco ya muy tan tanto más menos también así aún todavía
         """
     ),
+    quantifiers=words(
+        """
+        todo toda todos todas cada ambos ambas otro otra otros otras alguno alguna algunos algunas
+        algún ninguno ninguna ningún cualquier cualquiera demás mucho mucha muchos muchas poco poca
+        pocos pocas bastante bastantes demasiado demasiada demasiados demasiadas tanta tantos
+        tantas varios varias ciertos ciertas
+        apenas casi incluso sólo solo solamente
+        ahora antes después entonces siempre luego pronto hoy ayer mañana
+        """
+    ),
     irregular=forms(
         """
         a/al de/del y/e caer/caída/caído/caídos colgar/cuelga/cuelgas/cuelgue contar/cuenta/cuento

@@ -23,8 +23,17 @@ class CheckpointEntry(ModelEntry):
         default=None,
         description="Folder or GGUF file with the weights, within the package or absolute.",
     )
+    pickled: Literal[True] | None = Field(
+        default=None,
+        description="The commit has its weights only as a pickle: they are converted once, by a job"
+        " of its own, and safetensors are loaded.",
+    )
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     trust_remote_code: bool = False
+    code_revision: str | None = Field(
+        default=None,
+        description="Pinned commit of the remote code, where it lies in another repository.",
+    )
 
     @model_validator(mode="after")
     def _source_is_complete(self) -> Self:
@@ -41,5 +50,10 @@ class CheckpointEntry(ModelEntry):
 
     @property
     def is_gguf(self) -> bool:
-        """Whether the weights are one GGUF file, which must be unpacked before use."""
+        """Whether the weights are one GGUF file."""
         return bool(self.path and self.path.endswith(".gguf"))
+
+    @property
+    def must_be_unpacked(self) -> bool:
+        """Whether the weights must be made a safetensors folder before use."""
+        return self.is_gguf or bool(self.pickled)

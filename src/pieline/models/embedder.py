@@ -1,11 +1,13 @@
 """Entries of kind embedder."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
+from pieline.core.records import Frozen
 from pieline.models.checkpoint import CheckpointEntry
 
+Inputs = Literal["paper", "released"]
 InstructionFormat = Literal[
     "instruction_newline_query",
     "instruct_query",
@@ -16,7 +18,26 @@ InstructionFormat = Literal[
     "nomic_search_query",
     "gemma_instruct_query",
     "gritlm_user_embed",
+    "represent_sentence_query",
+    "search_query",
 ]
+
+
+class ReleasedInputs(Frozen):
+    """Where IdioLink's released code writes a model's inputs otherwise than its entry says.
+
+    The last two fields are of queries that are embedded by their span; null: as other queries.
+    """
+
+    instruction_format: InstructionFormat | None = None
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    span_instruction_format: InstructionFormat | None = None
+    span_query_prefix: str | None = None
+
+
+_OF_INSTRUCTED_QUERIES = ("instruction_format", "span_instruction_format")
+_OF_PLAIN_QUERIES = ("query_prefix", "span_query_prefix")
 
 
 class EmbedderEntry(CheckpointEntry):
@@ -34,6 +55,16 @@ class EmbedderEntry(CheckpointEntry):
     )
     query_prefix: str = Field(default="", description="Put before a query without instruction.")
     passage_prefix: str = Field(default="", description="Put before a document.")
+    span_instruction_format: InstructionFormat | None = Field(
+        default=None, description="The same where the query is embedded by its span; null: alike."
+    )
+    span_query_prefix: str | None = Field(
+        default=None, description="The same where the query is embedded by its span; null: alike."
+    )
+    released_inputs: ReleasedInputs | None = Field(
+        default=None,
+        description="What the released code writes otherwise (idiolink.inputs: released).",
+    )
     pooling: Literal["checkpoint", "mean", "cls", "lasttoken", "latent"] = Field(
         default="checkpoint",
         description="'checkpoint': as its sentence-transformers files say; 'latent': the latent "
@@ -42,6 +73,11 @@ class EmbedderEntry(CheckpointEntry):
     pool_prefixes: bool = Field(
         default=True,
         description="Whether the model's own pooling counts the tokens of its prefixes.",
+    )
+    end_token: str | None = Field(
+        default=None,
+        description="Token that ended every input in training. It is added where the tokenizer adds"
+        " none; an empty text says that there is none. Null: what the tokenizer's files say.",
     )
     bidirectional: bool = Field(
         default=False, description="Let a decoder's tokens attend both ways."
@@ -53,10 +89,23 @@ class EmbedderEntry(CheckpointEntry):
     batch_size: PositiveInt = 32
     needs_gpu: bool = False
 
+    @model_validator(mode="after")
+    def _pinned_code_is_loaded(self) -> Self:
+        # sentence-transformers drops it on the way to the model's class.
+        if self.code_revision and self.pooling == "checkpoint":
+            raise ValueError("'code_revision' needs a 'pooling' other than 'checkpoint'")
+        return self
+
+    def with_inputs(self, inputs: Inputs) -> Self:
+        """The entry that writes its inputs as the paper says, or as the released code does."""
+        if inputs == "paper" or self.released_inputs is None:
+            return self
+        return self.model_copy(update=self.released_inputs.model_dump(exclude_unset=True))
+
     def document_spec(self) -> str:
         """As `execution_spec`, without what only changes queries: documents are embedded once."""
-        return self._spec("query_prefix", "instruction_format")
+        return self._spec(*_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
 
     def training_spec(self, *, instructed: bool) -> str:
         """As `execution_spec`, without the way of writing queries that a training does not use."""
-        return self._spec("query_prefix" if instructed else "instruction_format")
+        return self._spec(*(_OF_PLAIN_QUERIES if instructed else _OF_INSTRUCTED_QUERIES))

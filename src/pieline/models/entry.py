@@ -15,6 +15,7 @@ DESCRIPTIVE_FIELDS = frozenset(
         "parameters",
         "published_parameters",
         "published_as",
+        "released_inputs",
         "notes",
         "retired",
         "trained_with_instructions",

@@ -50,6 +50,12 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
+        if "safetensors" in str(error):
+            raise UserError(
+                "there are no safetensors weights at this commit",
+                where=f"{entry.checkpoint} ({entry.source})",
+                mend="pin a commit that has them, or set pickled: true to have them converted once",
+            ) from None
         raise UserError(
             f"cannot load the weights: {str(error).splitlines()[0]}",
             where=f"{entry.checkpoint} ({entry.source})",

@@ -1,5 +1,6 @@
 """The papers' printed numbers, and ours beside them."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -72,6 +73,31 @@ class Comparison(Frozen):
         if self.ours is None or self.printed is None:
             return None
         return self.ours - self.printed
+
+
+class Statement(Frozen):
+    """What this project states of a model, a setting or a package beside what the paper prints.
+
+    Nothing computes it, so it never counts as reproduced. Both are text, empty where there is none;
+    `reason` says how they stand to each other, or why there is none.
+    """
+
+    ours: str
+    printed: str
+    reason: str
+
+
+def state(ours: str, printed: str, *, reason: str = "") -> Statement:
+    """Set what we state beside what the paper prints, with a reason if the texts do not tell."""
+    if not reason:
+        alike = [re.sub(r"[\s_-]+", "-", text) for text in (ours, printed)]
+        if not printed:
+            reason = "the paper does not say"
+        elif ours == printed:
+            reason = "as printed"
+        else:
+            reason = "spelt otherwise" if alike[0] == alike[1] else "not as printed"
+    return Statement(ours=ours, printed=printed, reason=reason)
 
 
 def compare(
@@ -156,11 +182,11 @@ _COMPARED = (
 
 def write_comparisons(
     path: str | Path,
-    rows: Iterable[tuple[Mapping[str, str], Comparison, Sequence[str]]],
+    rows: Iterable[tuple[Mapping[str, str], Comparison | Statement, Sequence[str]]],
     *,
     decimals: int,
 ) -> None:
-    """Write one comparison a line as CSV.
+    """Write one comparison or statement a line as CSV.
 
     Args:
         path: where; written atomically.
@@ -169,22 +195,26 @@ def write_comparisons(
             printed number stays as printed.
     """
     lines = [
-        {
-            **name,
-            "ours": rounded(cell.ours, cell.places(decimals)),
-            "printed": "" if cell.printed is None else f"{cell.printed:g}",
-            "difference": rounded(cell.difference, cell.places(decimals)),
-            "comparable": "yes" if cell.comparable else "no",
-            "tolerance": cell.allowed() if cell.comparable else "",
-            "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],
-            "reason": cell.reason,
-            "metrics": " ".join(metrics),
-        }
+        {**name, **_line(cell, decimals), "metrics": " ".join(metrics)}
         for name, cell, metrics in rows
     ]
     # A table without rows still has a header.
     table = pd.DataFrame(lines) if lines else pd.DataFrame(columns=_COMPARED)
     write_text(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+def _line(cell: Comparison | Statement, decimals: int) -> dict[str, str]:
+    if isinstance(cell, Statement):
+        return {**dict.fromkeys(_COMPARED, ""), "comparable": "no", **cell.model_dump()}
+    return {
+        "ours": rounded(cell.ours, cell.places(decimals)),
+        "printed": "" if cell.printed is None else f"{cell.printed:g}",
+        "difference": rounded(cell.difference, cell.places(decimals)),
+        "comparable": "yes" if cell.comparable else "no",
+        "tolerance": cell.allowed() if cell.comparable else "",
+        "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],
+        "reason": cell.reason,
+    }
 
 
 def rounded(value: float | None, decimals: int) -> str:
@@ -193,6 +223,11 @@ def rounded(value: float | None, decimals: int) -> str:
         return ""
     text = f"{value:.{decimals}f}"
     return text.removeprefix("-") if float(text) == 0 else text
+
+
+def probability(value: float) -> str:
+    """A p-value to three decimals; of a smaller one only that it is smaller."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:

@@ -11,6 +11,10 @@ decimal:
   it reaches from s / 6.2 to 6.2 * s. Chi-square would take the printed deviation for the true one,
   and call 24 % of the runs different that differ in nothing but their three seeds.
 
+A printed number of a single seed has no deviation, and 0.00 of a few seeds does not say that
+others would not differ. There the deviations of other rows of the table stand in, pooled (the root
+of their mean variance).
+
 A paper may not say whether its deviations divide by n - 1 (ddof 1, as ours) or by n (ddof 0); each
 is a reading of the printed number, and one that holds suffices.
 """
@@ -18,6 +22,7 @@ is a reading of the printed number, and one that holds suffices.
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from scipy.stats import f, t
 
 from pieline.core.uncertainty import CONFIDENCE, Spread
@@ -26,19 +31,37 @@ Ranges = dict[str, tuple[float, float]]
 """In which range ours counts as reproduced, by reading of the printed number."""
 
 _TAIL = (1 - CONFIDENCE) / 2
+_POOLED = "it deviates as the rows with several seeds do"
+_DRAWS = 4000
 
 
 def mean_ranges(
-    ours: Spread, printed: Spread, *, ddof: Sequence[int] = (1,), decimals: int = 2
+    ours: Spread,
+    printed: Spread,
+    *,
+    ddof: Sequence[int] = (1,),
+    pool: Sequence[Spread] = (),
+    decimals: int = 2,
 ) -> Ranges:
     """Where our mean counts as reproduced.
 
     Args:
         ours: mean and deviation (ddof 1) over our seeds.
-        printed: what the paper prints over its seeds, of which there are more than one.
+        printed: what the paper prints over its seeds.
         ddof: what the printed deviation may divide by.
+        pool: printed rows whose deviations (ddof 1) stand in for one that is unknown or 0.
         decimals: of the printed numbers.
+
+    Returns:
+        Nothing where there is no printed deviation, nor one that stands in.
     """
+    if pool and not printed.deviation:
+        deviation, of_pool = pooled(pool)
+        error = deviation * math.sqrt(1 / ours.seeds + 1 / printed.seeds)
+        half = float(t.ppf(1 - _TAIL, of_pool)) * error + _rounding(decimals)
+        return {_POOLED: (printed.mean - half, printed.mean + half)}
+    if printed.deviation is None:
+        return {}
     found = {}
     for chosen in ddof:
         variance = _variance(printed, chosen)
@@ -56,12 +79,21 @@ def mean_ranges(
 
 
 def deviation_ranges(
-    seeds: int, printed: Spread, *, ddof: Sequence[int] = (1,), decimals: int = 2
+    seeds: int,
+    printed: Spread,
+    *,
+    ddof: Sequence[int] = (1,),
+    pool: Sequence[Spread] = (),
+    decimals: int = 2,
 ) -> Ranges:
     """Where our deviation over so many seeds, more than one, counts as reproduced.
 
-    For the other arguments see `mean_ranges`.
+    For the other arguments see `mean_ranges`; of a printed 0 there is only an upper bound.
     """
+    if pool and not printed.deviation:
+        deviation, degrees = pooled(pool)
+        high = deviation * math.sqrt(float(f.ppf(1 - _TAIL, seeds - 1, degrees)))
+        return {_POOLED: (0.0, high + _rounding(decimals))}
     ratios = [float(f.ppf(tail, seeds - 1, printed.seeds - 1)) for tail in (_TAIL, 1 - _TAIL)]
     rounding = _rounding(decimals)
     found = {}
@@ -72,6 +104,32 @@ def deviation_ranges(
         )
         found[_reading(chosen)] = (low, high)
     return found
+
+
+def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
+    """How far our median over the same rows may lie from the printed one.
+
+    So far apart, or less, are the medians of 95 % of 4,000 pairs of draws, which are seeded: each
+    draws every row from the normal distribution of its mean and standard error.
+
+    Args:
+        rows: those that the median is of, as printed.
+        pool: as in `mean_ranges`.
+    """
+    deviation, _ = pooled(pool)
+    errors = [(row.deviation or deviation) / math.sqrt(row.seeds) for row in rows]
+    drawn = np.random.default_rng(0).normal(
+        [row.mean for row in rows], errors, size=(2, _DRAWS, len(rows))
+    )
+    first, second = np.median(drawn, axis=2)
+    return float(np.quantile(np.abs(first - second), CONFIDENCE))
+
+
+def pooled(rows: Sequence[Spread]) -> tuple[float, int]:
+    """The root of the mean variance of some rows, by degrees of freedom, and these together."""
+    degrees = sum(row.seeds - 1 for row in rows)
+    squares = sum((row.seeds - 1) * (row.deviation or 0.0) ** 2 for row in rows)
+    return math.sqrt(squares / degrees), degrees
 
 
 def _variance(printed: Spread, ddof: int, *, rounded: float = 0.0) -> float:

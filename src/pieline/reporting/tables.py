@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from pieline.reporting.latex import render_html, render_latex
-from pieline.reporting.printed import Comparison, rounded, write_comparisons
+from pieline.reporting.printed import Comparison, Statement, rounded, write_comparisons
 
 
 @dataclass(frozen=True)
@@ -15,12 +15,12 @@ class Number:
 
     Attributes:
         key: what identifies it, by column of the CSV.
-        comparison: ours and the printed one, in the unit of the printed table.
+        comparison: ours and the printed one, in the unit of the printed table, or two texts.
         metrics: the metric files that ours comes from.
     """
 
     key: Mapping[str, str]
-    comparison: Comparison
+    comparison: Comparison | Statement
     metrics: tuple[str, ...] = ()
 
 
@@ -92,6 +92,7 @@ class TableContent:
         decimals: of numbers whose comparison does not say.
         wide: whether the table spans both columns of a page.
         long: whether it may go on over several pages.
+        texts: whether its cells are texts, which stand left in their columns.
     """
 
     heads: tuple[tuple[Head, ...], ...]
@@ -103,6 +104,7 @@ class TableContent:
     decimals: int = 2
     wide: bool = True
     long: bool = False
+    texts: bool = False
 
     def numbers(self) -> Iterator[Number]:
         """All numbers: row by row those of the cells and the unseen ones, then those of no row."""
@@ -156,6 +158,7 @@ class Shown:
     columns: int = 1
     wide: bool = True
     long: bool = False
+    texts: bool = False
 
 
 def write_table(
@@ -223,6 +226,7 @@ def shown(name: str, content: TableContent) -> Shown:
         columns=sum(head.span for head in content.heads[-1]),
         wide=content.wide,
         long=content.long,
+        texts=content.texts,
     )
 
 
@@ -285,8 +289,13 @@ def _cell(cell: Cell, decimals: int) -> ShownCell:
     if cell.number is None:
         return ShownCell(cell.text or "–", "", cell.best, cell.mark, "", "", ())
     compared = cell.number.comparison
+    if isinstance(compared, Statement):
+        ours, printed = cell.text or compared.ours or "–", compared.printed
+        differs = printed if printed != compared.ours else ""
+        return ShownCell(ours, differs, cell.best, cell.mark, "", compared.reason, ())
     verdict = {True: "reproduced", False: "not reproduced", None: "not comparable"}
-    deviation = cell.deviation.comparison if cell.deviation else None
+    found = cell.deviation.comparison if cell.deviation else None
+    deviation = found if isinstance(found, Comparison) else None
     return ShownCell(
         ours=cell.text
         or _text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),

@@ -82,7 +82,7 @@ def summary(cells: Iterable[ComparedCell]) -> str:
 def write_comparison(
     cells: Sequence[ComparedCell], *, csv: str | Path, tex: str | Path, template: str | Path
 ) -> None:
-    """Write all cells as CSV, and those that have both numbers as a LaTeX table."""
+    """Write all cells as CSV, and those with two numbers as a LaTeX table."""
     columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
     table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from pieline.core.settings import Settings
+from pieline.models.embedder import Inputs
 from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, Semantics
 from pieline.studies.idiolink.originals.splits import SplitSizes
@@ -15,11 +16,20 @@ Composition = Literal["full", "lit_sim_sense", "lit_idiom"]
 Origin = Literal["released_format", "constructed"]
 
 
-class Bm25Grid(Settings):
-    """Grid for k1 and b, searched on the validation split (IdioLink, appendix E.1)."""
+class Bm25Tuning(Settings):
+    """How k1 and b are chosen on the validation split (IdioLink, appendix E.1): grid, and queries.
+
+    The full index always takes the point of the sentence queries: the paper reports one point for
+    both query modes, and it is that one.
+    """
 
     k1: list[PositiveFloat] = Field(default=[0.6, 0.9, 1.2, 1.5, 2.0], min_length=1)
     b: list[float] = Field(default=[0.2, 0.4, 0.6, 0.75, 0.9], min_length=1)
+    tuning: Literal["per_mode_and_composition", "sentence"] = Field(
+        default="per_mode_and_composition",
+        description="What the ablation's indexes take: the point of each query mode on the"
+        " validation index without the same usages, as the released code, or the full index's.",
+    )
 
 
 class FineTuning(Hyperparameters):
@@ -84,6 +94,11 @@ class Construction(Settings):
     index_writer: str = Field(default="gemini-2.5-pro", description="Writes the documents.")
     query_writer: str = Field(default="gemini-3-flash-preview", description="Writes the queries.")
     validator: str = Field(default="gpt-4o-mini", description="Judges all texts.")
+    prompts: str | None = Field(
+        default=None,
+        description="Folder with documents.jinja, queries.jinja and validate.jinja; null: this"
+        " project's, prompts/idiolink.",
+    )
     parameters: GenerationParameters = GenerationParameters()
     attempts: PositiveInt = Field(
         default=3, description="Answers asked for a (PIE, domain) pair until one can be used."
@@ -109,6 +124,16 @@ class IdiolinkSettings(Settings):
     """The IdioLink study."""
 
     models: list[str] = Field(default=["bm25", "sbert"], description="Names of models.yaml.")
+    leave_out: dict[str, str] = Field(
+        default={},
+        description="Of these models those that are not run here, with the reason, which stands in"
+        " the tables.",
+    )
+    inputs: Inputs = Field(
+        default="paper",
+        description="How queries and documents are written: by appendix B, or as the released code"
+        " writes them where it does otherwise (`released_inputs` in models.yaml).",
+    )
     query_modes: list[QueryMode] = Field(
         default=["sentence", "span", "instruction_sentence", "instruction_span"]
     )
@@ -123,7 +148,7 @@ class IdiolinkSettings(Settings):
         " format), or from the construction.",
     )
     construction: Construction = Construction()
-    bm25: Bm25Grid = Bm25Grid()
+    bm25: Bm25Tuning = Bm25Tuning()
     finetuning: FineTuning = FineTuning()
     permutations: PositiveInt = Field(
         default=10_000,

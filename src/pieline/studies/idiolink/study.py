@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import get_args
+from itertools import chain
+from pathlib import Path
+from typing import Any, get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.models.bm25 import Bm25Entry
 from pieline.models.embedder import EmbedderEntry
+from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.datasets.dataset import DATASET_FILES
 from pieline.studies.idiolink.originals.domains import Collection
@@ -28,11 +31,12 @@ from pieline.studies.idiolink.training.settings import (
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
-from pieline.study import Asking, Figure, Study, Table, alternatives
+from pieline.study import Asking, Figure, Run, Study, Table, alternatives
 
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
-TUNING = "results/predictions/idiolink/val/{model}/tuning.json"
+TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
+QUERIES = "results/metrics/idiolink/queries.csv.gz"
 SIGNIFICANCE = "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json"
 CHECKS = "results/metrics/idiolink/checks/{origin}.json"
 CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
@@ -65,10 +69,28 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     Settings = IdiolinkSettings
     query_modes = QUERY_MODES
 
+    def __init__(self, settings: IdiolinkSettings, run: Run, *, chosen: bool = True) -> None:
+        super().__init__(settings, run, chosen=chosen)
+        tuning = settings.finetuning
+        self.settings = settings.model_copy(
+            update={
+                "models": self._run_here(settings.models),
+                "finetuning": tuning.model_copy(update={"models": self._run_here(tuning.models)}),
+            }
+        )
+
+    def _run_here(self, models: Iterable[str]) -> list[str]:
+        return [name for name in models if name not in self.settings.leave_out]
+
+    def left_out(self) -> dict[str, str]:
+        """Models that the configuration names and leaves out, with its reasons."""
+        return dict(self.settings.leave_out)
+
     def check(self, where: str) -> None:
         """Raise a `UserError` for unknown models and for texts that nothing makes."""
         settings, tuning = self.settings, self.settings.finetuning
         self.check_models(settings.models, "bm25", "embedder", where=f"{where}.models")
+        self.check_models(settings.leave_out, "bm25", "embedder", where=f"{where}.leave_out")
         for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
             self.check_models(names, "embedder", where=f"{where}.finetuning.{field}")
         self.check_models(self.roles().values(), "llm", where=f"{where}.construction")
@@ -78,6 +100,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 where=f"{where}.dataset",
                 mend="set idiolink.construction.enabled: true, or choose 'released_format'",
             )
+        if self.constructs():
+            for path in map(Path, map(self._prompt, (*COLLECTIONS, "validate"))):
+                if not path.is_file():
+                    raise UserError(
+                        f"no prompt {path.name} in {path.parent}",
+                        where=f"{where}.construction.prompts",
+                        mend="see the files of the same names in prompts/idiolink",
+                    )
         if tuning.models and tuning.tuples == "released" and self.run.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
@@ -173,6 +203,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for seed in self.settings.finetuning.seeds
         ]
 
+    def query_scores(self) -> list[str]:
+        """The scores by query of every run."""
+        compositions = dict.fromkeys(["full", *self.settings.compositions])
+        zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
+        return [
+            f"{name.removesuffix('.json')}.queries.csv"
+            for name in (*chain.from_iterable(zero_shot), *self.tuned_metrics())
+        ]
+
     def significance_tests(self) -> list[str]:
         """Files of the test between query modes, of each model that is run in several."""
         seeds = {model: [0] for model in self.settings.models}
@@ -191,10 +230,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for mode in self.modes_of(model)
         ]
 
-    def tuning(self, model: str) -> list[str]:
-        """What was chosen for a model on the validation split: BM25's k1 and b."""
-        chosen = isinstance(self.run.entry(model), Bm25Entry)
-        return [TUNING.format(model=model)] if chosen else []
+    def tuning(self, model: str, index: str, query_mode: str) -> list[str]:
+        """What was chosen for a run on the validation split: BM25's k1 and b.
+
+        Over the full index it is the point of the sentence queries, which the paper reports for
+        both query modes.
+        """
+        if not isinstance(self.run.entry(model), Bm25Entry):
+            return []
+        composition = index.partition("-")[2]
+        if composition and self.settings.bm25.tuning == "per_mode_and_composition":
+            return [TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)]
+        return [TUNING.format(index="val", model=model, query_mode="sentence")]
 
     # Weights and training
 
@@ -207,7 +254,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         entry = self.run.entry(model)
         if not isinstance(entry, EmbedderEntry):
             raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name an embedder")
-        return entry
+        return entry.with_inputs(self.settings.inputs)
 
     def weights(self, model: str, seed: str) -> list[str]:
         """What a model's jobs load instead of its checkpoint: fine-tuned or unpacked weights."""
@@ -253,16 +300,20 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def conditions(self, model: str) -> str:
         """Those of a model's runs, as canonical JSON.
 
-        Loss and tuples are told but are no deviation: the paper describes one way, its released
-        code goes another, and it is not known which of them its numbers come from.
+        Loss, tuples and inputs are told but are no deviation: the paper describes one way, its
+        released code goes another, and it is not known which of them its numbers come from.
         """
         settings = self.settings
-        told = {"top_k": settings.top_k}
+        told: dict[str, Any] = {"top_k": settings.top_k}
         found = list(deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}))
         entry = self.run.entry(model)
+        if isinstance(entry, EmbedderEntry):
+            entry = self.embedder(model)
+            told |= {"inputs": settings.inputs}
         if isinstance(entry, Bm25Entry):
-            told |= settings.bm25.model_dump()
-            found += deviations(settings.bm25)
+            # Which of the ablation's points was taken stands in each metric file.
+            told |= settings.bm25.model_dump(exclude={"tuning"})
+            found += deviations(settings.bm25, besides={"tuning"})
         if "+" in model:
             base, train_mode, loss = model.split("+")
             training = self.training(base, train_mode, loss, seed="0")
@@ -279,7 +330,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if origin != "constructed":
             return Conditions().canonical()
         construction = self.settings.construction
-        of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed"}
+        of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed", "prompts"}
         roles = {
             role: json.loads(self.run.language_model(name).execution_spec())
             for role, name in self.roles().items()
@@ -414,7 +465,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def _prompt(self, name: str) -> str:
-        return self.run.here(f"prompts/idiolink/{name}.jinja")
+        folder = self.settings.construction.prompts or self.run.here("prompts/idiolink")
+        return f"{folder}/{name}.jinja"
 
     def _recordings(self, model: str, task: str) -> str:
         return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
@@ -440,7 +492,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Tables and figures
 
     def tables(self) -> list[Table]:
-        """Tables 1, 2 and 5, appendix E, numbers of the text, and what the paper has not."""
+        """Tables 1 to 6, appendix E, numbers of the text, and what the paper has not."""
         return list(self._tables())
 
     def _tables(self) -> Iterator[Table]:
@@ -480,14 +532,31 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 zero_shot,
                 published="text_numbers",
             )
-        if bm25 := self.named("bm25"):
+        if bm25 := self.metrics_files("full", self.named("bm25")):
             yield self._table(
                 "zero_shot:bm25",
                 "Appendix E",
                 "BM25 by sentence and by span.",
-                Given(metrics=tuple(self.metrics_files("full", bm25))),
+                Given(metrics=tuple(bm25)),
                 published="idiolink_bm25",
             )
+        yield self._table(
+            "described:hyperparameters",
+            "Table 3",
+            "Hyperparameters of fine-tuning, as set in this run.",
+            Given(options=settings.finetuning.model_dump(mode="json")),
+            published="idiolink_table3",
+        )
+        yield self._table(
+            "described:artifacts",
+            "Table 4",
+            "Data and packages, their licences and pinned versions.",
+            Given(),
+            published="idiolink_table4",
+            lock=self.run.here("envs/requirements.lock"),
+            licences=self.run.here("data/licences.yaml"),
+            upstream=self.run.here("data/upstream.yaml"),
+        )
         if tuned:
             yield self._table(
                 "finetuning:finetuned",
@@ -496,17 +565,25 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.given(self.tuned_metrics(), tuned, "embedder"),
                 published="idiolink_table5",
             )
-        if set(settings.compositions) - {"full"}:
-            every = (
-                name
-                for composition in settings.compositions
-                for name in self.metrics_files(composition, models)
-            )
+        yield self._table(
+            "described:checkpoints",
+            "Table 6",
+            "Checkpoints, their licences, sizes and pinned revisions.",
+            Given(options=self._checkpoints()),
+            published="idiolink_table6",
+        )
+        every = tuple(
+            name
+            for composition in settings.compositions
+            for name in self.metrics_files(composition, models)
+        )
+        if every and set(settings.compositions) - {"full"}:
             yield self._table(
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
-                Given(metrics=tuple(every), models=self.run.described(models)),
+                Given(metrics=every, models=self.run.described(models)),
+                published="idiolink_bm25_ablation",
             )
         if tests := self.significance_tests():
             ranking = self.run.described(dict.fromkeys([*models, *tuned]))
@@ -563,6 +640,19 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         maker = f"pieline.studies.idiolink.tables.{maker}"
         return Table(f"idiolink_{name}", place, caption, maker, given.of(**files))
 
+    def _checkpoints(self) -> dict[str, Any]:
+        """Entries of the paper's embedders and of the construction's models, as Table 6 is told."""
+        fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
+        said: dict[str, Any] = {}
+        for name in [*self.run.names("embedder"), *self.roles().values()]:
+            entry = self.run.registry[name]
+            printed, of_entry = entry.published_as, entry.model_dump(include=fields)
+            if isinstance(entry, LLMEntry):
+                printed = of_entry["checkpoint"] = entry.litellm_id.rpartition("/")[2]
+            if printed:
+                said.setdefault(printed, {"name": name, **of_entry})
+        return said
+
     def _checks(self) -> str:
         """Of the data that Table 1 describes: what was constructed, else the released files."""
         return CHECKS.format(origin="constructed" if self.constructs() else "released_format")
@@ -579,8 +669,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return files
 
     def other_targets(self) -> list[str]:
-        """The checks of the data, and what people should review."""
-        files = [CHECKS.format(origin="released_format")]
+        """The scores by query, the checks of the data, and what people should review."""
+        files = [QUERIES, CHECKS.format(origin="released_format")]
         return [*files, CHECKS.format(origin="constructed"), REVIEW] if self.constructs() else files
 
     def behind(self, metrics: str) -> list[str]:

@@ -38,6 +38,8 @@ class TaggedRecord(Record):
         tokens: with their trailing spaces.
         tags: BIO tags; all O where the PIE is used literally (section 3.1).
         pies: the PIE (a list, as upstream has it), also of literal sentences.
+        true_idioms: the PIE again if it is figurative, as the release spells it there; the released
+            analysis compares with it.
         is_figurative: whether the PIE is used idiomatically.
     """
 
@@ -46,6 +48,7 @@ class TaggedRecord(Record):
     tokens: tuple[str, ...]
     tags: tuple[Tag, ...]
     pies: tuple[str, ...] = Field(min_length=1)
+    true_idioms: tuple[str, ...]
     is_figurative: bool
 
     @model_validator(mode="after")
@@ -64,12 +67,10 @@ class Original(TaggedRecord):
 
     Attributes:
         id: place in the raw file, as in `test-0001`.
-        true_idioms: the PIE again if it is figurative, as the release spells it there.
         was_fixed: whether its text or its label was corrected.
     """
 
     id: str
-    true_idioms: tuple[str, ...]
     was_fixed: bool
 
     def released_row(self) -> dict[str, Any]:

@@ -93,9 +93,9 @@ class JamSettings(Settings):
     languages: list[LanguageName] = Field(default=["english", "german"], min_length=1)
     decisions: str | None = Field(
         default=None,
-        description="Folder with <language>.tsv that filters ID10M's test split; null: those of the"
-        " sample, or for real data those derived from the released originals, and from"
-        " ID10M's tags in languages that have none.",
+        description="Folder with <language>.tsv that filters ID10M's test split. A language without"
+        " such a file has those of the sample, or on real data those derived from the released"
+        " originals, and from ID10M's tags where nothing is released.",
     )
     variants: JamVariants = JamVariants()
     models: list[str] = Field(
@@ -129,6 +129,9 @@ class JamSettings(Settings):
         description="What counts as right: the paper's rule or the released analysis's.",
     )
     bootstrap_resamples: PositiveInt = 2000
+    permutations: PositiveInt = Field(
+        default=9999, description="Sign patterns of the paired test of two runs, at most."
+    )
     neutral: NeutralAblation | None = Field(
         default=None, description="The neutral-context ablation (appendix G); null: none."
     )

@@ -14,7 +14,8 @@ from pieline.llm.obstacles import cannot_be_asked
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
     FEW_SHOT,
@@ -37,6 +38,8 @@ from pieline.study import Asking, Figure, Study, Table, alternatives
 
 FINE_TUNED = "fine_tuned"
 """The setting of encoders."""
+BASELINE = "baseline"
+"""The setting of what needs no model."""
 WRITER = "Gemini 2.5 Pro"
 """What wrote the paper's variants (section 3.3, appendix G)."""
 
@@ -68,7 +71,7 @@ _DISPLAYS = {
     "appendix:attention": ("Appendix H", "Where the tokens of a PIE attend to."),
     "runs:pairs": (
         "not in the paper",
-        "Which of two models drifts more, by McNemar's exact test.",
+        "Which of two runs drifts more, by a paired randomisation test over originals.",
     ),
     "runs:runs": ("not in the paper", "Every run with its seeds and intervals."),
     "dataset:flow": ("Section 3", "From ID10M's test split to originals and hard variants."),
@@ -129,6 +132,12 @@ class JamStudy(Study[JamSettings]):
                     where=f"{where}.settings_by_model",
                     mend="name zero_shot or zero_shot_schema",
                 )
+        if settings.decisions and not any(map(self.own_decisions, settings.languages)):
+            raise UserError(
+                f"{settings.decisions} has no file for {' or '.join(settings.languages)}",
+                where=f"{where}.decisions",
+                mend=f"name a folder with {settings.languages[0]}.tsv",
+            )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
         if settings.attention:
@@ -235,6 +244,11 @@ class JamStudy(Study[JamSettings]):
         runs = self.runs("llm", "encoder")
         return [METRICS.format(**run) for run in runs if run["language"] in languages]
 
+    def baselines(self, language: str) -> list[str]:
+        """The metric files of what needs no model."""
+        run = {"language": language, "setting": BASELINE, "seed": "0"}
+        return [METRICS.format(model=name, **run) for name in BASELINES]
+
     def neutral_run(self, *kinds: str) -> list[dict[str, str]]:
         """The run of the neutral-context ablation, if there is one of a model of these kinds."""
         neutral = self.settings.neutral
@@ -256,13 +270,18 @@ class JamStudy(Study[JamSettings]):
 
     # Originals, variants, dataset ----------------------------------------------------------------
 
+    def own_decisions(self, language: str) -> str:
+        """The user's decisions on the raw sentences of a language; empty if there are none."""
+        path = Path(self.settings.decisions or "", f"{language}.tsv")
+        return str(path) if self.settings.decisions and path.exists() else ""
+
     def decided_by(self, language: str) -> DecidedBy:
         """Where the decisions on raw sentences come from.
 
         The user's or the sample's file, or the released originals; in languages that the release
         does not have, ID10M's tags.
         """
-        if self.settings.decisions or self.run.is_sample:
+        if self.run.is_sample or self.own_decisions(language):
             return "file"
         return "release" if self._has_release(language) else "tags"
 
@@ -282,8 +301,8 @@ class JamStudy(Study[JamSettings]):
 
     def decisions(self, language: str) -> str:
         """What decides on each raw sentence: the user's file, the sample's, or a derived one."""
-        if self.settings.decisions:
-            return str(Path(self.settings.decisions, f"{language}.tsv"))
+        if own := self.own_decisions(language):
+            return own
         if self.run.is_sample:
             return self.run.here(f"data/sample/id10m/decisions/{language}.tsv")
         return f"results/originals/jam/{language}.decisions.tsv"
@@ -501,6 +520,10 @@ class JamStudy(Study[JamSettings]):
         """Under which conditions a run's numbers are computed, as canonical JSON."""
         return self._conditions(model, setting).canonical()
 
+    def baseline_conditions(self) -> str:
+        """The same of what needs no model."""
+        return Conditions(settings={"scoring": self.settings.scoring}).canonical()
+
     def neutral_conditions(self, model: str, setting: str) -> str:
         """The same of the neutral-context ablation, whose texts a model writes."""
         run, writer = self._conditions(model, setting), self.settings.variants.model
@@ -594,14 +617,14 @@ class JamStudy(Study[JamSettings]):
     def tables(self) -> list[Table]:
         """Table 2; with runs on variants also those of the results and appendices."""
         numbers = self.run.here("published/text_numbers.csv")
-        runs, settings = self._runs(), self.settings
+        runs, results, settings = self._runs(), self._results(), self.settings
         statistics = self._statistics().of(published=self._published(2), text_numbers=numbers)
         found = [self._table("dataset:statistics", statistics)]
         if not self._compares:
             return found
         found += [
-            self._table("results:drift", runs.of(published=self._published(3))),
-            self._table("text:text", runs.of(text_numbers=numbers)),
+            self._table("results:drift", results.of(published=self._published(3))),
+            self._table("text:text", runs.of(text_numbers=numbers, published=self._published(3))),
         ]
         if "english" in settings.languages and (
             settings.humans or settings.variants.source == "sample"
@@ -609,8 +632,8 @@ class JamStudy(Study[JamSettings]):
             humans = Given(metrics=(HUMANS,), files={"text_numbers": numbers})
             found.append(self._table("appendix:humans", humans))
         found += [
-            self._table("results:usage", runs.of(published=self._published(5))),
-            self._table("results:confusion", runs.of(published=self._published(6))),
+            self._table("results:usage", results.of(published=self._published(5))),
+            self._table("results:confusion", results.of(published=self._published(6))),
         ]
         for run in self.neutral_run("llm", "encoder"):
             reason = self._why_no_neutral(run)
@@ -624,15 +647,24 @@ class JamStudy(Study[JamSettings]):
             found.append(self._table("appendix:neutral", neutral))
         if settings.attention:
             found.append(self._table("appendix:attention", self._attention()))
-        return [*found, self._table("runs:pairs", runs), self._table("runs:runs", runs)]
+        tested = runs.model_copy(update={"options": {"permutations": settings.permutations}})
+        return [*found, self._table("runs:pairs", tested), self._table("runs:runs", results)]
 
     def figures(self) -> list[Figure]:
         """What filtering leaves; with runs on variants also Figures 2, 3, 6 and 7."""
         found = [self._figure("dataset:flow", self._statistics())]
         if not self._compares:
             return found
-        names = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
-        found += [self._figure(f"results:{name}", self._runs()) for name in names]
+        runs = self._runs().model_copy(
+            update={"options": {"languages": list(self.settings.languages)}}
+        )
+        numbers = self.run.here("published/text_numbers.csv")
+        drift = runs.of(published=self._published(3), sizes=self._published(2))
+        found += [
+            self._figure("results:accuracy_vs_drift", drift),
+            self._figure("results:confused_models", runs.of(text_numbers=numbers)),
+            self._figure("results:all_vs_mixed", runs.of(published=self._published(6))),
+        ]
         if self.settings.attention and (given := self._attention()).metrics:
             found.append(self._figure("attention:attention", given))
         return found
@@ -663,6 +695,18 @@ class JamStudy(Study[JamSettings]):
         """All runs, and those that were not made."""
         languages, models = self.settings.languages, self.settings.models
         return self.given(self.metrics_on(*languages), models, "llm", "encoder")
+
+    def _results(self) -> Given:
+        """The same with the baselines."""
+        runs = self._runs()
+        scored = (path for name in self.settings.languages for path in self.baselines(name))
+        described = (
+            ModelDescription(name=name, kind="baseline", label=label)
+            for name, label in BASELINES.items()
+        )
+        return runs.model_copy(
+            update={"metrics": (*runs.metrics, *scored), "models": (*runs.models, *described)}
+        )
 
     def _statistics(self) -> Given:
         languages = self.settings.languages

@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiolink.figures.modes import MODE_COLOURS, MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.by_pie import (
@@ -15,7 +14,7 @@ from pieline.studies.idiolink.tables.by_pie import (
     scores_by_pie,
     zero_shot_means,
 )
-from pieline.studies.idiolink.tables.zero_shot import QUERY_MODES
+from pieline.studies.idiolink.tables.zero_shot import QUERY_MODES, notes_on
 
 
 def by_pie(given: Given) -> Figure:
@@ -25,7 +24,7 @@ def by_pie(given: Given) -> Figure:
     """
     metrics = load_records(given.metrics, IdiolinkMetrics)
     scores = scores_by_pie(metrics)
-    pies = hardest_first(scores)
+    pies = hardest_first(metrics)
     place = {pie: number for number, pie in enumerate(pies)}
     panels = [("zero-shot: nDCG@10 (%)", zero_shot_means(scores))]
     if gains := gains_by_pie(scores):
@@ -56,6 +55,6 @@ def by_pie(given: Given) -> Figure:
     modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]
     handles = [mpl.lines.Line2D([], [], marker="o", ls="", color=MODE_COLOURS[m]) for m in modes]
     figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=4)
-    if not all(item.dataset_is_released for item in metrics):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
+    if notes := notes_on(metrics):
+        figure.supxlabel("\n".join(notes), fontsize=5, color="#666666")
     return figure

@@ -7,12 +7,11 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
 from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned, best_trainings
-from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, per_cent
+from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, notes_on, per_cent
 
 _ZERO_SHOT = "#c7c7c7"
 _TRAINED = {"sentence": "#2171b5", "span": "#d95f0e"}
@@ -57,11 +56,10 @@ def finetuning(given: Given) -> Figure:
     handles = [mpl.patches.Patch(color=colour) for colour in (_ZERO_SHOT, *_TRAINED.values())]
     labels = ["zero-shot", "trained on sentences", "trained on spans (where better)"]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    seeds = max((over_seeds.seeds for _, over_seeds in best.values()), default=0)
     loss = LOSSES[Tuned.parse(fine_tuned[0].model).loss]
-    notes = [f"Loss of the fine-tuning: {loss}. Error bars: deviation over {seeds} seeds."]
-    if not all(item.dataset_is_released for item in metrics):
-        notes.append(SAMPLE_NOTE)
+    seeds = max((over_seeds.seeds for _, over_seeds in best.values()), default=0)
+    drawn = f" Error bars: deviation over {seeds} seeds." if seeds > 1 else ""
+    notes = [f"Loss of the fine-tuning: {loss}.{drawn}", *notes_on(metrics)]
     figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
     return figure
 

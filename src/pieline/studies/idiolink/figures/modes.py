@@ -6,9 +6,8 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
-from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, per_cent
+from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, notes_on, per_cent
 
 MODE_LABELS = {
     "sentence": "sentence",
@@ -58,9 +57,10 @@ def modes(given: Given) -> Figure:
         handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=4
     )
     notes = [
-        f"Lines: 95 % bootstrap intervals over {len(item.by_pie)} PIEs." for item in metrics[:1]
+        f"Lines: 95 % bootstrap intervals over {len(item.by_pie)} PIEs."
+        for item in metrics[:1]
+        if item.intervals
     ]
-    if not all(item.dataset_is_released for item in metrics):
-        notes.append(SAMPLE_NOTE)
-    figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
+    if notes := [*notes, *notes_on(metrics)]:
+        figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
     return figure

@@ -1,6 +1,6 @@
 """R-Precision and nDCG@10 of a run (IdioLink, section 5.1 and appendix D), by ir-measures."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 import ir_measures
@@ -12,55 +12,72 @@ Scores = Mapping[str, Mapping[str, float]]
 
 MEASURES = {"r_precision": Rprec, "ndcg_at_10": nDCG @ 10}
 
+_NDCG_CUT = 10
+
 
 class RankingScores(BaseModel):
-    """Means over queries, as fractions of 1.
+    """Means over queries, as fractions of 1; None where that of some query is unknown.
 
-    `r_precision` is None where some query has more relevant documents than the run ranks: what
-    stands below the cut is unknown.
+    What stands below the documents that a run keeps is unknown: R-Precision where a query has more
+    relevant ones than are kept, nDCG@10 where fewer than ten are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     queries: int
     r_precision: float | None
-    ndcg_at_10: float
+    ndcg_at_10: float | None
 
 
-QueryScores = dict[str, dict[str, float]]
-"""`r_precision` and `ndcg_at_10` by query id."""
+QueryScores = dict[str, dict[str, float | None]]
+"""`r_precision` and `ndcg_at_10` by query id; None where unknown (see `RankingScores`)."""
 
 
-def score_queries(run: Scores, qrels: Scores) -> QueryScores:
+def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> QueryScores:
     """R-Precision and nDCG@10 (binary relevance) of each query, fractions.
 
     A query of the qrels that the run lacks scores zero.
+
+    Args:
+        run: the ranking.
+        qrels: the relevant documents.
+        depth: documents that the run keeps for each query; None if it keeps the whole index.
     """
+    scores: QueryScores = {}
+    for query, found in _calculated(run, qrels).items():
+        looked_at = {"r_precision": len(qrels[query]), "ndcg_at_10": _NDCG_CUT}
+        scores[query] = {
+            name: value if depth is None or looked_at.get(name, 0) <= depth else None
+            for name, value in found.items()
+        }
+    return scores
+
+
+def _calculated(run: Scores, qrels: Scores) -> dict[str, dict[str, float]]:
     relevance = {
         query: {document: int(grade) for document, grade in documents.items()}
         for query, documents in qrels.items()
     }
     scores = {query: dict(documents) for query, documents in run.items()}
     names = {str(measure): name for name, measure in MEASURES.items()}
-    result: QueryScores = {query: dict.fromkeys(MEASURES, 0.0) for query in qrels}
+    result = {query: dict.fromkeys(MEASURES, 0.0) for query in qrels}
     for value in ir_measures.iter_calc(list(MEASURES.values()), relevance, scores):
         result[value.query_id][names[str(value.measure)]] = float(value.value)
     return result
 
 
-def mean_scores(
-    scores: QueryScores, queries: Iterable[str], *, depth: int, qrels: Scores
-) -> RankingScores:
-    """Means over some queries, of which a run ranks `depth` documents each."""
+def mean_scores(scores: QueryScores, queries: Iterable[str]) -> RankingScores:
+    """Means over some queries."""
     names = sorted(queries)
-    means: dict[str, float | None] = {
-        measure: fmean(scores[name][measure] for name in names) for measure in MEASURES
-    }
-    if any(len(qrels[name]) > depth for name in names):
-        means["r_precision"] = None
+    means = {measure: _mean([scores[name][measure] for name in names]) for measure in MEASURES}
     return RankingScores.model_validate({"queries": len(names), **means})
 
 
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if len(known) == len(values) else None
+
+
 def ndcg_at_10(run: Scores, qrels: Scores) -> float:
-    """Mean nDCG@10 over all queries (fraction)."""
-    return fmean(values["ndcg_at_10"] for values in score_queries(run, qrels).values())
+    """Mean nDCG@10 over all queries (fraction) of a run that keeps ten documents or more."""
+    return fmean(values["ndcg_at_10"] for values in _calculated(run, qrels).values())

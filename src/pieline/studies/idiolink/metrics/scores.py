@@ -1,14 +1,23 @@
-"""The metric file of an IdioLink run: overall, by usage, by subject and by PIE."""
+"""The metric file of an IdioLink run: overall, by usage, by subject and by PIE; and each query's.
 
+Both come from the same scores, so the means of one are those of the other.
+"""
+
+import csv
+import shutil
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from io import StringIO
+from pathlib import Path
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.files import open_gzip, write_text
 from pieline.core.records import Record
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.ranking import (
     MEASURES,
+    QueryScores,
     RankingScores,
     Scores,
     mean_scores,
@@ -16,6 +25,13 @@ from pieline.studies.idiolink.metrics.ranking import (
 )
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.raw.released import Qrels, meaning_qrels, subject_qrels
+from pieline.studies.idiolink.records import Query
+
+QUERY_COLUMNS = (
+    *("query", "pie", "usage", "subject", "composition", "model", "query_mode", "seed"),
+    *MEASURES,
+)
+"""Of the table of queries; scores are fractions, empty where unknown."""
 
 
 class IdiolinkMetrics(Record):
@@ -60,43 +76,43 @@ def idiolink_metrics(
     tuning: Tuning | None,
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
-) -> IdiolinkMetrics:
+) -> tuple[IdiolinkMetrics, QueryScores]:
     """Score a run that ranks `depth` documents for each query of the dataset.
 
     `seed` is that of the model's training, 0 for a model as published; `resamples` are draws of the
     PIEs for the intervals; the rest goes into the metric file.
+
+    Returns:
+        The metric file, and the scores by meaning of each query, of which it holds the means.
     """
     queries = dataset.queries
-    ranked = min(depth, len(dataset.documents))
+    cut = depth if depth < len(dataset.documents) else None
     meaning = meaning_qrels(queries, dataset.documents)
     subject = subject_qrels(queries, dataset.documents)
     both = {
         query: {name: 1 for name in documents if name in subject[query]}
         for query, documents in meaning.items()
     }
-    scores = score_queries(run, meaning)
+    scores = score_queries(run, meaning, depth=cut)
 
     def by(field: str) -> dict[str, RankingScores]:
         members = defaultdict(list)
         for query in queries:
             members[getattr(query, field)].append(query.id)
-        return {
-            group: mean_scores(scores, names, depth=ranked, qrels=meaning)
-            for group, names in sorted(members.items())
-        }
+        return {group: mean_scores(scores, names) for group, names in sorted(members.items())}
 
     def overall(qrels: Qrels) -> RankingScores:
-        return mean_scores(score_queries(run, qrels), qrels, depth=ranked, qrels=qrels)
+        return mean_scores(score_queries(run, qrels, depth=cut), qrels)
 
     by_pie = by("pie")
-    return IdiolinkMetrics(
+    metrics = IdiolinkMetrics(
         split=dataset.split,
         composition=dataset.composition,
         model=model,
         query_mode=query_mode,
         seed=seed,
         dataset_is_released=dataset.released,
-        overall=mean_scores(scores, scores, depth=ranked, qrels=meaning),
+        overall=mean_scores(scores, scores),
         by_usage=by("usage"),
         by_subject=by("subject"),
         by_pie=by_pie,
@@ -109,6 +125,7 @@ def idiolink_metrics(
         computed_from=computed_from,
         conditions=conditions,
     )
+    return metrics, scores
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
@@ -121,3 +138,27 @@ def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str,
             sums = [mean * size for mean, size in zip(means, sizes, strict=True)]
             found[metric] = ratio_interval(sums, sizes, resamples=resamples, seed=0)
     return {metric: interval for metric, interval in found.items() if interval}
+
+
+def save_query_scores(
+    path: str | Path, metrics: IdiolinkMetrics, scores: QueryScores, queries: Iterable[Query]
+) -> None:
+    """Write a run's scores by query as CSV, in the order of the queries."""
+    lines = StringIO()
+    table = csv.DictWriter(lines, QUERY_COLUMNS, lineterminator="\n")
+    table.writeheader()
+    run = metrics.model_dump(include={"composition", "model", "query_mode", "seed"})
+    for query in queries:
+        told = {"query": query.id, "pie": query.pie, "usage": query.usage, "subject": query.subject}
+        table.writerow(told | run | scores[query.id])
+    write_text(path, lines.getvalue())
+
+
+def join_query_scores(path: str | Path, tables: Iterable[str | Path]) -> None:
+    """Put the queries of all runs into one gzipped CSV."""
+    with open_gzip(path) as joined:
+        joined.write(f"{','.join(QUERY_COLUMNS)}\n".encode())
+        for name in tables:
+            with Path(name).open("rb") as table:
+                next(table)
+                shutil.copyfileobj(table, joined)

@@ -4,20 +4,18 @@ The queries of a PIE share its meaning and its documents, so they are hard or ea
 are drawn, not queries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import permutation_test
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.records import Record
+from pieline.core.significance import holm, randomisation_test
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.metrics.ranking import MEASURES, QueryScores
 
 METRICS = tuple(MEASURES)
-_PATTERNS_AT_ONCE = 500
 
 
 class ModeComparison(Record):
@@ -25,16 +23,17 @@ class ModeComparison(Record):
 
     `difference` is the second's mean minus the first's (fraction), `interval` its bootstrap
     interval over PIEs, null with a single one. `p_value` is two-sided; `p_holm` is corrected (Holm,
-    1979) for all pairs of modes of this model and metric.
+    1979) for all pairs of modes of this model and metric. All are null where the metric of some
+    query is unknown.
     """
 
     first: str
     second: str
     metric: str
-    difference: float
-    interval: Interval | None
-    p_value: float
-    p_holm: float
+    difference: float | None = None
+    interval: Interval | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
 
 
 class ModeSignificance(Record):
@@ -83,9 +82,14 @@ def compare_modes(
     result = []
     for metric in METRICS:
         values = {
-            mode: np.array([found[query][metric] for query in queries])
+            mode: np.array([found[query][metric] for query in queries], dtype=float)
             for mode, found in scores.items()
         }
+        if np.isnan([*values.values()]).any():
+            result += [
+                ModeComparison(first=first, second=second, metric=metric) for first, second in pairs
+            ]
+            continue
         sums = np.array(
             [
                 np.bincount(members, weights=values[second] - values[first])
@@ -108,59 +112,3 @@ def compare_modes(
                 )
             )
     return result
-
-
-def sign_patterns(units: int, permutations: int) -> int:
-    """How many sign patterns a test of so many units goes through."""
-    return min(permutations, 1 << units)
-
-
-def randomisation_test(
-    differences: NDArray[np.float64], *, permutations: int, seed: int
-) -> NDArray[np.float64]:
-    """Two-sided p-values of paired differences: how often do other signs give as large a sum?
-
-    A unit keeps or changes its sign as a whole: where queries cluster it is the cluster, with the
-    sum of their differences. All 2^n patterns of n units are gone through where they are no more
-    than `permutations`; else that many are drawn, and the observed signs count as one more, so that
-    no p-value is zero.
-
-    Args:
-        differences: shape (comparisons, units).
-        permutations: sign patterns at most.
-        seed: of the patterns.
-
-    Returns:
-        Shape (comparisons,).
-    """
-    if differences.shape[1] < 2:
-        # scipy refuses a single unit; both of its patterns give as large a sum.
-        return np.ones(len(differences))
-    found = permutation_test(
-        (differences,),
-        _size_of_sum,
-        permutation_type="samples",
-        vectorized=True,
-        axis=1,
-        n_resamples=permutations,
-        batch=_PATTERNS_AT_ONCE,
-        alternative="greater",
-        rng=seed,
-    )
-    return np.asarray(found.pvalue)
-
-
-def _size_of_sum(differences: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """Rounded, since equal sums whose terms were added in another order must compare as equal."""
-    sizes: NDArray[np.float64] = np.abs(differences.sum(axis=axis)).round(9)
-    return sizes
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """P-values corrected for their number by Holm's step-down procedure, in the given order."""
-    corrected = [0.0] * len(chances)
-    largest = 0.0
-    for rank, place in enumerate(sorted(range(len(chances)), key=lambda place: chances[place])):
-        largest = max(largest, min(1.0, (len(chances) - rank) * chances[place]))
-        corrected[place] = largest
-    return corrected

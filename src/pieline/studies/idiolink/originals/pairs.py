@@ -13,6 +13,7 @@ from pieline.studies.idiolink.originals.pie_filter import (
     count_labels,
     filter_pies,
     read_exclusions,
+    readings_of,
 )
 from pieline.studies.idiolink.originals.released_list import (
     FilterReport,
@@ -81,10 +82,7 @@ def filter_magpie(
     """
     removed = read_exclusions(exclusions)
     counts = count_labels(read_magpie(magpie), options.thresholds)
-    readings: dict[Semantics, list[PieVerdict]] = {
-        "paper": filter_pies(counts, options.thresholds, "paper", removed),
-        "released": filter_pies(counts, options.thresholds, "released", removed),
-    }
+    readings = readings_of(counts, options.thresholds, removed)
     verdicts = filter_pies(
         counts, options.thresholds, options.semantics, removed, only=options.pies
     )

@@ -62,12 +62,16 @@ class PieVerdict(Record):
     released: Literal["used", "valid", "invalid", "absent"] | None = None
 
 
+def _no_labels() -> dict[str, int]:
+    return dict.fromkeys("ilfo?", 0)
+
+
 @dataclass
 class LabelCounts:
-    """Counts over the occurrences of one PIE."""
+    """Counts over the occurrences of one PIE by label: all, and those with enough confidence."""
 
-    labels: dict[str, int] = field(default_factory=lambda: dict.fromkeys("ilfo?", 0))
-    confident: int = 0
+    labels: dict[str, int] = field(default_factory=_no_labels)
+    confident_labels: dict[str, int] = field(default_factory=_no_labels)
     least_confidence: float = 1.0
 
     @property
@@ -85,6 +89,15 @@ class LabelCounts:
         """Those with label `l`."""
         return self.labels["l"]
 
+    @property
+    def confident(self) -> int:
+        """The idiomatic and literal ones with enough confidence."""
+        return self.confident_labels["i"] + self.confident_labels["l"]
+
+    def of_confident(self) -> "LabelCounts":
+        """Counts over those with enough confidence alone."""
+        return LabelCounts(self.confident_labels, self.confident_labels)
+
 
 def count_labels(
     occurrences: Iterable[Occurrence], thresholds: FilterThresholds
@@ -95,8 +108,8 @@ def count_labels(
         found = counts.setdefault(occurrence.idiom, LabelCounts())
         found.labels[occurrence.label] += 1
         found.least_confidence = min(found.least_confidence, occurrence.confidence)
-        found.confident += (
-            occurrence.label in "il" and occurrence.confidence >= thresholds.min_confidence
+        found.confident_labels[occurrence.label] += (
+            occurrence.confidence >= thresholds.min_confidence
         )
     return counts
 
@@ -172,6 +185,28 @@ def filter_pies(
             mend="leave it out, or change the thresholds",
         )
     return verdicts
+
+
+def readings_of(
+    counts: Mapping[str, LabelCounts],
+    thresholds: FilterThresholds,
+    exclusions: Mapping[str, str],
+) -> dict[str, list[PieVerdict]]:
+    """The verdicts under each reading of section 3.2.1.
+
+    "We retain only PIEs annotated with maximal annotator confidence" may mean more than `semantics`
+    can be. Beside these two, `confident_annotations` keeps the annotations with enough confidence
+    and asks of them what `paper` asks of all; `any_confidence` is `paper` without that criterion,
+    the most that any reading of it can keep with the other two.
+    """
+    confident = {pie: found.of_confident() for pie, found in counts.items()}
+    anyhow = thresholds.model_copy(update={"min_confidence": 0.0})
+    return {
+        "paper": filter_pies(counts, thresholds, "paper", exclusions),
+        "released": filter_pies(counts, thresholds, "released", exclusions),
+        "confident_annotations": filter_pies(confident, thresholds, "paper", exclusions),
+        "any_confidence": filter_pies(counts, anyhow, "paper", exclusions),
+    }
 
 
 def _judge(

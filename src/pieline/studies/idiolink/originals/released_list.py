@@ -10,7 +10,7 @@ from typing import Literal
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import Record
-from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, PieVerdict, Semantics
+from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, PieVerdict
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document
 
@@ -57,9 +57,9 @@ class FilterReport(Record):
         kept: PIEs that the study uses.
         candidates: PIEs that meet the three criteria, before manual exclusion.
         failed: PIEs by criterion that they do not meet; one PIE may fail several.
-        kept_by_semantics: PIEs that each reading of the criteria keeps, after manual exclusion and
-            before the configuration selects.
-        differs: PIEs that only one of the two readings keeps, with the reading that does.
+        kept_by_reading: PIEs that each reading of the criteria keeps (see `readings_of`), after
+            manual exclusion and before the configuration selects.
+        differs: PIEs that only one of `paper` and `released` keeps, with the reading that does.
         released: beside the released list; null without one.
         computed_from: digests of the files behind the numbers.
     """
@@ -71,7 +71,7 @@ class FilterReport(Record):
     candidates: int
     kept: int
     failed: dict[str, int]
-    kept_by_semantics: dict[str, int]
+    kept_by_reading: dict[str, int]
     differs: dict[str, str]
     released: ReleasedComparison | None
     computed_from: dict[str, str]
@@ -155,9 +155,9 @@ def compare_released(
 
 def filter_report(
     verdicts: Sequence[PieVerdict],
-    readings: Mapping[Semantics, Sequence[PieVerdict]],
+    readings: Mapping[str, Sequence[PieVerdict]],
     *,
-    semantics: Semantics,
+    semantics: str,
     thresholds: FilterThresholds,
     released: ReleasedComparison | None,
     computed_from: dict[str, str],
@@ -173,7 +173,7 @@ def filter_report(
         candidates=sum(verdict.number is not None for verdict in verdicts),
         kept=sum(verdict.kept for verdict in verdicts),
         failed=dict(Counter(name for verdict in verdicts for name in verdict.failed)),
-        kept_by_semantics={name: len(pies) for name, pies in kept.items()},
+        kept_by_reading={name: len(pies) for name, pies in kept.items()},
         differs={pie: "paper" if pie in kept["paper"] else "released" for pie in sorted(differing)},
         released=released,
         computed_from=computed_from,

@@ -15,6 +15,8 @@ from pieline.studies.idiolink.records import Document, Query
 
 Bm25QueryMode = Literal["sentence", "span"]
 
+_TUNING_DEPTH = 10
+"""All that nDCG@10 looks at, whatever the runs keep."""
 _TOKEN = re.compile(r"\b\w+(?:'\w+)?\b")
 
 
@@ -90,14 +92,15 @@ def tune(
     queries: Sequence[Query],
     *,
     query_mode: Bm25QueryMode,
+    composition: str,
     k1: Sequence[float],
     b: Sequence[float],
-    top_k: int,
     ndcg_at_10: Callable[[Run], float],
 ) -> Tuning:
     """Search the grid on the validation split; the first best point in grid order wins.
 
-    `ndcg_at_10` gives the mean nDCG@10 of a run (fraction), by which points are compared.
+    `composition` is that of the index; `ndcg_at_10` gives the mean nDCG@10 of a run (fraction), by
+    which points are compared.
     """
     points = [Bm25Parameters(k1=first, b=second) for first in k1 for second in b]
     index = build_index(documents, points[0])
@@ -108,9 +111,10 @@ def tune(
             documents,
             queries,
             query_mode=query_mode,
-            top_k=top_k,
+            top_k=_TUNING_DEPTH,
             progress=False,
         )
         grid.append(GridPoint(k1=point.k1, b=point.b, ndcg_at_10=ndcg_at_10(run)))
     best = max(grid, key=lambda point: point.ndcg_at_10)
-    return Tuning(chosen=Bm25Parameters(k1=best.k1, b=best.b), grid=grid)
+    chosen = Bm25Parameters(k1=best.k1, b=best.b)
+    return Tuning(query_mode=query_mode, composition=composition, chosen=chosen, grid=grid)

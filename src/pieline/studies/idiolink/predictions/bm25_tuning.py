@@ -17,7 +17,9 @@ class GridPoint(Bm25Parameters):
 
 
 class Tuning(Record):
-    """The whole grid and the chosen point."""
+    """The whole grid and the chosen point, and the queries and the index that they are of."""
 
+    query_mode: str
+    composition: str
     chosen: Bm25Parameters
     grid: list[GridPoint]

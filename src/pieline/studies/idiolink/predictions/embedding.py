@@ -21,6 +21,11 @@ _SHARD_ROWS = 1024
 _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 
 
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch failed for want of memory, on a GPU or a CPU."""
+    return any(words in str(error).lower() for words in _OUT_OF_MEMORY)
+
+
 @dataclass(frozen=True)
 class QueryVectors:
     """Embeddings of the same inputs, each of shape (inputs, dimensions)."""
@@ -73,7 +78,7 @@ class TokenizedTexts:
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
         """One forward pass over some texts; gradients flow unless the caller turns them off."""
-        backbone, *heads = self.model
+        backbone, pooling, *heads = self.model
         offsets = self._padded([self._offsets[index] for index in indices], 0)
         features = backbone(
             {
@@ -88,13 +93,20 @@ class TokenizedTexts:
             before = instruction_mask(offsets, [text.instruction_end for text in texts])
             mask = features["attention_mask"]
             features["attention_mask"] = mask * ~before.to(mask.device)
+        tokens, dtype = features["token_embeddings"], self.model.dtype
+
+        def embedding(pooled: torch.Tensor) -> torch.Tensor:
+            # What stands behind the pooling makes the space that documents are compared in.
+            behind = {"sentence_embedding": pooled.to(dtype)}
+            for head in heads:
+                behind = head(behind)
+            return behind["sentence_embedding"]
+
         span = None
         if spans:
             in_span = span_mask(offsets, [text.span for text in texts]).to(self.model.device)
-            span = pool_span(features["token_embeddings"], in_span)
-        for head in heads:
-            features = head(features)
-        return Encoded(features["sentence_embedding"], span)
+            span = embedding(pool_span(tokens, in_span))
+        return Encoded(embedding(pooling(features)["sentence_embedding"]), span)
 
     def _padded(self, rows: list[torch.Tensor], fill: int) -> torch.Tensor:
         side = self.model.tokenizer.padding_side
@@ -147,8 +159,9 @@ def embed_queries(
     """Sentence and span embedding of each query from one forward pass.
 
     The span embedding is late chunking (section 4.1): the mean of the last-layer vectors of the
-    tokens that overlap the span, special tokens excluded. The arguments are those of
-    `embed_documents`.
+    tokens that overlap the span, special tokens excluded. It passes the modules behind the model's
+    pooling (a dense layer, normalisation), as the documents that it is compared with do. The
+    arguments are those of `embed_documents`.
 
     Raises:
         UserError: no token of a span is left, because the text is longer than the model's limit.
@@ -171,18 +184,23 @@ def embed_query_modes(
 ) -> dict[str, Vectors]:
     """Embeddings of the queries in the four query modes (section 4.2), by the mode's name.
 
-    A sentence mode and its span mode share one forward pass.
+    A sentence mode and its span mode share one forward pass where they read the same texts.
     """
+
+    def embed(name: str, texts: Sequence[QueryText]) -> QueryVectors:
+        part = shards.part(f"{name}queries") if shards else None
+        return embed_queries(model, texts, batch_size=entry.batch_size, shards=part)
+
     vectors = {}
     for prefix, instructed in (("", False), ("instruction_", True)):
-        found = embed_queries(
-            model,
-            [query_text(query, entry, instructed=instructed) for query in queries],
-            batch_size=entry.batch_size,
-            shards=shards.part(f"{prefix}queries") if shards else None,
+        whole, of_span = (
+            [query_text(query, entry, instructed=instructed, by_span=by_span) for query in queries]
+            for by_span in (False, True)
         )
+        found = embed(prefix, whole)
         vectors[f"{prefix}sentence"] = found.sentence
-        vectors[f"{prefix}span"] = found.span
+        other = found if of_span == whole else embed(f"{prefix}span_", of_span)
+        vectors[f"{prefix}span"] = other.span
     return vectors
 
 
@@ -260,8 +278,8 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
 
 
 def pool_span(token_embeddings: torch.Tensor, in_span: torch.Tensor) -> torch.Tensor:
-    """Mean of the token vectors in the span: shape (texts, dimensions)."""
-    weights = in_span.to(token_embeddings.dtype).unsqueeze(-1)
+    """Mean of the token vectors in the span, in float32: shape (texts, dimensions)."""
+    weights = in_span.float().unsqueeze(-1)
     pooled: torch.Tensor = (token_embeddings * weights).sum(dim=1) / weights.sum(dim=1)
     return pooled
 
@@ -353,7 +371,7 @@ def _halving_batches(
         try:
             results += list(pool.map(embed, batches))
         except RuntimeError as error:
-            if not any(words in str(error).lower() for words in _OUT_OF_MEMORY):
+            if not is_out_of_memory(error):
                 raise
             if size == 1:
                 raise UserError(

@@ -1,6 +1,9 @@
 """Loading a text-embedding model as its entry of models.yaml says."""
 
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +15,55 @@ from pieline.core.errors import UserError
 from pieline.core.files import sha256
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.weights import loading, weights_location
+from pieline.studies.idiolink.predictions.checkpoint_checks import (
+    complete_weights,
+    end_inputs_with,
+    end_token_in_files,
+    last_token,
+    require_both_ways,
+)
 from pieline.studies.idiolink.predictions.pooling import LatentAttentionPooling
 
 
-def unpack_gguf(gguf: Path, output: Path) -> None:
-    """Write the weights and tokenizer of a GGUF file as a safetensors folder (float32).
+def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
+    """Write weights that come as GGUF or as a pickle as a safetensors folder (float32).
 
     Unpacking takes tens of seconds and loading the folder one, so it is a step of its own. The
     folder appears only when it is complete.
+
+    Raises:
+        UserError: the weights cannot be had.
     """
+    with loading(entry):
+        if entry.is_gguf:
+            _unpack_gguf(Path(weights_location(entry)), output)
+            return
+        model = SentenceTransformer(
+            weights_location(entry),
+            device="cpu",
+            revision=entry.revision,
+            # Nothing but tensors is read of a pickle: torch.load(weights_only=True).
+            model_kwargs={"dtype": torch.float32, "use_safetensors": False},
+        )
+        save_folder(model, output)
+
+
+def save_folder(model: SentenceTransformer, output: Path) -> None:
+    """Write a model as a safetensors folder; it appears only when it is complete."""
+    with _complete_folder(output) as folder:
+        model.save(str(folder), create_model_card=False)
+
+
+@contextmanager
+def _complete_folder(output: Path) -> Iterator[Path]:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as unfinished:
+        complete = Path(unfinished) / output.name
+        yield complete
+        complete.replace(output)
+
+
+def _unpack_gguf(gguf: Path, output: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder, name = str(gguf.parent), gguf.name
@@ -34,12 +77,9 @@ def unpack_gguf(gguf: Path, output: Path) -> None:
     )
     model.load_state_dict(loaded.state_dict())
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as unfinished:
-        complete = Path(unfinished) / output.name
+    with _complete_folder(output) as complete:
         model.save_pretrained(complete)
         tokenizer.save_pretrained(complete)
-        complete.replace(output)
 
 
 def load_encoder(
@@ -49,7 +89,7 @@ def load_encoder(
     device: str | None = None,
     dtype: str | None = None,
 ) -> SentenceTransformer:
-    """Load a model for evaluation.
+    """Load a model for evaluation, as it was trained.
 
     Args:
         entry: its entry of models.yaml.
@@ -58,52 +98,92 @@ def load_encoder(
         dtype: precision; by default the entry's.
 
     Raises:
-        UserError: the weights cannot be had; names the checkpoint and what to do.
+        UserError: the weights cannot be had or are not complete, inputs do not end with the token
+            that ended them in training, or attention is not bidirectional although the entry says
+            so; names the checkpoint and what to do.
     """
     location = str(weights) if weights else weights_location(entry)
-    model_kwargs = {"dtype": getattr(torch, dtype or entry.dtype), "use_safetensors": True}
-    if entry.attention:
-        model_kwargs["attn_implementation"] = entry.attention
     revision = entry.revision if location == entry.checkpoint else None
-    with loading(entry):
-        if entry.pooling == "checkpoint":
-            model = SentenceTransformer(
-                location,
-                device=device,
-                revision=revision,
-                trust_remote_code=entry.trust_remote_code,
-                model_kwargs=model_kwargs,
-            )
-        else:
-            shared = {"revision": revision, "trust_remote_code": entry.trust_remote_code}
-            backbone = Transformer(
-                location,
-                model_kwargs=model_kwargs | shared,
-                processor_kwargs=shared,
-                config_kwargs=shared,
-            )
-            if entry.pooling == "latent":
-                folder = _weights_folder(location, revision)
-                pooling = LatentAttentionPooling.from_folder(folder).to(model_kwargs["dtype"])
-            else:
-                pooling = Pooling(backbone.get_embedding_dimension(), pooling_mode=entry.pooling)
-            model = SentenceTransformer(modules=[backbone, pooling, Normalize()], device=device)
+    where = f"{entry.checkpoint} ({entry.source})"
+    with loading(entry), complete_weights(where):
+        model = _assembled(entry, location, revision, device=device, dtype=dtype or entry.dtype)
+    if not isinstance(model[1], Pooling | LatentAttentionPooling):
+        raise UserError(
+            f"behind its transformer stands {type(model[1]).__name__}, not a pooling",
+            where=where,
+            mend="name the pooling in the model's entry",
+        )
+    model.max_seq_length = entry.max_length
+    _prepare_tokenizer(model, entry, where, end_token_in_files(model.tokenizer, location, revision))
+    model.eval()
     if entry.bidirectional:
         # Passed to from_pretrained it would be dropped silently: no decoder's config declares it.
         backbone_of(model).config.is_causal = False
-    model.max_seq_length = entry.max_length
+        require_both_ways(model, where)
+    if entry.source == "hub" and not (entry.revision or weights):
+        commit = loaded_revision(model)
+        print(f"{where}: its entry pins no commit; this is {commit}", file=sys.stderr)
+    return model
+
+
+def _assembled(
+    entry: EmbedderEntry, location: str, revision: str | None, *, device: str | None, dtype: str
+) -> SentenceTransformer:
+    """The modules that the checkpoint's files name, or its transformer with the entry's pooling."""
+    model_kwargs: dict[str, Any] = {"dtype": getattr(torch, dtype), "use_safetensors": True}
+    if entry.attention:
+        model_kwargs["attn_implementation"] = entry.attention
+    if entry.pooling == "checkpoint":
+        return SentenceTransformer(
+            location,
+            device=device,
+            revision=revision,
+            trust_remote_code=entry.trust_remote_code,
+            model_kwargs=model_kwargs,
+        )
+    shared = {"revision": revision, "trust_remote_code": entry.trust_remote_code}
+    if entry.code_revision:
+        shared["code_revision"] = entry.code_revision
+    backbone = Transformer(
+        location,
+        model_kwargs=model_kwargs | shared,
+        processor_kwargs=shared,
+        config_kwargs=shared,
+    )
+    pooling: torch.nn.Module
+    if entry.pooling == "latent":
+        folder = _weights_folder(location, revision)
+        pooling = LatentAttentionPooling.from_folder(folder).to(model_kwargs["dtype"])
+    else:
+        pooling = Pooling(backbone.get_embedding_dimension(), pooling_mode=entry.pooling)
+    return SentenceTransformer(modules=[backbone, pooling, Normalize()], device=device)
+
+
+def _prepare_tokenizer(
+    model: SentenceTransformer, entry: EmbedderEntry, where: str, in_files: str | None
+) -> None:
+    """Pad and end inputs as in training; `in_files` is the end token that the files ask for."""
     tokenizer = model.tokenizer
     if not tokenizer.is_fast:
         raise UserError(
             "its tokenizer cannot tell which characters a token covers",
-            where=f"{entry.checkpoint} ({entry.source})",
+            where=where,
             mend="use a checkpoint with a tokenizer.json",
         )
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     if entry.pooling == "lasttoken":
         tokenizer.padding_side = "left"
-    return model.eval()
+    end_token = in_files if entry.end_token is None else entry.end_token
+    if end_token:
+        end_inputs_with(tokenizer, end_token, where)
+    is_known = entry.end_token is not None or last_token(tokenizer) is not None
+    if not is_known and getattr(model[1], "pooling_mode", "") == "lasttoken":
+        raise UserError(
+            "the vector of the last token is pooled, and nothing says which token that is",
+            where=where,
+            mend="name the model's end_token in its entry ('' if inputs end with their last word)",
+        )
 
 
 def backbone_of(model: SentenceTransformer) -> Any:

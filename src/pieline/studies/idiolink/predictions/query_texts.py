@@ -42,8 +42,11 @@ INSTRUCTION_FORMATS: dict[str, str] = {
     "nomic_search_query": "search_query: {instruction}\nQuery: {query}",
     "gemma_instruct_query": "<instruct>{instruction}\n<query>{query}",
     "gritlm_user_embed": "<|user|>\n{instruction}\n<|embed|>\n{query}",
+    "represent_sentence_query": "Represent this sentence for searching relevant passages: {query}",
+    "search_query": "search_query: {query}",
 }
-"""How instruction and query become one text, by the name that models.yaml uses."""
+"""How instruction and query become one text, by the name that models.yaml uses. The last two are
+what the released code gives BGE and Nomic: their own words in place of the paper's instruction."""
 
 _UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
 """Formats whose models leave everything before the query out of their pooling."""
@@ -82,15 +85,28 @@ def _behind(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
     return QueryText(head + query.sentence, span, 0 if pooled else len(head))
 
 
-def query_text(query: Query, entry: EmbedderEntry, *, instructed: bool) -> QueryText:
+def query_text(
+    query: Query, entry: EmbedderEntry, *, instructed: bool, by_span: bool = False
+) -> QueryText:
     """What a model reads of a query, with or without the instruction.
+
+    Args:
+        query: the query.
+        entry: the model's entry.
+        instructed: whether the instruction stands before the query.
+        by_span: whether the span's vector is wanted, which the released code of some models reads
+            off another text.
 
     Raises:
         UserError: the span is not in the sentence.
     """
     if instructed:
-        return instructed_text(query, instruction_format=entry.instruction_format)
-    return plain_text(query, query_prefix=entry.query_prefix, pool_prefix=entry.pool_prefixes)
+        own = entry.span_instruction_format if by_span else None
+        return instructed_text(query, instruction_format=own or entry.instruction_format)
+    prefix = entry.query_prefix
+    if by_span and entry.span_query_prefix is not None:
+        prefix = entry.span_query_prefix
+    return plain_text(query, query_prefix=prefix, pool_prefix=entry.pool_prefixes)
 
 
 def document_text(document: Document, entry: EmbedderEntry) -> QueryText:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, NonNegativeInt, ValidationError, model_validator
+from pydantic import Field, NonNegativeInt, ValidationError, field_validator, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.records import Record, explain
@@ -43,7 +43,7 @@ class Occurrence(Record):
     """
 
     id: int
-    idiom: str = Field(min_length=1)
+    idiom: str
     label: Label
     confidence: float = Field(ge=0, le=1)
     label_distribution: LabelShares
@@ -57,6 +57,13 @@ class Occurrence(Record):
     variant_type: str
     non_standard_usage_explanations: list[str]
 
+    @field_validator("idiom")
+    @classmethod
+    def _says_something(cls, idiom: str) -> str:
+        if not idiom.strip():
+            raise ValueError("blank")
+        return idiom
+
     @model_validator(mode="after")
     def _offsets_lie_in_the_target(self) -> Self:
         length = len(self.context[TARGET])
@@ -67,17 +74,24 @@ class Occurrence(Record):
 
 
 def read_magpie(path: str | Path) -> Iterator[Occurrence]:
-    """Read a MAGPIE file one line at a time, so that memory does not grow with the file.
+    """Read a MAGPIE file one line at a time: of what was read only the ids are kept.
 
     Raises:
-        UserError: the file is missing, or a line is not UTF-8, not JSON, blank, or no such
-            record; names file and line.
+        UserError: the file is missing or empty, or a line is not UTF-8, not JSON, blank, no such
+            record, or has an id that stands before; names file and line.
     """
     if not Path(path).is_file():
         raise UserError("no such file", where=path, mend="check the path")
+    lines: dict[int, int] = {}
     with Path(path).open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             try:
-                yield Occurrence.model_validate_json(line)
+                found = Occurrence.model_validate_json(line)
             except ValidationError as error:
                 raise UserError(explain(error), where=f"{path}:{number}", mend=_SEE) from None
+            if (first := lines.setdefault(found.id, number)) != number:
+                problem = f"id {found.id} stands already in line {first}"
+                raise UserError(problem, where=f"{path}:{number}", mend=_SEE)
+            yield found
+    if not lines:
+        raise UserError("holds no occurrence", where=f"{path}:1", mend="fetch the file again")

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from math import inf
 from statistics import fmean
 from typing import TypeVar
 
@@ -13,6 +14,7 @@ from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
     QUERY_MODES,
+    UNKNOWN,
     mode_label,
     notes_on,
     obstacles_of,
@@ -20,7 +22,7 @@ from pieline.studies.idiolink.tables.zero_shot import (
 
 K = TypeVar("K", bound=Hashable)
 PieScores = dict[tuple[str, str, str, str], float]
-"""Per cent by PIE, model, query mode and metric; means over seeds."""
+"""Per cent by PIE, model, query mode and metric, means over seeds; nothing where unknown."""
 
 
 def scores_by_pie(metrics: Sequence[IdiolinkMetrics]) -> PieScores:
@@ -39,17 +41,19 @@ def is_fine_tuned(model: str) -> bool:
     return "+" in model
 
 
-def hardest_first(scores: PieScores) -> list[str]:
+def hardest_first(metrics: Sequence[IdiolinkMetrics]) -> list[str]:
     """PIEs by their mean nDCG@10 over zero-shot models and query modes, the lowest first.
 
-    Fine-tuned models do not count: only some models are trained, and in some modes.
+    Fine-tuned models do not count: only some models are trained, and in some modes. PIEs whose
+    scores are unknown come last.
     """
     means = _means(
         (pie, value)
-        for (pie, model, _, metric), value in scores.items()
+        for (pie, model, _, metric), value in scores_by_pie(metrics).items()
         if metric == "ndcg_at_10" and not is_fine_tuned(model)
     )
-    return sorted(means, key=lambda pie: (means[pie], pie))
+    pies = {pie for item in metrics for pie in item.by_pie}
+    return sorted(pies, key=lambda pie: (means.get(pie, inf), pie))
 
 
 def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
@@ -94,9 +98,10 @@ def by_pie(given: Given) -> TableContent:
     files = defaultdict(list)
     for item, path in zip(metrics, given.metrics, strict=True):
         files[item.model, item.query_mode].append(path)
-    pies = hardest_first(scores)
+    pies = hardest_first(metrics)
     means = zero_shot_means(scores)
-    modes = [mode for mode in QUERY_MODES if any(name == mode for _, name in means)]
+    zero_shot = {mode for model, mode in files if not is_fine_tuned(model)}
+    modes = [mode for mode in QUERY_MODES if mode in zero_shot]
     rows = [
         Row((str(rank), pie), tuple(Cell(text=rounded(means.get((pie, m)), 2)) for m in modes))
         for rank, pie in enumerate(pies, start=1)
@@ -107,9 +112,9 @@ def by_pie(given: Given) -> TableContent:
             for metric in METRICS:
                 key = {"difficulty_rank": str(rank), "pie": pie, "model": model}
                 key |= {"query_mode": mode, "metric": metric}
-                compared = compare(
-                    scores.get((pie, model, mode, metric)), None, obstacles=obstacles
-                )
+                ours = scores.get((pie, model, mode, metric))
+                unknown = [UNKNOWN] if ours is None else []
+                compared = compare(ours, None, obstacles=[*unknown, *obstacles])
                 numbers.append(Number(key, compared, tuple(sources)))
     return TableContent(
         heads=((Head("Rank"), Head("PIE"), *(Head(mode_label(mode)) for mode in modes)),),

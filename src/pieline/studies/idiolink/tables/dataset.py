@@ -18,6 +18,13 @@ ROW_LABELS = {
     "total": "Total",
 }
 COLUMNS = {"pies": "PIEs", "queries": "Queries", "documents": "Documents"}
+_READINGS = {
+    "paper": "every annotation is confident (paper)",
+    "released": "any is confident, shares are of all (released code)",
+    "confident_annotations": "confident annotations alone are counted",
+    "any_confidence": "confidence does not matter",
+}
+"""What each reading of the filter asks (see `readings_of`)."""
 CONSTRUCTED_NOTE = "Counted on a data set that this run constructed, not on the released one."
 
 
@@ -66,13 +73,18 @@ def construction_numbers(
 ) -> dict[str, tuple[str, float | None, int]]:
     """What each number of sections 3.2.1 to 3.2.4 is, our value and its decimals, by its id.
 
-    Ids are those of published/text_numbers.csv; shares are in per cent.
+    Ids are those of published/text_numbers.csv, or none of them for what each reading of the filter
+    keeps; shares are in per cent.
     """
     gold, silver = metrics.gold_corrections, metrics.silver
     agreed = metrics.agreement.model_dump() if metrics.agreement else {}
     against = "validation against people"
     numbers: dict[str, tuple[str, float | None, int]] = {
         "candidate_pies": ("PIEs that pass the filter", report.candidates, 0),
+        **{
+            f"kept_by_{name}": (f"PIEs kept if {_READINGS[name]}", kept, 0)
+            for name, kept in report.kept_by_reading.items()
+        },
         "removed_pies": ("PIEs removed by hand", report.failed.get("manual", 0), 0),
         "corrections": ("gold texts corrected", gold.corrected, 0),
         "span_corrections": ("only the span", gold.by_action.get("span_corrected", 0), 0),

@@ -15,6 +15,7 @@ from pieline.studies.idiolink.tables.zero_shot import (
     COLUMNS,
     MARKS,
     METRICS,
+    UNKNOWN,
     best_of_columns,
     in_printed_order,
     is_best,
@@ -113,6 +114,8 @@ def finetuned(given: Given) -> TableContent:
         of_seeds = sources[str(tuned), mode]
         found = spreads.get((str(tuned), mode, metric))
         obstacles = [f"not run: {reason}"] if reason else []
+        if of_seeds and not found:
+            obstacles.append(UNKNOWN)
         obstacles += obstacles_of(*(item for item, _ in of_seeds))
         files = tuple(path for _, path in of_seeds)
         values = row.get(f"{metric}_pct"), row.get(f"{metric}_pct_std")
@@ -151,7 +154,7 @@ def finetuned(given: Given) -> TableContent:
                     reason,
                 )
 
-    seeds = max((found.seeds for found in spreads.values()), default=0)
+    seeds = max(map(len, sources.values()), default=0)
     over = "1 seed" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation, ddof 1)"
     tuples = {str(item.conditions.settings.get("tuples")) for item in metrics}
     groups = ((title, tuple(rows(mode))) for mode, title in TRAIN_MODES.items())

@@ -8,7 +8,13 @@ from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
-from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, obstacles_of, per_cent
+from pieline.studies.idiolink.tables.zero_shot import (
+    METRICS,
+    UNKNOWN,
+    notes_on,
+    obstacles_of,
+    per_cent,
+)
 
 GAINS = {
     "instruction": "instruction_sentence",
@@ -65,7 +71,8 @@ def gains(given: Given) -> TableContent:
     def cell(gain: str, metric: str) -> Cell:
         name = f"idiolink.{gain}_gain_{_TEXT_NAMES[metric]}"
         value = printed[name,]["value"]
-        compared = compare(found.get((gain, metric)), value, obstacles=obstacles)
+        unknown = [UNKNOWN] if any(per_cent(item, metric) is None for item in metrics) else []
+        compared = compare(found.get((gain, metric)), value, obstacles=[*unknown, *obstacles])
         return Cell(Number({"id": name, "gain": gain, "metric": metric}, compared, files))
 
     models = f"{len(counted)} model{'' if len(counted) == 1 else 's'}"

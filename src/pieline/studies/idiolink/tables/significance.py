@@ -9,6 +9,8 @@ from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableConten
 from pieline.studies.idiolink.metrics.significance import ModeSignificance
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
+    UNKNOWN,
+    UNKNOWN_NOTE,
     mode_label,
     notes_on,
     obstacles_of,
@@ -31,13 +33,14 @@ def significance(given: Given) -> TableContent:
         " interval and the {p}-value of a two-sided paired randomisation test, corrected by Holm's"
         f" procedure for a model's pairs of modes. {_drawn(found[0])}"
     )
+    tested = all(pair.difference is not None for item in found for pair in item.comparisons)
     scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
     return TableContent(
         heads=((Head("Model"), Head("First"), Head("Second"), *scores),),
         groups=groups,
         caption=about.format(p="p"),
         caption_latex=about.format(p="$p$").replace("%", r"\%"),
-        notes=notes_on(found),
+        notes=notes_on(found) if tested else (*notes_on(found), UNKNOWN_NOTE),
         long=True,
     )
 
@@ -71,12 +74,16 @@ def _rows(item: ModeSignificance, label: str, path: str) -> Iterator[Row]:
             if (pair.first, pair.second) != (first, second):
                 continue
             key = {"model": item.model, "seed": str(item.seed), "first": pair.first}
-            key |= {"second": pair.second, "metric": pair.metric}
-            key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
+            key |= {"second": pair.second, "metric": pair.metric, "p_value": "", "p_holm": ""}
             bounds = percent_bounds(pair.interval, 2)
             key["low"], key["high"] = bounds or ("", "")
-            points = 100 * pair.difference
-            shown = f"{rounded(points, 2)} [{', '.join(bounds)}]" if bounds else ""
-            number = Number(key, compare(points, None, obstacles=obstacles), (path,))
-            cells += [Cell(number, text=shown), Cell(text=f"{pair.p_holm:.4f}")]
+            if pair.difference is None:
+                compared, shown = compare(None, None, obstacles=[UNKNOWN, *obstacles]), ""
+            else:
+                key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
+                points = 100 * pair.difference
+                compared = compare(points, None, obstacles=obstacles)
+                shown = f"{rounded(points, 2)} [{', '.join(bounds)}]" if bounds else ""
+            number = Number(key, compared, (path,))
+            cells += [Cell(number, text=shown), Cell(text=rounded(pair.p_holm, 4))]
         yield Row((label, mode_label(first), mode_label(second)), tuple(cells))

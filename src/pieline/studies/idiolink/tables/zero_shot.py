@@ -7,7 +7,7 @@ from pieline.core.conditions import Conditions
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import compare, percent_bounds, read_published
+from pieline.reporting.printed import compare, percent_bounds, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, best_of
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 
@@ -30,6 +30,9 @@ BM25_TOLERANCE = 0.15
 """Points by which BM25 may differ: 143 span queries reach documents of score zero within the top
 100, and the paper's order among equal scores is not known."""
 
+UNKNOWN = "unknown: the metric looks at more documents than are kept for a query"
+"""Why a run has no score (see `RankingScores`)."""
+UNKNOWN_NOTE = f"Scores that are missing are {UNKNOWN}."
 NOT_RELEASED = "sample data, not the released IdioLink"
 MARKS = (
     "The best result in each column is bold; ↑ and ↓ mark an increase or decrease against the"
@@ -62,14 +65,28 @@ def obstacles_of(*measured: Measured) -> list[str]:
 
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
-    """What a table says of its data."""
-    return () if all(item.dataset_is_released for item in measured) else (SAMPLE_NOTE,)
+    """What a table or figure says of its data, and of scores that it lacks."""
+    found = list(measured)
+    notes = () if all(item.dataset_is_released for item in found) else (SAMPLE_NOTE,)
+    known = all(
+        per_cent(item, metric) is not None
+        for item in found
+        if isinstance(item, IdiolinkMetrics)
+        for metric in METRICS
+    )
+    return notes if known else (*notes, UNKNOWN_NOTE)
 
 
 def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
     """The overall score in per cent, or None where it is unknown."""
     value = None if metrics is None else getattr(metrics.overall, metric)
     return None if value is None else 100 * float(value)
+
+
+def obstacles_of_score(item: IdiolinkMetrics, metric: str) -> list[str]:
+    """The same of one score, first of all that it is unknown."""
+    unknown = metric in METRICS and per_cent(item, metric) is None
+    return [*([UNKNOWN] if unknown else []), *obstacles_of(item)]
 
 
 def mode_heads(*labels: str) -> tuple[tuple[Head, ...], ...]:
@@ -120,7 +137,7 @@ def zero_shot(given: Given) -> TableContent:
         interval = measured[0].intervals.get(metric) if measured else None
         key["low"], key["high"] = percent_bounds(interval, 2) or ("", "")
         if measured:
-            obstacles = obstacles_of(measured[0])
+            obstacles = obstacles_of_score(measured[0], metric)
         else:
             reason = given.not_run.get(model.name, "idiolink.query_modes does not name it")
             obstacles = [f"not run: {reason}"]
@@ -182,7 +199,7 @@ def bm25(given: Given) -> TableContent:
             compared = compare(
                 value,
                 row.get(name),
-                obstacles=obstacles_of(item),
+                obstacles=obstacles_of_score(item, name.removesuffix("_pct")),
                 tolerance=BM25_TOLERANCE if name.endswith("_pct") else 0.0,
             )
             number = Number(key | {"metric": name.removesuffix("_pct")}, compared, (path,))
@@ -209,8 +226,10 @@ def bm25(given: Given) -> TableContent:
 def ablation(given: Given) -> TableContent:
     """The index-composition ablation: both metrics (per cent) by model, mode and composition.
 
-    The paper prints no such table; the CSV says so in each row.
+    The paper prints no such table; the CSV says so in each row. What is known of the released run
+    stands beside our numbers of BM25, and in columns of its own: it is no printed number.
     """
+    released = read_published(given.files["published"], ["query_mode", "composition"])
     metrics = load_records(given.metrics, IdiolinkMetrics)
     found = {
         (item.model, item.query_mode, item.composition): (item, path)
@@ -220,11 +239,27 @@ def ablation(given: Given) -> TableContent:
         name for name in COMPOSITION_LABELS if any(item.composition == name for item in metrics)
     ]
 
-    def cell(model: str, mode: str, metric: str, composition: str) -> Cell:
-        item, path = found[model, mode, composition]
-        key = {"model": model, "query_mode": mode, "composition": composition, "metric": metric}
-        compared = compare(per_cent(item, metric), None, obstacles=obstacles_of(item))
-        return Cell(Number(key, compared, (path,)))
+    def cell(model: ModelDescription, mode: str, metric: str, composition: str) -> Cell:
+        item, path = found[model.name, mode, composition]
+        ours, obstacles = per_cent(item, metric), obstacles_of_score(item, metric)
+        key = {"model": model.name, "query_mode": mode, "composition": composition}
+        key |= {"metric": metric, "k1": "", "b": "", "released_run": "", "within_tolerance": ""}
+        text, theirs = "", None
+        if item.tuning:
+            key |= {name: f"{value:g}" for name, value in item.tuning.chosen.model_dump().items()}
+            theirs = released.get((mode, composition), {}).get(f"{metric}_pct")
+        if theirs is not None:
+            beside = compare(
+                ours,
+                theirs,
+                obstacles=[*obstacles, *_tuned_otherwise(item)],
+                tolerance=BM25_TOLERANCE,
+            )
+            within = {None: "", True: "yes", False: "no"}[beside.reproduced]
+            key |= {"released_run": rounded(theirs, 2), "within_tolerance": within}
+            text = f"{rounded(ours, 2) or '–'} [{rounded(theirs, 2)}]"
+        compared = compare(ours, None, obstacles=obstacles)
+        return Cell(Number(key, compared, (path,)), text=text)
 
     groups = [
         Group(
@@ -232,7 +267,7 @@ def ablation(given: Given) -> TableContent:
                 Row(
                     (model.label, mode_label(mode)),
                     tuple(
-                        cell(model.name, mode, metric, composition)
+                        cell(model, mode, metric, composition)
                         for metric in METRICS
                         for composition in compositions
                     ),
@@ -249,9 +284,22 @@ def ablation(given: Given) -> TableContent:
         heads=((Head("", span=2), *scores), (Head("Model"), Head("Query"), *labels, *labels)),
         groups=tuple(groups),
         caption="The same queries over several compositions of the index, in per cent: all usages,"
-        " without the idiomatic documents, and literal and idiomatic documents only.",
+        " without the idiomatic documents, and literal and idiomatic documents only. In brackets:"
+        " what the authors' released run has, which the paper does not print; ours of BM25 count as"
+        f" equal within {BM25_TOLERANCE}.",
         notes=notes_on(metrics),
     )
+
+
+def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
+    """What keeps a run of BM25 from the released one's choice of k1 and b."""
+    tuning = item.tuning
+    if tuning is None or (tuning.query_mode, tuning.composition) == (
+        item.query_mode,
+        item.composition,
+    ):
+        return []
+    return ["k1 and b of other queries or of another index than in the released run"]
 
 
 def mode_label(mode: str) -> str:

@@ -1,7 +1,6 @@
 """Contrastive fine-tuning of an embedder (IdioLink, section 4.3 and appendix F)."""
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint as recomputed
 from transformers import get_linear_schedule_with_warmup
 
 from pieline.core.errors import UserError
@@ -21,13 +21,16 @@ from pieline.core.records import Record
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
+from pieline.studies.idiolink.predictions import runs
 from pieline.studies.idiolink.predictions.embedding import (
     TokenizedTexts,
     embed_index,
     embed_queries,
+    is_out_of_memory,
 )
 from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
 from pieline.studies.idiolink.predictions.runs import Run, cosine_scores, rank
+from pieline.studies.idiolink.predictions.vectors import embedding_code
 from pieline.studies.idiolink.records import Query
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
@@ -134,6 +137,7 @@ def fine_tune(
         state.resume(checkpoint)
     remaining = range(len(state.epochs), settings.max_epochs)
     with Progress(remaining, desc="training", unit="epochs", shown=progress) as epochs:
+        training.say = epochs.write
         for epoch in epochs:
             if state.stale >= settings.patience:
                 break
@@ -145,16 +149,6 @@ def fine_tune(
     model.load_state_dict(state.best_weights)
     model.eval()
     return TrainingLog(epochs=state.epochs, best_epoch=state.best_epoch)
-
-
-def save_weights(model: SentenceTransformer, output: str | Path) -> None:
-    """Write a model as a folder that `load_encoder` takes; it appears only when it is complete."""
-    place = Path(output)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as unfinished:
-        complete = Path(unfinished) / place.name
-        model.save(str(complete), create_model_card=False)
-        complete.replace(place)
 
 
 class _Training:
@@ -173,6 +167,9 @@ class _Training:
         self.settings = settings
         self.instructed = settings.train_mode.startswith("instruction")
         self.by_span = settings.train_mode.endswith("span")
+        self.say: Callable[[str], None] = print
+        self._recomputes = False
+        self._texts_at_once = _TEXTS_AT_ONCE
         self._queries = {query.id: query for query in data.train.queries}
         self._documents = {document.id: document for document in data.train.documents}
         self._validation_queries = self._texts(data.validation.queries)
@@ -194,8 +191,10 @@ class _Training:
     def key(self) -> str:
         """Digest of all that determines the training; a checkpoint of another is not taken."""
         told = [self.settings, self.entry, self.data]
-        code = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
-        return hashlib.sha256(repr(told).encode() + b"".join(code)).hexdigest()
+        own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+        ranking = Path(runs.__file__).read_bytes()
+        code = b"".join((*own, ranking, embedding_code()))
+        return hashlib.sha256(repr(told).encode() + code).hexdigest()
 
     def run_epoch(self, epoch: int) -> float:
         """Take every tuple once, or all that make whole batches; the mean loss.
@@ -242,6 +241,49 @@ class _Training:
         )
 
     def _step(self, batch: Sequence[TrainingTuple]) -> float:
+        """One update; what does not fit in memory is tried again in more frugal ways."""
+        while True:
+            drawn = _random_state()
+            try:
+                loss = self._loss(batch)
+                self.optimizer.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                break
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+            self._spare_memory()
+            _set_random_state(drawn)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_norm)
+        self.optimizer.step()
+        self.schedule.step()
+        return float(loss.item())
+
+    def _spare_memory(self) -> None:
+        """Compute activations twice instead of keeping them; where that is done, halve the parts.
+
+        The first changes no number. The second has dropout draw otherwise.
+
+        Raises:
+            UserError: memory does not even hold the activations of one text.
+        """
+        if not self._recomputes:
+            self._recomputes, note = True, "activations are computed twice instead of kept"
+        elif self._texts_at_once > 1:
+            self._texts_at_once //= 2
+            note = f"going on with {self._texts_at_once} texts at once, so dropout draws otherwise"
+        else:
+            raise UserError(
+                "memory does not hold the training of a single text",
+                where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
+                mend="use a larger machine or a smaller max_length",
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        self.say(f"out of memory: {note}")
+
+    def _loss(self, batch: Sequence[TrainingTuple]) -> torch.Tensor:
         with torch.autocast(
             self.model.device.type,
             dtype=getattr(torch, self.entry.dtype),
@@ -267,12 +309,7 @@ class _Training:
                 where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
                 mend="lower the learning rate or train in float32",
             )
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_norm)
-        self.optimizer.step()
-        self.schedule.step()
-        return float(loss.item())
+        return loss
 
     def _encode(self, texts: Sequence[QueryText], *, by_span: bool) -> torch.Tensor:
         """Embeddings with gradients, in the given order; texts of similar length go together."""
@@ -280,14 +317,25 @@ class _Training:
         if by_span:
             tokenized.check_spans()
         order = tokenized.by_length
+
+        def encode(indices: Sequence[int]) -> torch.Tensor:
+            encoded = tokenized.encode(indices, spans=by_span)
+            return encoded.sentence if encoded.span is None else encoded.span
+
         parts = []
-        for start in range(0, len(order), _TEXTS_AT_ONCE):
-            encoded = tokenized.encode(order[start : start + _TEXTS_AT_ONCE], spans=by_span)
-            parts.append(encoded.sentence if encoded.span is None else encoded.span)
+        for start in range(0, len(order), self._texts_at_once):
+            indices = order[start : start + self._texts_at_once]
+            if self._recomputes:
+                parts.append(recomputed(encode, indices, use_reentrant=False))
+            else:
+                parts.append(encode(indices))
         return torch.cat(parts)[torch.tensor(order).argsort()]
 
     def _texts(self, queries: Sequence[Query]) -> list[QueryText]:
-        return [query_text(query, self.entry, instructed=self.instructed) for query in queries]
+        return [
+            query_text(query, self.entry, instructed=self.instructed, by_span=self.by_span)
+            for query in queries
+        ]
 
     @staticmethod
     def _named(texts: dict[str, Any], name: str) -> Any:
@@ -296,6 +344,16 @@ class _Training:
                 f"a tuple names {name!r}, which is not in the split", mend="make the tuples again"
             )
         return texts[name]
+
+
+def _random_state() -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Where the generators of the CPU and of all GPUs stand."""
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all()
+
+
+def _set_random_state(state: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
+    torch.set_rng_state(state[0])
+    torch.cuda.set_rng_state_all(state[1])
 
 
 class _State:

@@ -17,7 +17,7 @@ from pieline.languages.spelling import normalise
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
 from pieline.studies.jam.variants.settings import VariantChecks
-from pieline.studies.jam.variants.validation import apply_reviews
+from pieline.studies.jam.variants.validation import apply_reviews, check_reviews
 
 Reviewer = Literal["human", "automatic"]
 """Who decides on a variant that nobody judged: people (it is invalid), or the checks."""
@@ -182,6 +182,7 @@ def build_dataset(
     Raises:
         UserError: reviews that do not fit the variants, or an empty dataset.
     """
+    check_reviews(variants, [*reviews, *adjudications], where=where)
     settled, disputed = settle(reviews, adjudications)
     limits = VariantChecks.model_validate(checks)
     judged = [

@@ -29,7 +29,8 @@ def flow(given: Given) -> Figure:
     statistics = load_records(given.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
-    size = (3.6 * columns, 0.3 + 2.6 * rows)
+    # One panel alone still has to be as wide as the note below it.
+    size = (max(5.4, 3.6 * columns), 0.3 + 2.6 * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for axis, item in zip_longest(axes.flat, statistics):
         if item is None:

@@ -2,11 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
+from typing import NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from adjustText import adjust_text
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,9 +19,9 @@ from pieline.core.records import load_records
 from pieline.languages.registry import find, known
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
+from pieline.reporting.printed import read_published
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
-    RunKey,
     Runs,
     accuracy,
     by_run,
@@ -59,42 +61,92 @@ def marker_area(parameters: str | None) -> float:
     return 18 + 22 * max(0.0, len(f"{int(10 * size)}") - 1)
 
 
-def accuracy_vs_drift(given: Given) -> Figure:
-    """Figure 2: accuracy on originals (%) against negative drift (%), one panel a setting.
+class _Mark(NamedTuple):
+    """One run in a scatter plot; `printed` as the paper has it, else ours."""
 
-    Shape: reasoning or not; colour: language; size: parameters (hollow: not told). A run whose
-    drift is unknown, because it judged no original right, is not drawn.
+    setting: str
+    language: str
+    model: ModelDescription
+    x: float
+    y: float
+    printed: bool
+
+
+def accuracy_vs_drift(given: Given) -> Figure:
+    """Figure 2: accuracy on originals (%) against negative drift (%), one panel a prompt setting.
+
+    Shape: reasoning or not; colour: language; area: parameters. The printed runs stand hollow
+    behind ours. Reasoning models, which are run without examples only, stand in every panel of the
+    paper's, as there. A run whose drift is unknown, because it judged no original right, is not
+    drawn.
     """
     runs = prompted(load_records(given.metrics, JamMetrics))
-    settings = [name for name in GROUPS if any(key.setting == name for key in runs)]
-    figure, axes = _panels(len(settings) or 1)
-    for axis, setting in zip(axes, settings, strict=False):
-        drawn = 0
-        for key, found in runs.items():
-            if key.setting != setting:
-                continue
-            drift = over_seeds(found, negative_drift)
-            right = over_seeds(found, accuracy)
-            if drift and right:
-                _mark(axis, key, given.models, drift.mean, right.mean)
-                drawn += 1
-        axis.set(title=GROUPS[setting], xlabel="negative drift (%)")
-        if not drawn:
-            _say_instead(axis, "drift unknown")
-        axis.margins(x=0.4, y=0.2)  # room for the names
+    marks = list(_printed_drift(given))
+    for key, found in runs.items():
+        drift, right = over_seeds(found, negative_drift), over_seeds(found, accuracy)
+        if drift and right:
+            model = _described(given, key.model)
+            marks.append(_Mark(key.setting, key.language, model, drift.mean, right.mean, False))
+    of_paper = ["zero_shot", "few_shot_sc_cotbest"]
+    marks += [
+        mark._replace(setting=of_paper[1])
+        for mark in marks
+        if mark.model.reasoning and mark.setting == of_paper[0]
+    ]
+    shown = {mark.setting for mark in marks} | {key.setting for key in runs} | set(of_paper)
+    panels = [name for name in GROUPS if name in shown]
+    figure, axes = _panels(len(panels), width=3.4, height=3.9)
+    # The names need room beside the marks; no share lies beyond 0 and 100.
+    right = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
+    low = max(0.0, 1.25 * min((mark.y for mark in marks), default=0.0) - 25)
+    for axis, panel in zip(axes, panels, strict=True):
+        here = [mark for mark in marks if mark.setting == panel]
+        axis.set(title=GROUPS[panel], xlabel="negative drift (%)", xlim=(0, right), ylim=(low, 100))
+        if not any(not mark.printed for mark in here):
+            axis.text(0.5, 0.03, "no drift of ours is known", transform=axis.transAxes, ha="center")
+        _draw(axis, here)
     axes[0].set_ylabel("accuracy on originals (%)")
-    return _finish(figure, runs, given)
+    return _finish(figure, runs, marks, given.notes)
+
+
+def _printed_drift(given: Given) -> Iterator[_Mark]:
+    """The printed runs of the languages in the figure (Tables 2 and 3)."""
+    variants = {
+        language: row["test_variants"]
+        for (dataset, language), row in read_published(
+            given.files["sizes"], ["dataset", "language"]
+        ).items()
+        if dataset == "ID10M-JAM"
+    }
+    table = read_published(given.files["published"], ["setting", "model", "language"])
+    for model, setting, language, row in _of_the_paper(given, table):
+        x, right = row["negative_drift_pct"], row["success"]
+        if x is not None and right is not None:
+            yield _Mark(setting, language, model, x, 100 * right / variants[language], True)
+
+
+def _of_the_paper(
+    given: Given, table: Mapping[tuple[str, ...], Mapping[str, float | None]]
+) -> Iterator[tuple[ModelDescription, str, str, Mapping[str, float | None]]]:
+    """Model, setting, language and numbers of the printed runs of prompted models."""
+    by_name = {model.published_as: model for model in (*given.models, *given.absent)}
+    for (setting, name, language), row in table.items():
+        is_prompted = setting in GROUPS and setting != "fine_tuned"
+        if is_prompted and language in given.options["languages"] and name in by_name:
+            yield by_name[name], setting, language, row
 
 
 def confused_models(given: Given) -> Figure:
     """Figure 3: histogram of how many runs (model and setting) a hard variant confuses.
 
     A run of several seeds is confused by a variant if most of its seeds are. Variants that confuse
-    none are left out, as in the paper.
+    none are left out, as in the paper, of which only the sum of the bars is known.
     """
     metrics = load_records(given.metrics, JamMetrics)
     runs, languages = prompted(metrics), languages_of(by_run(metrics))
+    printed = read_published(given.files["text_numbers"], ["id"])
     figure, axes = _panels(len(languages) or 1)
+    most = 1
     for axis, language in zip(axes, languages, strict=False):
         counts = Counter(confused_runs(runs, language).values())
         del counts[0]
@@ -102,83 +154,143 @@ def confused_models(given: Given) -> Figure:
         axis.bar(range(1, len(heights) + 1), heights, color=_colour(language), width=0.8)
         for number, height in enumerate(heights, start=1):
             axis.text(number, height, str(height), ha="center", va="bottom", fontsize=7)
-        axis.set(title=find(language).label, xlabel="runs that a variant confuses")
-        axis.set_xlim(0.4, max(1, len(heights)) + 0.6)
-        step = 1 + len(heights) // 12
-        axis.set_xticks(range(1, max(1, len(heights)) + 1, step))
+        title = f"{find(language).label}: {sum(heights)} variants"
+        if row := printed.get((f"jam.confusing_variants_{language}",)):
+            title += f" (printed: {row['value']:g})"
+        axis.set(title=title, xlabel="runs that a variant confuses")
+        most = max(most, len(heights))
         axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(axis="x", visible=False)
     for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # the first of each row
         axis.set_ylabel("hard variants")
+    axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
     _note(figure, runs, given.notes)
     return figure
 
 
 def all_vs_mixed(given: Given) -> Figure:
-    """Figure 6: all-confused against mixed originals; the two prompt settings look alike."""
+    """Figure 6: all-confused against mixed originals; prompt settings look alike, as in the paper.
+
+    The printed runs stand hollow behind ours.
+    """
     runs = prompted(load_records(given.metrics, JamMetrics))
-    figure, axes = _panels(1)
+    table = read_published(given.files["published"], ["setting", "model", "language"])
+    marks = []
+    for model, setting, language, row in _of_the_paper(given, table):
+        some, every = row["mixed"], row["all_confused"]
+        if some is not None and every is not None:
+            marks.append(_Mark(setting, language, model, some, every, True))
     for key, found in runs.items():
         every = fmean(item.confusion.all_confused for item in found)
         some = fmean(item.confusion.mixed for item in found)
-        _mark(axes[0], key, given.models, some, every)
-    axes[0].set(xlabel="mixed (MX)", ylabel="all confused (AC)")
-    axes[0].margins(x=0.2, y=0.2)
-    return _finish(figure, runs, given)
+        model = _described(given, key.model)
+        marks.append(_Mark(key.setting, key.language, model, some, every, False))
+    figure, axes = _panels(1, width=6.4, height=4.6)
+    axes[0].set(xlabel="mixed (MX), originals", ylabel="all confused (AC), originals")
+    axes[0].set_xlim(-2, 2 + 1.1 * max((mark.x for mark in marks), default=1.0))
+    axes[0].set_ylim(-2, 2 + 1.1 * max((mark.y for mark in marks), default=1.0))
+    _draw(axes[0], marks)
+    return _finish(figure, runs, marks, given.notes)
+
+
+def _described(given: Given, name: str) -> ModelDescription:
+    return next(model for model in given.models if model.name == name)
 
 
 def _colour(language: str) -> str:
     return COLOURS[known().index(language) % len(COLOURS)]
 
 
-def _panels(number: int) -> tuple[Figure, list[Axes]]:
+def _panels(number: int, *, width: float = 2.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
     # A single panel still has to be as wide as the legend above it.
     columns = number if number < 4 else 2
     rows = -(-number // columns)
-    size = (max(5.6, 1.2 + 2.6 * columns), 2.9 * rows)
+    size = (max(5.6, 1.2 + width * columns), height * rows)
     figure, axes = plt.subplots(
-        rows, columns, figsize=size, sharey=True, layout="constrained", squeeze=False
+        rows, columns, figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
     )
     for axis in axes.flat[number:]:
         axis.axis("off")
     return figure, list(axes.flat[:number])
 
 
-def _mark(axis: Axes, key: RunKey, models: Sequence[ModelDescription], x: float, y: float) -> None:
-    """One run as a point with the model's name."""
-    model = next(model for model in models if model.name == key.model)
-    hollow = billions(model.parameters) is None
-    axis.scatter(
-        x,
-        y,
-        s=marker_area(model.parameters),
-        marker=MARKERS[model.reasoning],
-        facecolors="none" if hollow else _colour(key.language),
-        edgecolors=_colour(key.language),
-        alpha=0.85,
-        zorder=3,
-    )
-    axis.annotate(
-        model.label, (x, y), xytext=(0, 5), textcoords="offset points", fontsize=5.5, ha="center"
-    )
+def _draw(axis: Axes, marks: Sequence[_Mark]) -> None:
+    """The runs of a panel, each with its model's name where no other name or mark is.
+
+    A line leads from a printed run, without a name, to ours of the same model, if it is there.
+    """
+    ours = {_run_of(mark): mark for mark in marks if not mark.printed}
+    names, named = [], []
+    for mark in sorted(marks, key=lambda mark: not mark.printed):
+        colour = _colour(mark.language)
+        axis.scatter(
+            mark.x,
+            mark.y,
+            s=marker_area(mark.model.parameters),
+            marker=MARKERS[mark.model.reasoning],
+            facecolors="none" if mark.printed else colour,
+            edgecolors=colour,
+            linewidths=0.7,
+            alpha=0.7 if mark.printed else 0.95,
+            zorder=2 if mark.printed else 3,
+            clip_on=False,
+        )
+        if mark.printed and (own := ours.get(_run_of(mark))):
+            axis.plot([mark.x, own.x], [mark.y, own.y], color=colour, lw=0.5, alpha=0.5, zorder=1)
+            continue
+        weight = "normal" if mark.printed else "bold"
+        label = mark.model.label
+        names.append(axis.text(mark.x, mark.y, label, fontsize=5, color=colour, weight=weight))
+        named.append(mark)
+    if names:
+        lines = {"arrowstyle": "-", "color": "#999999", "lw": 0.4}
+        adjust_text(
+            names,
+            x=[mark.x for mark in marks],
+            y=[mark.y for mark in marks],
+            target_x=[mark.x for mark in named],
+            target_y=[mark.y for mark in named],
+            ax=axis,
+            arrowprops=lines,
+            expand=(1.15, 1.7),
+            iter_lim=40,
+        )
 
 
-def _finish(figure: Figure, runs: Runs, given: Given) -> Figure:
-    """Legend for shape and colour, and the notes on the data."""
-    languages = languages_of(runs)
+def _run_of(mark: _Mark) -> tuple[str, str, str]:
+    return mark.setting, mark.model.name, mark.language
+
+
+def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark], notes: Sequence[str]) -> Figure:
+    """Legend for colour, shape, fill and area, and the notes on the data."""
+    languages = sorted({mark.language for mark in marks} | {key.language for key in runs})
     handles: list[Artist] = [mpl.patches.Patch(color=_colour(name)) for name in languages]
     names = [find(name).label for name in languages]
-    shown = {key.model for key in runs}
+
+    def key(text: str, marker: str = "o", *, filled: bool = True, area: float = 40.0) -> None:
+        face = "#555555" if filled else "none"
+        handles.append(
+            Line2D([], [], color="#555555", marker=marker, ls="", mfc=face, ms=area**0.5)
+        )
+        names.append(text)
+
     for reasoning, text in ((False, "no reasoning"), (True, "reasoning")):
-        if any(model.reasoning == reasoning for model in given.models if model.name in shown):
-            handles.append(Line2D([], [], color="#555555", marker=MARKERS[reasoning], ls=""))
-            names.append(text)
-    handles.append(Line2D([], [], color="none"))
-    names.append("area: parameters")
-    figure.legend(
-        handles, names, loc="outside upper center", ncols=len(names) if len(names) < 6 else 4
-    )
-    _note(figure, runs, given.notes)
+        if any(mark.model.reasoning == reasoning for mark in marks):
+            key(text, MARKERS[reasoning])
+    if any(mark.printed for mark in marks):
+        key("ours")
+        key("printed", filled=False)
+    sizes = {marker_area(mark.model.parameters): mark.model.parameters for mark in marks}
+    for area, text in (
+        (area, sizes[area])
+        for area in sorted({min(sizes), max(sizes)} if sizes else ())
+        if area != UNKNOWN_SIZE
+    ):
+        key(f"{billions(text):g}B", filled=False, area=area)
+    if any(billions(mark.model.parameters) is None for mark in marks):
+        key("size not told", filled=False, area=UNKNOWN_SIZE)
+    figure.legend(handles, names, loc="outside upper center", ncols=(len(names) + 1) // 2)
+    _note(figure, runs, notes)
     return figure
 
 

@@ -33,7 +33,7 @@ from pieline.studies.jam.metrics.drift import Judgement
 from pieline.studies.jam.metrics.identification import tags_of_idioms
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.records import JamSentence, by_original
-from pieline.studies.jam.variants.projection import context_of
+from pieline.studies.jam.variants.projection import added_context
 
 DECIMALS = 5
 """Attention is rounded, so that its last bits do not decide about equal files."""
@@ -144,12 +144,14 @@ def pie_places(sentence: JamSentence) -> list[int]:
 
 def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
     """Places of the content words that the adversarial context adds; may be empty."""
-    length = len(context_of(original.sentence, variant.sentence) or "")
+    length = len(added_context(original.sentence, variant.sentence))
+    language = find(variant.language)
+    function_words = language.stop_words | language.quantifiers
     places, position = [], 0
     for place, token in enumerate(variant.tokens):
         # Not the "s" of a genitive.
         words = {word for word in normalise(token).split() if len(word) > 1}
-        if position < length and words - find(variant.language).stop_words:
+        if position < length and words - function_words:
             places.append(place)
         position += len(token)
     return places

@@ -4,14 +4,20 @@ Everything here is computed from one thing: of each original, whether the model 
 and about each of its hard variants.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
 from statistics import fmean
+from typing import TypeVar
 
-from scipy.stats import binomtest
+import numpy as np
+from numpy.typing import NDArray
 
 from pieline.core.records import Frozen
+from pieline.core.significance import holm, randomisation_test
 from pieline.core.uncertainty import Interval, ratio_interval
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -69,19 +75,19 @@ class Confusion(Frozen):
         return self.all_confused + self.none_confused + self.mixed
 
 
-class PairedTest(Frozen):
-    """McNemar's exact test of two models on the same variants.
+class DriftComparison(Frozen):
+    """Two runs by their negative drift on the same originals.
 
     Attributes:
-        variants: judged by both.
-        only_first, only_second: those that only one of the two was right about.
-        p_value: two-sided; 1 where they differ on none.
+        difference: ND of the first minus that of the second (a fraction), each of the flips and
+            successes of all its seeds together.
+        p_value: two-sided, of the paired randomisation test over originals.
+        p_holm: corrected (Holm, 1979) for all pairs of runs that were compared with it.
     """
 
-    variants: int
-    only_first: int
-    only_second: int
+    difference: float
     p_value: float
+    p_holm: float
 
 
 def drift(judgements: Iterable[Judgement], interval: Interval | None = None) -> Drift:
@@ -161,20 +167,66 @@ def accuracy_interval(
     return ratio_interval(right, [1] * len(right), resamples=resamples, seed=seed)
 
 
-def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> PairedTest:
-    """McNemar's exact test: were two models, variant by variant, right equally often?
+def compare_drifts(
+    runs: Mapping[K, Sequence[Sequence[Judgement]]], *, permutations: int, seed: int
+) -> dict[tuple[K, K], DriftComparison]:
+    """Test every two runs for equal negative drift on the same originals.
+
+    The runs change places on whole originals, with all variants and seeds: variants of one
+    original are hard together, so that McNemar's test, which takes them one by one, calls equal
+    runs different far too often.
+
+    Args:
+        runs: the judgements of each seed, by run. Runs without any success have no drift and are
+            left out.
+        permutations: sign patterns at most (see `randomisation_test`).
+        seed: of the patterns; the same serve every pair.
 
     Raises:
-        ValueError: other numbers of variants.
+        ValueError: runs of other originals.
     """
-    pairs = list(zip(first, second, strict=True))
-    only_first = sum(one and not other for one, other in pairs)
-    only_second = sum(other and not one for one, other in pairs)
-    discordant = only_first + only_second
-    p_value = float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
-    return PairedTest(
-        variants=len(pairs), only_first=only_first, only_second=only_second, p_value=p_value
-    )
+    counts = {key: _by_original(seeds) for key, seeds in runs.items()}
+    if len({tuple(found) for found in counts.values()}) > 1:
+        raise ValueError("the runs are not of the same originals")
+    parts = {key: np.array(list(found.values())).T for key, found in counts.items()}
+    parts = {key: part for key, part in parts.items() if part[0].any()}
+    pairs = list(combinations(parts, 2))
+    if not pairs:
+        return {}
+    shares = {key: flipped.sum() / success.sum() for key, (success, flipped) in parts.items()}
+    excess = np.array([excess_flips(parts[one], parts[other]) for one, other in pairs])
+    found = randomisation_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
+    return {
+        (one, other): DriftComparison(
+            difference=float(shares[one] - shares[other]), p_value=chance, p_holm=corrected
+        )
+        for (one, other), chance, corrected in zip(pairs, found, holm(found), strict=True)
+    }
+
+
+def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Flips of a run beyond those of another, on each original.
+
+    What the drift of both together lets expect of their successes is taken off, so that the sum is
+    zero where two runs drift equally, however many successes each has.
+
+    Args:
+        first: shape (2, originals): successes and flips.
+        second: the same of the other run.
+    """
+    expected, flipped = (first + second).sum(axis=1)
+    difference = first - second
+    return np.asarray(difference[1] - difference[0] * flipped / expected)
+
+
+def _by_original(seeds: Sequence[Sequence[Judgement]]) -> dict[str, tuple[float, float]]:
+    """Successes and flips of each original, by name, as means over seeds."""
+    found: dict[str, tuple[float, float]] = {}
+    for case in sorted(chain.from_iterable(seeds), key=lambda case: case.original_id):
+        success, flipped = found.get(case.original_id, (0.0, 0.0))
+        success += len(case.variants) * case.correct / len(seeds)
+        found[case.original_id] = success, flipped + sum(case.flipped) / len(seeds)
+    return found
 
 
 def variants_where(

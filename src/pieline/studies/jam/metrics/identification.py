@@ -5,15 +5,11 @@ from collections.abc import Sequence
 from pieline.languages.matching import Scoring, matches_any
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import OUTSIDE, Span, Tag, spans_of, tags_of
+from pieline.studies.jam.records import TaggedRecord
 
 
 def is_correct(
-    idioms: Sequence[str] | None,
-    pies: Sequence[str],
-    *,
-    is_figurative: bool,
-    language: str,
-    scoring: Scoring = "paper",
+    idioms: Sequence[str] | None, sentence: TaggedRecord, *, scoring: Scoring = "paper"
 ) -> bool:
     """Whether a prediction is right about the PIE of a sentence; for language models and encoders.
 
@@ -21,24 +17,26 @@ def is_correct(
     is named. A prediction that could not be read is never right: it says neither.
 
     `released` (the analysis published with ID10M-JAM): on a literal sentence any named idiom is
-    wrong, whichever it is; on a figurative one an idiom counts if it contains the PIE or is
-    contained in it, so that "" and "a" count. A prediction that could not be read counts as one
-    that names nothing, which makes it right on literal sentences.
+    wrong, whichever it is; on a figurative one an idiom counts if it contains one of the sentence's
+    `true_idioms` or is contained in one, so that "" and "a" count. A prediction that could not be
+    read counts as one that names nothing, which makes it right on literal sentences.
 
     Args:
         idioms: named by the prediction; None where it could not be read.
-        pies: the spellings of the sentence's PIE.
-        is_figurative: whether the PIE is used idiomatically.
-        language: of the sentence.
+        sentence: what was judged.
         scoring: which of the two.
     """
+    figurative, wanted = sentence.is_figurative, sentence.pies
     if scoring == "released":
-        if not is_figurative:
+        if not figurative:
             return not idioms
+        # The field PIE, which the release has as well, is spelt otherwise ("zur  Genüge").
+        wanted = sentence.true_idioms
     elif idioms is None:
         return False
-    named = any(matches_any(idioms or (), pie, language=language, scoring=scoring) for pie in pies)
-    return named == is_figurative
+    language, named = sentence.language, idioms or ()
+    found = any(matches_any(named, pie, language=language, scoring=scoring) for pie in wanted)
+    return found == figurative
 
 
 def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:

@@ -57,13 +57,7 @@ def neutral_metrics(
     wrong: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for item in sorted(neutral, key=lambda item: item.id):
-        right = is_correct(
-            predictions[item.id].idioms,
-            item.pies,
-            is_figurative=item.is_figurative,
-            language=item.language,
-            scoring=scoring,
-        )
+        right = is_correct(predictions[item.id].idioms, item, scoring=scoring)
         total[item.original_id] += 1
         wrong[item.original_id] += not right
     still = wrong.total()

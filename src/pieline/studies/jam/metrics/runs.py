@@ -117,13 +117,7 @@ def judge(
     """
 
     def right(sentence: JamSentence) -> bool:
-        return is_correct(
-            predictions[sentence.id].idioms,
-            sentence.pies,
-            is_figurative=sentence.is_figurative,
-            language=sentence.language,
-            scoring=scoring,
-        )
+        return is_correct(predictions[sentence.id].idioms, sentence, scoring=scoring)
 
     judged = []
     for name, (first, *variants) in sorted(by_original(sentences).items()):

@@ -1,12 +1,17 @@
 """Runs of ID10M-JAM over their seeds: what tables and figures show of a model and a setting."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar, get_args
 
+from pieline.core.outcomes import READABLE
 from pieline.core.uncertainty import Spread, spread
 from pieline.studies.jam.metrics.drift import variants_where
+from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.predictions.prompt_settings import PromptSetting
+
+T = TypeVar("T")
 
 
 class RunKey(NamedTuple):
@@ -36,7 +41,7 @@ def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
 
 def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
     """The runs of language models: the paper's figures leave encoders out."""
-    return by_run(item for item in metrics if item.setting != "fine_tuned")
+    return by_run(item for item in metrics if item.setting in get_args(PromptSetting))
 
 
 def over_seeds(metrics: Sequence[JamMetrics], value: Value) -> Spread | None:
@@ -44,6 +49,26 @@ def over_seeds(metrics: Sequence[JamMetrics], value: Value) -> Spread | None:
     values = [value(item) for item in metrics]
     known = [item for item in values if item is not None]
     return spread(known) if known and len(known) == len(values) else None
+
+
+def unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
+    """Sentences whose answer could not be read, and all sentences, over some runs."""
+    outcomes = Counter[str]()
+    for item in runs:
+        outcomes.update(item.outcomes)
+    return sum(outcomes[name] for name in outcomes.keys() - READABLE), outcomes.total()
+
+
+def panel(runs: Mapping[RunKey, T], setting: str, reasoning: Collection[str]) -> dict[RunKey, T]:
+    """The runs that section 5 and Figure 2 show of a setting of language models.
+
+    Models of `reasoning`, which are only asked zero-shot, stand beside every setting.
+    """
+    return {
+        key: found
+        for key, found in runs.items()
+        if key.setting == setting or (key.setting == "zero_shot" and key.model in reasoning)
+    }
 
 
 def accuracy(item: JamMetrics) -> float | None:

@@ -28,8 +28,9 @@ class FewShot(Frozen):
     min_votes: PositiveInt = Field(default=3, description="Answers that must name an idiom.")
     voting: Voting = Field(
         default="paper",
-        description="'paper': at least min_votes answers; 'released': at least half of the answers"
-        " that could be read.",
+        description="'paper': at least min_votes answers, each of which selects one idiom and may"
+        " spell it as it likes; 'released': at least half of the answers that could be read, by"
+        " equal words.",
     )
 
     @model_validator(mode="after")

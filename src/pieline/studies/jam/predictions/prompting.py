@@ -9,6 +9,8 @@ from typing import Any
 
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
+from pieline.languages.matching import matches_pie
+from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
@@ -230,7 +232,8 @@ def identify(
         combine(
             sentence.id,
             [read_sample(answers[question.key]) for question in questions[sentence.id]],
-            few_shot=prompting.few_shot,
+            language=sentence.language,
+            few_shot=prompting.few_shot if prompting.is_few_shot else None,
         )
         for sentence in sentences
     ]
@@ -244,34 +247,45 @@ def read_sample(answer: Answer) -> IdiomSample:
 
 
 def combine(
-    identifier: str, samples: Sequence[IdiomSample], *, few_shot: FewShot
+    identifier: str,
+    samples: Sequence[IdiomSample],
+    *,
+    language: str,
+    few_shot: FewShot | None = None,
 ) -> IdiomPrediction:
-    """One prediction from the answers to one sentence (self-consistency where there are several).
+    """One prediction from the answers to one sentence.
 
-    An idiom is kept if enough answers name it, in whatever spelling; it is written as the first of
-    them does. With fewer readable answers than votes needed nothing could be kept, so nothing is
-    known: the prediction then has the commonest outcome of the unreadable ones.
+    Without `few_shot` the one answer is the prediction. Else a vote is taken (self-consistency):
+
+    - `paper` (section 4.2): an answer selects at most one idiom, so of several that it names only
+      the first counts. What two answers name is the same PIE as scoring matches it
+      (`matches_pie`); the form that most answers agree with stands for all, of equal ones that of
+      the first answer. A PIE is kept with `min_votes` answers.
+    - `released`: every idiom that an answer names counts, by its spelling, and is kept if half of
+      the readable answers have it.
+
+    With fewer readable answers than votes needed nothing could be kept, so nothing is known: the
+    prediction then has the commonest outcome of the unreadable ones.
 
     Args:
         identifier: of the sentence.
         samples: its answers, at least one.
-        few_shot: how votes are counted where there are several.
+        language: of the sentence.
+        few_shot: how votes are counted.
     """
     readable = [item.idioms for item in samples if item.idioms is not None]
-    needed = few_shot.min_votes
-    if few_shot.voting == "released" or len(samples) == 1:
-        needed = max(1, -(-len(readable) // 2))
+    needed = 1
+    if few_shot:
+        half = max(1, -(-len(readable) // 2))
+        needed = half if few_shot.voting == "released" else few_shot.min_votes
     if len(readable) < needed:
         failed = Counter(item.outcome for item in samples if item.idioms is None)
         outcome = failed.most_common(1)[0][0]
         return IdiomPrediction(id=identifier, outcome=outcome, idioms=None, samples=tuple(samples))
-    spelled: dict[str, str] = {}
-    votes: Counter[str] = Counter()
-    for idioms in readable:
-        votes.update({normalise(text) for text in idioms} - {""})
-        for text in idioms:
-            spelled.setdefault(normalise(text), text)
-    kept = [text for form, text in spelled.items() if form and votes[form] >= needed]
+    if few_shot and few_shot.voting == "paper":
+        kept = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
+    else:
+        kept = _repeated(readable, needed)
     fine = any(item.outcome == "ok" for item in samples)
     return IdiomPrediction(
         id=identifier,
@@ -279,3 +293,39 @@ def combine(
         idioms=tuple(kept),
         samples=tuple(samples),
     )
+
+
+def _agreed(named: list[str], needed: int, language: str) -> list[str]:
+    """Idioms that enough answers name, in whatever form; `named` has at most one of each answer."""
+    kept = []
+    while named:
+        voters = {text: [one for one in named if _same_pie(one, text, language)] for text in named}
+        best = max(named, key=lambda text: len(voters[text]))
+        if len(voters[best]) < needed:
+            break
+        kept.append(best)
+        named = [text for text in named if text not in voters[best]]
+    return kept
+
+
+def _same_pie(one: str, other: str, language: str) -> bool:
+    """Whether two texts name the same PIE.
+
+    Scoring knows the PIE that a longer text holds. Here it may be a mere part of one, as "ice" is
+    of "break the ice", so only a text with two content words counts as held.
+    """
+    first = matches_pie(one, other, language=language)
+    second = matches_pie(other, one, language=language)
+    held = set(normalise(other if first else one).split()) - find(language).stop_words
+    return (first and second) or ((first or second) and len(held) > 1)
+
+
+def _repeated(answers: Sequence[Sequence[str]], needed: int) -> list[str]:
+    """Idioms that enough answers name by the same words, as the first of them spells them."""
+    spelled: dict[str, str] = {}
+    votes: Counter[str] = Counter()
+    for idioms in answers:
+        votes.update({normalise(text) for text in idioms} - {""})
+        for text in idioms:
+            spelled.setdefault(normalise(text), text)
+    return [text for form, text in spelled.items() if form and votes[form] >= needed]

@@ -14,6 +14,7 @@ from pieline.studies.jam.tables.common import (
     NOT_RELEASED,
     TextNumbers,
     heads,
+    marked,
     unknown,
 )
 
@@ -94,7 +95,8 @@ def neutral(given: Given) -> TableContent:
         cell("share", share, decimals=1),
         Cell(text=", ".join(bounds or ())),
     )
-    labels = (model.label, GROUPS[run["setting"]], find(run["language"]).label)
+    name = marked(model.label, {"": made})
+    labels = (name, GROUPS[run["setting"]], find(run["language"]).label)
     return TableContent(
         heads=(
             (

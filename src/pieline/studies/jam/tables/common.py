@@ -3,12 +3,15 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from pieline.core.uncertainty import Spread
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Head, Number
+from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.metrics.seeds import RunKey
+from pieline.studies.jam.metrics.seeds import RunKey, unreadable
+from pieline.studies.jam.settings import JamFineTuning, JamSettings
 
 GROUPS = {
     "zero_shot": "Zero-shot",
@@ -16,8 +19,26 @@ GROUPS = {
     "few_shot_sc_cotbest": "Few-shot +SC+CoTBest",
     "reasoning": "Reasoning LLMs",
     "fine_tuned": "Encoders",
+    "baseline": "No model",
 }
-"""Parts of every table, in the paper's order; the second is not the paper's."""
+"""Parts of every table, in the paper's order; the second and the last are not the paper's."""
+
+PROMPTS = (
+    "SC: self-consistency, an idiom stays if most of several sampled answers name it; CoTBest:"
+    " chain of thought that lists candidates and chooses at most one idiom."
+)
+
+JUDGED = (
+    "A mean counts as reproduced within the 95 % t interval (Welch) for the difference of two"
+    " means, of our seeds and the paper's (from one seed of ours: within the prediction interval),"
+    " a deviation within the F interval for the ratio of two variances. Where the paper has one"
+    " seed, or a deviation of 0.00, the deviations of the same column over several seeds stand in,"
+    " pooled by language, of prompted and of fine-tuned models apart."
+)
+PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)}
+"""Seeds behind the paper's deviations: of prompted models, and of fine-tuned ones."""
+PrintedRuns = Mapping[RunKey, Mapping[str, float]]
+"""A printed table by run; its models are called as in models.yaml."""
 
 NOT_RELEASED = "sample data or other than the released ID10M-JAM"
 
@@ -47,13 +68,26 @@ class TextNumbers:
         self._printed = read_published(path, ["id"])
         self._obstacles, self._metrics, self._key = obstacles, metrics, key or {}
 
-    def cell(self, name: str, ours: float | None, *, decimals: int, why: str = "") -> Cell:
+    def printed(self, name: str) -> float | None:
+        """What the paper prints as `jam.<name>`."""
+        return self._printed.get((f"jam.{name}",), {}).get("value")
+
+    def cell(
+        self,
+        name: str,
+        ours: float | None,
+        *,
+        decimals: int,
+        why: str = "",
+        tolerance: float = 0.0,
+    ) -> Cell:
         """The cell of `jam.<name>`, printed to so many decimals; `why` says why ours is unknown."""
         identifier = f"jam.{name}"
         comparison = compare(
             ours,
-            self._printed.get((identifier,), {}).get("value"),
+            self.printed(name),
             obstacles=[why, *self._obstacles] if why else self._obstacles,
+            tolerance=tolerance,
             decimals=decimals,
         )
         key = {**self._key, "id": identifier, "metric": "value"}
@@ -68,6 +102,39 @@ def unknown(key: Mapping[str, str], reason: str) -> Cell:
 def code_of(language: str) -> str:
     """What narrow columns call a language."""
     return find(language).code.upper()
+
+
+def printed_runs(given: Given) -> dict[RunKey, dict[str, float]]:
+    """The printed table `published`, in its order, as far as its models are described."""
+    names = {model.published_as: model.name for model in (*given.models, *given.absent)}
+    rows = read_published(given.files["published"], ["setting", "model", "language"])
+    return {
+        RunKey(setting, names[label], language): row
+        for (setting, label, language), row in rows.items()
+        if label in names
+    }
+
+
+def printed_spread(printed: PrintedRuns, key: RunKey, column: str) -> Spread | None:
+    """What a column prints of a run: without a deviation it is a single seed's."""
+    row = printed.get(key, {})
+    if column not in row:
+        return None
+    deviation = row.get(f"{column}_std")
+    seeds = 1 if deviation is None else PAPER_SEEDS[key.setting == "fine_tuned"]
+    return Spread(mean=row[column], deviation=deviation, seeds=seeds)
+
+
+def pool_of(printed: PrintedRuns, key: RunKey, column: str) -> list[Spread]:
+    """The spreads of a run's language and kind (fine-tuned or prompted) over several seeds."""
+    alike = (
+        other
+        for other in printed
+        if other.language == key.language
+        and (other.setting == "fine_tuned") == (key.setting == "fine_tuned")
+    )
+    found = (printed_spread(printed, other, column) for other in alike)
+    return [item for item in found if item and item.seeds > 1]
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
@@ -101,3 +168,27 @@ def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:
         found.append("no hard variants")
     reasons = (reason for item in metrics for reason in item.conditions.deviations)
     return [*found, *dict.fromkeys(reasons)]
+
+
+def marked(label: str, made: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]) -> str:
+    """A model's label with the answers of its runs that could not be read, if there are any.
+
+    Args:
+        label: of the model.
+        made: its runs, by what to call them.
+    """
+    counts = ((name, *unreadable(found)) for name, found in made.items())
+    told = [f"{name} {number} of {total}".strip() for name, number, total in counts if number]
+    return f"{label} (unreadable: {', '.join(told)})" if told else label
+
+
+def notes_on(metrics: Sequence[JamMetrics], given: Given) -> tuple[str, ...]:
+    """What to say of runs below a table: how they were scored, and of what data they are."""
+    released = {item.scoring for item in metrics} == {"released"}
+    lost = any(unreadable([item])[0] for item in metrics)
+    as_what = "as answers that name no idiom" if released else "as wrong"
+    return (
+        *(["Scored as the released analysis does."] if released else []),
+        *([f"Unreadable answers (of all, over seeds) count {as_what}."] if lost else []),
+        *given.notes,
+    )

@@ -8,7 +8,8 @@ from pieline.core.records import load_records
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import compare, read_published
+from pieline.reporting.printed import compare
+from pieline.reporting.seeds import deviation_ranges, mean_ranges
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, stacked
 from pieline.studies.jam.metrics.drift import Drift
 from pieline.studies.jam.metrics.runs import JamMetrics
@@ -20,14 +21,23 @@ from pieline.studies.jam.metrics.seeds import (
     negative_drift,
     over_seeds,
     per_cent,
+    unreadable,
 )
 from pieline.studies.jam.tables.common import (
     GROUPS,
+    JUDGED,
+    PROMPTS,
+    code_of,
     heads,
     languages_of,
     left_out_seeds,
+    marked,
     not_made,
+    notes_on,
     obstacles_of,
+    pool_of,
+    printed_runs,
+    printed_spread,
 )
 
 _ABREAST = 10
@@ -78,24 +88,18 @@ _SUCCESS = _success("", "M", lambda item: item.overall)
 
 def drift(given: Given) -> TableContent:
     """Table 3: successes and negative drift."""
-    sentence = (
-        "Results on ID10M-JAM. {}: hard variants whose original the model judged right; {}:"
-        " negative drift, the share of them that it judged wrong. A dash: unknown."
-    )
     return _table(
         given,
         (_SUCCESS, _drift("", "M", negative_drift)),
-        caption=sentence.format("S_M", "ND_M"),
-        latex=sentence.format("$S_M$", r"$\mathit{ND}_M$"),
+        "Results on ID10M-JAM. {}: hard variants whose original the model judged right{of};"
+        " {}: negative drift, the share of them that it judged wrong. A dash: unknown.",
+        symbols={"S_M": "$S_M$", "ND_M": r"$\mathit{ND}_M$"},
+        of=lambda item: f"{item.overall.variants}",
     )
 
 
 def usage(given: Given) -> TableContent:
     """Table 5: the same by usage."""
-    sentence = (
-        "Success count and negative drift on ID10M-JAM, by literal ({}) and idiomatic ({}) usage."
-        " A dash: unknown, because no original of this usage was judged right."
-    )
     return _table(
         given,
         (
@@ -105,19 +109,17 @@ def usage(given: Given) -> TableContent:
             _success("_idiomatic", "I", lambda item: item.idiomatic),
             _drift("_idiomatic", "I", lambda item: per_cent(item.idiomatic.negative_drift)),
         ),
-        caption=sentence.format("L", "I"),
-        latex=sentence.format("$L$", "$I$"),
+        "Success count{of} and negative drift on ID10M-JAM, by literal ({}) and idiomatic"
+        " ({}) usage. A dash: unknown, because no original of this usage was judged right.",
+        symbols={"L": "$L$", "I": "$I$"},
+        of=lambda item: (
+            f"{item.overall.variants} variants, {item.literal.variants} of them literal"
+        ),
     )
 
 
 def confusion(given: Given) -> TableContent:
     """Table 6: all-confused, none-confused and mixed originals."""
-    sentence = (
-        "Originals of ID10M-JAM by how many of their variants were judged wrong: all (AC), none"
-        " (NC), some (MX). As in the paper the three sum to all originals, whether or not the"
-        " original itself was judged right; of encoders they count the {} variants (AC: flipped,"
-        " NC: kept)."
-    )
     return _table(
         given,
         (
@@ -125,48 +127,61 @@ def confusion(given: Given) -> TableContent:
             _confusion("none_confused", "NC"),
             _confusion("mixed", "MX"),
         ),
-        caption=sentence.format("S_M"),
-        latex=sentence.format("$S_M$"),
+        "Originals of ID10M-JAM{of} by how many of their variants were judged wrong: all"
+        " (AC), none (NC), some (MX). As in the paper the three sum to all originals, whether or"
+        " not the original itself was judged right; of encoders they count the {} variants (AC:"
+        " flipped, NC: kept).",
+        symbols={"S_M": "$S_M$"},
+        of=lambda item: f"{item.overall.originals}",
     )
 
 
-def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str) -> TableContent:
-    """One of the three tables, in the paper's layout: what was run, then what it prints besides.
+def _table(
+    given: Given,
+    columns: Sequence[Column],
+    caption: str,
+    *,
+    symbols: Mapping[str, str],
+    of: Callable[[JamMetrics], str],
+) -> TableContent:
+    """One of the three tables: the paper's rows in its order, then those that are only ours.
 
     A part for each language of the runs; printed numbers of another are only in the CSV.
+
+    Args:
+        given: metrics, printed numbers and models.
+        columns: for each language.
+        caption: with a place for each symbol, and `{of}` for out of how many.
+        symbols: how LaTeX writes them, by plain text.
+        of: out of how many the numbers of a language are.
     """
     metrics = load_records(given.metrics, JamMetrics)
     runs, described = by_run(metrics), (*given.models, *given.absent)
     files: dict[RunKey, tuple[str, ...]] = defaultdict(tuple)
     for item, path in zip(metrics, given.metrics, strict=True):
         files[key_of(item)] += (path,)
-    named = {model.published_as: model.name for model in described if model.published_as}
-    printed = {
-        RunKey(setting, named[label], language): row
-        for (setting, label, language), row in read_published(
-            given.files["published"], ["setting", "model", "language"]
-        ).items()
-        if label in named
-    }
+    printed = printed_runs(given)
     left_out = not_made(given, runs)
-    wanted = {key: printed.get(key, {}) for key in (*printed, *left_out)}
+    places = {model.name: place for place, model in enumerate(described)}
+    ours = sorted([*runs, *left_out], key=lambda key: places[key.model])
     numbers = {
         key: list(
             _numbers(
                 key,
                 runs.get(key, []),
                 columns,
-                printed.get(key, {}),
+                printed,
                 reason=_why_not(given, key),
                 files=files[key],
             )
         )
-        for key in (*runs, *(key for key in wanted if key not in runs))
+        for key in dict.fromkeys([*printed, *ours])
     }
     shown = languages_of([*runs, *left_out])
     rows: dict[str, list[Row]] = {group: [] for group in GROUPS}
     unseen = []
-    for setting, model in _order(runs, wanted, described):
+    for setting, name in dict.fromkeys(key[:2] for key in numbers):
+        model = described[places[name]]
         keys = [RunKey(setting, model.name, language) for language in shown]
         others = [key for key in numbers if key[:2] == (setting, model.name) and key not in keys]
         hidden = [number for key in others for pair in numbers[key] for number in pair if number]
@@ -175,32 +190,48 @@ def _table(given: Given, columns: Sequence[Column], *, caption: str, latex: str)
             continue
         is_run = any(key in runs for key in keys)
         blank = [(None, None)] * len(columns)
+        made = {code_of(key.language): runs[key] for key in keys if key in runs}
         rows[group_of(setting, model)].append(
             Row(
-                (model.label,),
+                (marked(model.label, made),),
                 tuple(Cell(*pair) for key in keys for pair in numbers.get(key, blank)),
                 reason="" if is_run else _why_not(given, keys[0]),
-                unseen=tuple(hidden),
+                unseen=(
+                    *hidden,
+                    *(_lost(key, runs[key], files[key]) for key in keys if key in runs),
+                ),
             )
         )
-    scored = "Scored as the released analysis does."
+    totals = {item.language: of(item) for item in metrics}
+    told = ", ".join(f"{total} in {find(name).label}" for name, total in totals.items())
+    told = f" (of {told})" if told else ""
+    compared = any(item.dataset_is_released for item in metrics)
     table = TableContent(
         heads=(
             (*heads("", ""), *(Head(find(name).label, len(columns)) for name in shown)),
             (*heads("Setting", "Model"), *(column.head for _ in shown for column in columns)),
         ),
         groups=tuple(Group(tuple(rows[group]), title) for group, title in GROUPS.items()),
-        caption=caption,
-        caption_latex=latex,
+        caption=caption.format(*symbols, of=told),
+        caption_latex=caption.format(*symbols.values(), of=told),
         notes=(
-            *([scored] if {item.scoring for item in metrics} == {"released"} else []),
+            f"±: standard deviation over seeds (ddof 1). {PROMPTS}",
+            *([JUDGED] if compared else []),
             *left_out_seeds(given, runs),
-            *given.notes,
+            *notes_on(metrics, given),
         ),
         unseen=tuple(unseen),
     )
     # Pairs of languages side by side, as far as a page is wide.
     return stacked(table, labels=2, cells=max(2, _ABREAST // len(columns) // 2 * 2) * len(columns))
+
+
+def _lost(key: RunKey, metrics: Sequence[JamMetrics], files: tuple[str, ...]) -> Number:
+    """How many answers of a run could not be read, over its seeds."""
+    seeds = " ".join(str(item.seed) for item in metrics)
+    identity = {**key._asdict(), "seeds": seeds, "metric": "unreadable"}
+    number = compare(unreadable(metrics)[0], None, obstacles=obstacles_of(metrics), decimals=0)
+    return Number(identity, number, files)
 
 
 def _why_not(given: Given, key: RunKey) -> str:
@@ -212,36 +243,11 @@ def group_of(setting: str, model: ModelDescription) -> str:
     return "reasoning" if model.reasoning and setting == "zero_shot" else setting
 
 
-def _order(
-    runs: Mapping[RunKey, object],
-    wanted: Mapping[RunKey, object],
-    described: Sequence[ModelDescription],
-) -> list[tuple[str, ModelDescription]]:
-    """Setting and model of each row: those that were run, in the paper's order, then the others.
-
-    Args:
-        runs: what was run.
-        wanted: the paper's runs in its order, then others that were not made.
-        described: the models.
-    """
-    models = {model.name: model for model in described}
-    of_paper = list(dict.fromkeys(key[:2] for key in wanted))
-    names = list(models)
-    made = {key[:2] for key in runs}
-
-    def place(row: tuple[str, str]) -> tuple[bool, bool, int]:
-        known = row in of_paper
-        return row not in made, not known, of_paper.index(row) if known else names.index(row[1])
-
-    rows = sorted({*made, *of_paper}, key=lambda row: (*place(row), row))
-    return [(setting, models[name]) for setting, name in rows]
-
-
 def _numbers(
     key: RunKey,
     metrics: Sequence[JamMetrics],
     columns: Sequence[Column],
-    printed: Mapping[str, float],
+    printed: Mapping[RunKey, Mapping[str, float]],
     *,
     reason: str,
     files: tuple[str, ...],
@@ -251,22 +257,27 @@ def _numbers(
     seeds = " ".join(str(item.seed) for item in metrics)
 
     for column in columns:
-        found, spread = over_seeds(metrics, column.value), f"{column.name}_std"
+        found = over_seeds(metrics, column.value)
+        theirs, pool = printed_spread(printed, key, column.name), pool_of(printed, key, column.name)
         problems = [column.unknown, *obstacles] if metrics and found is None else [*obstacles]
         identity = {**key._asdict(), "seeds": seeds}
-        # Answers and trainings vary from run to run: two printed deviations count as reproduced.
         comparison = compare(
             found.mean if found else None,
-            printed.get(column.name),
+            theirs.mean if theirs else None,
             obstacles=problems,
-            tolerance=2 * printed.get(spread, 0.0),
+            ranges=mean_ranges(found, theirs, pool=pool) if found and theirs else None,
         )
         mean = Number({**identity, "metric": column.name.removesuffix("_pct")}, comparison, files)
         deviation = found.deviation if found else None
-        if deviation is None and spread not in printed:
+        if deviation is None and (theirs is None or theirs.deviation is None):
             yield mean, None
             continue
         if found and deviation is None:
             problems = ["one seed has no deviation", *problems]
-        comparison = compare(deviation, printed.get(spread), obstacles=problems)
-        yield mean, Number({**identity, "metric": spread}, comparison, files)
+        ranges = {}
+        if found and deviation is not None and theirs and theirs.deviation is not None:
+            ranges = deviation_ranges(found.seeds, theirs, pool=pool)
+        comparison = compare(
+            deviation, theirs.deviation if theirs else None, obstacles=problems, ranges=ranges
+        )
+        yield mean, Number({**identity, "metric": f"{column.name}_std"}, comparison, files)

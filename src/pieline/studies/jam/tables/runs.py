@@ -1,27 +1,28 @@
-"""ID10M-JAM run by run: intervals and F1 of each seed, and McNemar's test of every two runs."""
+"""ID10M-JAM run by run: intervals and F1 of each seed, and a paired test of every two runs."""
 
+from collections import defaultdict
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain
 
-from scipy.stats import false_discovery_control
-
-from pieline.core.outcomes import READABLE
 from pieline.core.records import load_records
 from pieline.core.uncertainty import Interval
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, percent_bounds, rounded
+from pieline.reporting.printed import compare, percent_bounds, probability, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
-from pieline.studies.jam.metrics.drift import Drift, mcnemar
+from pieline.studies.jam.metrics.drift import Drift, compare_drifts
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.metrics.seeds import RunKey, by_run, key_of, per_cent
+from pieline.studies.jam.metrics.seeds import RunKey, by_run, key_of, per_cent, unreadable
 from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.tables.common import (
     GROUPS,
+    PROMPTS,
     code_of,
     heads,
     languages_of,
+    marked,
     not_made,
+    notes_on,
     obstacles_of,
     unknown,
 )
@@ -31,17 +32,15 @@ _SHOWN = {
     "success_overall": Head("S_M", latex="$S_M$"),
     "flipped_overall": Head("F_M", latex="$F_M$"),
     "negative_drift_overall": Head("ND_M (%)", latex=r"$\mathit{ND}_M$ (\%)"),
+    "unreadable": Head("unreadable"),
 }
-
-
-_TESTED = {"only_first_right": 0, "only_second_right": 0, "p_value": 4, "p_value_corrected": 4}
-"""Numbers of a test of two runs, with their decimals."""
 
 
 def runs(given: Given) -> TableContent:
     """Every run and seed by itself: accuracy, S, F, ND with 95 % intervals, F1 of the tags (%).
 
-    The paper prints none of these by seed; the CSV says so. The table shows the first four.
+    The paper prints none of these by seed; the CSV says so. The table shows the first four, and
+    how many answers could not be read.
     """
     metrics = load_records(given.metrics, JamMetrics)
     labels = given.labels()
@@ -58,6 +57,8 @@ def runs(given: Given) -> TableContent:
             )
             if name not in _SHOWN:
                 unseen.append(number)
+            elif name == "unreadable":
+                cells.append(Cell(number, text="{} of {}".format(*unreadable([item]))))
             elif name.startswith(("success", "flipped")):
                 cells.append(Cell(number, text=rounded(value, 0)))
             else:
@@ -74,8 +75,9 @@ def runs(given: Given) -> TableContent:
     return TableContent(
         heads=((*heads("Model", "Setting", "Language", "Seed"), *_SHOWN.values()),),
         groups=(Group(tuple(rows)),),
-        caption="Every run by itself, with 95 % bootstrap intervals over originals.",
-        notes=given.notes,
+        caption="Every run by itself, with 95 % bootstrap intervals over originals; of all its"
+        " answers those that could not be read.",
+        notes=(*notes_on(metrics, given), PROMPTS),
     )
 
 
@@ -92,75 +94,73 @@ def _numbers(item: JamMetrics) -> Iterator[tuple[str, float | None, Interval | N
         if scores is not None:
             yield f"span_f1_{name}", per_cent(scores.span_f1), None
             yield f"token_f1_{name}", per_cent(scores.token_f1), None
-    total = sum(item.outcomes.values())
-    unread = sum(count for name, count in item.outcomes.items() if name not in READABLE)
-    yield "unreadable", 100 * unread / total, None
+    yield "unreadable", unreadable([item])[0], None
 
 
 def pairs(given: Given) -> TableContent:
-    """McNemar's exact test of every two runs on the same variants, first seeds, by language.
+    """Negative drift of every two runs on the same originals, over all seeds, by language.
 
-    p values are also given corrected for their number within a language (Benjamini-Hochberg).
+    Differences are in points, first minus second; the CSV has both p-values.
     """
     metrics = load_records(given.metrics, JamMetrics)
-    labels = given.labels()
-    files = {
-        (key_of(item), item.seed): path for item, path in zip(metrics, given.metrics, strict=True)
-    }
-    first = {key: found[0] for key, found in by_run(metrics).items() if found[0].overall.variants}
+    labels, permutations = given.labels(), given.options["permutations"]
+    files: dict[RunKey, tuple[str, ...]] = defaultdict(tuple)
+    for item, path in zip(metrics, given.metrics, strict=True):
+        files[key_of(item)] += (path,)
+    made = {key: found for key, found in by_run(metrics).items() if found[0].overall.variants}
     rows = []
-    for language in languages_of(first):
-        keys = [key for key in first if key.language == language]
-        couples = list(combinations(keys, 2))
-        tests = [mcnemar(_right(first[one]), _right(first[other])) for one, other in couples]
-        if not tests:
-            continue
-        corrected = [float(p) for p in false_discovery_control([test.p_value for test in tests])]
-        for couple, test, p_value in zip(couples, tests, corrected, strict=True):
-            one, other = couple
-            names = {
-                "language": language,
-                "first": f"{one.model}/{one.setting}/{first[one].seed}",
-                "second": f"{other.model}/{other.setting}/{first[other].seed}",
-            }
-            values = (test.only_first, test.only_second, test.p_value, p_value)
-            sources = tuple(files[key, first[key].seed] for key in couple)
-            obstacles = obstacles_of([first[key] for key in couple])
-            labelled = (f"{labels[key.model]}, {GROUPS[key.setting]}" for key in couple)
-            cells = [
-                Cell(
-                    Number(
-                        {**names, "metric": name},
-                        compare(value, None, obstacles=obstacles),
-                        sources,
-                    ),
-                    text=rounded(value, decimals),
-                )
-                for (name, decimals), value in zip(_TESTED.items(), values, strict=True)
-            ]
-            rows.append(Row((find(language).label, *labelled), tuple(cells)))
-    for key in not_made(given, first):
+    for language in languages_of(made):
+        judged = {
+            key: [item.judgements() for item in found]
+            for key, found in made.items()
+            if key.language == language
+        }
+        for couple, test in compare_drifts(judged, permutations=permutations, seed=0).items():
+            of_couple = [made[key] for key in couple]
+            first, second = (f"{key.model}/{key.setting}" for key in couple)
+            seeds = (" ".join(str(item.seed) for item in found) for found in of_couple)
+            chances = {name: getattr(test, name) for name in ("p_value", "p_holm")}
+            number = Number(
+                {
+                    **{"language": language, "first": first, "second": second},
+                    **dict(zip(("first_seeds", "second_seeds"), seeds, strict=True)),
+                    "metric": "negative_drift_difference",
+                    **{name: f"{value:.4g}" for name, value in chances.items()},
+                },
+                compare(
+                    100 * test.difference, None, obstacles=obstacles_of(list(chain(*of_couple)))
+                ),
+                tuple(chain(*(files[key] for key in couple))),
+            )
+            names = (
+                marked(f"{labels[key.model]}, {GROUPS[key.setting]}", {"": made[key]})
+                for key in couple
+            )
+            told = (Cell(text=probability(value)) for value in chances.values())
+            rows.append(Row((find(language).label, *names), (Cell(number), *told)))
+    for key in not_made(given, made):
         name = f"{labels[key.model]}, {GROUPS[key.setting]}"
         reason = given.why_not(key.model, key.setting, key.language)
         run = {"language": key.language, "first": f"{key.model}/{key.setting}", "second": ""}
-        blank = (unknown(run | {"metric": metric}, reason) for metric in _TESTED)
-        rows.append(Row((find(key.language).label, name, ""), tuple(blank), reason))
+        blank = unknown(run | {"metric": "negative_drift_difference"}, reason)
+        rows.append(Row((find(key.language).label, name, ""), (blank, Cell(), Cell()), reason))
+    about = (
+        "Negative drift of every two runs on the same originals ({drift} of the first minus that of"
+        " the second, in points, over all seeds), with the {p}-value of a two-sided paired"
+        f" randomisation test of at most {permutations:,} patterns, in which two runs change places"
+        " on whole originals, also corrected within a language (Holm). A run without any success"
+        " has no drift."
+    )
     return TableContent(
         heads=(
             (
-                *heads("Language", "First", "Second", "only first right", "only second right"),
+                *heads("Language", "First", "Second", "difference"),
                 *(Head("p", latex="$p$"), Head("p corrected", latex="$p$ corrected")),
             ),
         ),
         groups=(Group(tuple(rows)),),
-        caption="Every two runs on the same hard variants (first seeds) by McNemar's exact test; p"
-        " corrected within a language (Benjamini-Hochberg).",
-        notes=given.notes,
-        decimals=4,
+        caption=about.format(drift="ND_M", p="p"),
+        caption_latex=about.format(drift=r"$\mathit{ND}_M$", p="$p$"),
+        notes=(*notes_on(metrics, given), PROMPTS),
+        long=True,
     )
-
-
-def _right(metrics: JamMetrics) -> list[bool]:
-    """Whether each variant was judged right, in the order of its name."""
-    decided = {name: right for item in metrics.judged for name, right in item.variants.items()}
-    return [decided[name] for name in sorted(decided)]

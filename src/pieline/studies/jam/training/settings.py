@@ -1,8 +1,12 @@
 """Hyperparameters of fine-tuning; apart, so that reading a configuration loads no torch."""
 
+from typing import Literal
+
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from pieline.core.records import Frozen
+
+Batching = Literal["random", "by_length"]
 
 
 class TaggingSettings(Frozen):
@@ -10,6 +14,11 @@ class TaggingSettings(Frozen):
 
     epochs: PositiveInt = 20
     batch_size: PositiveInt = 32
+    batching: Batching = Field(
+        default="random",
+        description="Which sentences share a batch: any, as in transformers' Trainer, or those of"
+        " similar length, which takes less time.",
+    )
     learning_rate: PositiveFloat = Field(
         default=2e-5, description="At the start; it falls linearly to zero."
     )

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAG_IDS, TAGS, Tag
+from pieline.studies.jam.training.settings import Batching
 
 IGNORED = -100
 """Label of a sub-token that the loss leaves out."""
@@ -99,18 +100,24 @@ def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
     return tags
 
 
-def batches_by_length(
-    lengths: Sequence[int], batch_size: int, generator: torch.Generator
+def random_batches(
+    lengths: Sequence[int], batch_size: int, batching: Batching, generator: torch.Generator
 ) -> list[list[int]]:
-    """Batches of sentences of similar length, in random order.
+    """Numbers of the sentences of each batch: every sentence once, another order each time.
 
-    Sentences are shuffled, sorted by length within stretches of 50 batches, cut, and the batches
-    shuffled: little padding, and still another order each epoch.
+    `random` shuffles the sentences and cuts. `by_length` then sorts them within stretches of 50
+    batches and shuffles the batches: little padding, but the sentences of a batch are alike.
     """
     order = torch.randperm(len(lengths), generator=generator).tolist()
-    stretch = 50 * batch_size
-    batches = []
-    for start in range(0, len(order), stretch):
-        nearby = sorted(order[start : start + stretch], key=lambda number: -lengths[number])
-        batches += [nearby[at : at + batch_size] for at in range(0, len(nearby), batch_size)]
+    if batching == "random":
+        return _cut(order, batch_size)
+    batches = [
+        batch
+        for stretch in _cut(order, 50 * batch_size)
+        for batch in _cut(sorted(stretch, key=lambda number: -lengths[number]), batch_size)
+    ]
     return [batches[number] for number in torch.randperm(len(batches), generator=generator)]
+
+
+def _cut(numbers: list[int], size: int) -> list[list[int]]:
+    return [numbers[start : start + size] for start in range(0, len(numbers), size)]

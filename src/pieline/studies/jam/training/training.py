@@ -1,7 +1,8 @@
 """Fine-tuning an encoder to tag idioms (ID10M-JAM, appendix D), resumable after every epoch.
 
 What appendix D leaves to the defaults of transformers' Trainer is as there: AdamW without weight
-decay, a learning rate that falls linearly to zero without warm-up, gradients clipped to norm 1.
+decay, a learning rate that falls linearly to zero without warm-up, gradients clipped to norm 1,
+batches of sentences in random order, the last one smaller.
 Unlike the released code, which chooses the best epoch on the test set, this chooses on dev.
 """
 
@@ -19,7 +20,7 @@ from pieline.core.records import Frozen
 from pieline.studies.jam.metrics.tokens import span_f1
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.training.settings import TaggingSettings
-from pieline.studies.jam.training.subwords import batches_by_length, collate, encode
+from pieline.studies.jam.training.subwords import collate, encode, random_batches
 from pieline.studies.jam.training.tagger import Tagger, autocast
 
 
@@ -196,8 +197,8 @@ class _Training:
 
     def _batches(self, epoch: int) -> list[list[int]]:
         generator = torch.Generator().manual_seed(_epoch_seed(self._seed, epoch))
-        lengths = [len(item) for item in self._data]
-        return batches_by_length(lengths, self._settings.batch_size, generator)
+        lengths, settings = [len(item) for item in self._data], self._settings
+        return random_batches(lengths, settings.batch_size, settings.batching, generator)
 
 
 def _epoch_seed(seed: int, epoch: int) -> int:

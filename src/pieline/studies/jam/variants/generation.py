@@ -24,7 +24,7 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
-from pieline.studies.jam.variants.projection import context_of, tokenise
+from pieline.studies.jam.variants.projection import added_context, tokenise
 from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import (
     check_text,
@@ -283,7 +283,7 @@ def neutral_questions(
     prompt, questions = writing.prompts.load(NEUTRAL), {}
     for item in chosen:
         original = originals[item.original_id]
-        context = context_of(original.sentence, item.sentence) or ""
+        context = added_context(original.sentence, item.sentence)
         # Siblings ask nearly the same: the sample number keeps their answers apart.
         questions[item.id] = writing.question(
             prompt,

@@ -54,6 +54,7 @@ class Review(Record):
         text: the corrected text, with the verdict `corrected` only.
         note: a remark.
         annotator: who said it; `adjudication` for the decision of a conference.
+        reviewed: the text that was judged; null where that is not recorded (an adjudication).
     """
 
     item_id: str
@@ -61,6 +62,7 @@ class Review(Record):
     text: str | None = Field(default=None, min_length=1)
     note: str = ""
     annotator: str = ""
+    reviewed: str | None = None
 
     @model_validator(mode="after")
     def _has_its_text(self) -> "Review":
@@ -117,8 +119,8 @@ def read_export(path: str | Path) -> list[Review]:
     """Read Label Studio's JSON export; tasks without an answer and skipped ones are left out.
 
     Raises:
-        UserError: no such export, a verdict that does not exist, a correction without its text;
-            names the file and the item.
+        UserError: no such export, a verdict that does not exist, two in one annotation, a
+            correction without its text; names the file and the item.
     """
     tasks = read_json(path)
     if not isinstance(tasks, list):
@@ -183,9 +185,11 @@ def settle(
 
 def _task_reviews(task: Any, where: str) -> list[Review]:
     """The reviews of one exported task."""
-    data = task.get("data") if isinstance(task, dict) else None
-    if not isinstance(data, dict) or not isinstance(data.get("item_id"), str):
-        raise UserError("a task without item_id", where=where, mend="export our own tasks as JSON")
+    data: Any = task.get("data") if isinstance(task, dict) else None
+    for name in ("item_id", "text"):
+        if not (isinstance(data, dict) and isinstance(data.get(name), str)):
+            mend = "export our own tasks as JSON"
+            raise UserError(f"a task without {name}", where=where, mend=mend)
     where = f"{where} ({data['item_id']})"
     reviews = []
     for annotation in task.get("annotations") or []:
@@ -194,7 +198,11 @@ def _task_reviews(task: Any, where: str) -> list[Review]:
         fields: dict[str, str] = {}
         for result in annotation.get("result") or []:
             field, value = _answered(result, where)
-            fields[field] = value
+            if fields.setdefault(field, value) != value:
+                mend = "keep one of them"
+                raise UserError(
+                    f"one annotation has two answers for {field}", where=where, mend=mend
+                )
         if not fields:
             continue
         if fields.get("verdict") != "corrected":
@@ -203,7 +211,8 @@ def _task_reviews(task: Any, where: str) -> list[Review]:
         annotator = annotation.get("completed_by", "")
         if isinstance(annotator, Mapping):
             annotator = annotator.get("id", "")
-        fields |= {"item_id": data["item_id"], "annotator": str(annotator)}
+        told = {"item_id": data["item_id"], "reviewed": data["text"]}
+        fields |= told | {"annotator": str(annotator)}
         reviews.append(_review(fields, where))
     return reviews
 

@@ -58,6 +58,12 @@ def context_of(original: str, variant: str) -> str | None:
     return None if place is None else variant[: place.start].strip()
 
 
+def added_context(original: str, variant: str) -> str:
+    """`context_of`; of an edited original what goes beyond the original's length."""
+    context = context_of(original, variant)
+    return variant[: max(0, len(variant) - len(original))] if context is None else context
+
+
 def project_tags(
     tokens: Sequence[str], tags: Sequence[Tag], variant: str, *, elides: bool = False
 ) -> tuple[list[str], list[Tag]] | None:

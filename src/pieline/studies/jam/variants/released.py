@@ -1,18 +1,25 @@
 """Validated hard variants in the released format."""
 
+import ast
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import Levenshtein
 
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, validated
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
-from pieline.studies.jam.variants.projection import context_of
+from pieline.studies.jam.variants.projection import find_original
 from pieline.studies.jam.variants.validation import make_variant
+
+_EDITED = 75.0
+"""Similarity (0-100) from which a sentence can be an original that somebody edited."""
 
 
 def read_variants(
@@ -21,12 +28,15 @@ def read_variants(
     """Read validated variants in the released format: a JSON array of records.
 
     A record belongs to the original that its `sentence_id` (the sample) or its `sentence` (the
-    release) names. Tokens and tags are projected anew, so that they fit the originals; the record's
-    own are not needed. All variants count as judged valid by people.
+    release) names. Where the original stands in the variant, tokens and tags are projected anew, so
+    that they fit the originals. The release has records whose original was edited ("could" for
+    "can"): they belong to the most similar original and keep the tokens and tags that they bring.
+    All variants count as judged valid by people.
 
     Raises:
-        UserError: not such a file, a variant of no original (in the sample), a variant without its
-            original's sentence, or two variants of one number; names file and record.
+        UserError: not such a file, a variant of no original, a variant that has neither its
+            original's sentence nor tokens and tags of an edited one, or two variants of one number;
+            names file and record.
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
@@ -36,21 +46,79 @@ def read_variants(
         record = validated(_ReleasedVariant, row, where=where, mend=mend)
         original = by_id.get(record.sentence_id or "") or by_text.get(record.sentence)
         if original is None:
-            mend = "take variants and originals of one version"
-            raise UserError("no such original", where=where, mend=mend)
-        if context_of(original.sentence, record.variant_sentence) is None:
-            mend = "keep the original sentence in it"
-            raise UserError("the original is not in the variant", where=where, mend=mend)
+            similar = process.extractOne(
+                record.sentence, list(by_text), scorer=fuzz.ratio, score_cutoff=_EDITED
+            )
+            if similar is None:
+                mend = "take variants and originals of one version"
+                raise UserError("no such original", where=where, mend=mend)
+            original = by_text[similar[0]]
         if record.is_figurative != original.is_figurative:
             mend = "give it the original's reading"
             raise UserError("another reading than its original's", where=where, mend=mend)
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
-        variants.append(make_variant(original, record.variant_sentence, **fields))
+        idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
+        made = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
+        if find_original(original.sentence, made.sentence) is None:
+            tokens = _tokens(record)
+            if tokens is None or fuzz.partial_ratio(original.sentence, made.sentence) < _EDITED:
+                mend = "keep the original sentence in it"
+                raise UserError("the original is not in the variant", where=where, mend=mend)
+            own = {"tokens": tokens, "tags": tuple(record.tags)}
+            made = validated(Variant, made.model_dump() | own, where=where, mend=mend)
+        variants.append(made)
     counts = Counter(item.id for item in variants)
     if repeated := [name for name, count in counts.items() if count > 1]:
         mend = "number the variants of each original"
         raise UserError(f"{repeated[0]} stands more than once", where=path, mend=mend)
     return variants
+
+
+def _as_list(value: Any) -> Any:
+    """The German file of the release has lists as Python writes them."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        raise ValueError("not a list, nor one as Python writes it") from None
+
+
+def edited_originals(
+    originals: Iterable[Original], variants: Iterable[Variant]
+) -> dict[str, list[str]]:
+    """What was edited in the originals of variants, as in "can → could", by the variant's id."""
+    by_id = {item.id: item.sentence for item in originals}
+    return {
+        item.id: _edits(by_id[item.original_id], item.sentence)
+        for item in variants
+        if find_original(by_id[item.original_id], item.sentence) is None
+    }
+
+
+def _edits(original: str, variant: str) -> list[str]:
+    """Words of the original, and those that stand for them at the end of the variant."""
+    old, new = original.split(), variant.split()
+    ends = (new[start:] for start in range(len(new)))
+    nearest = min(ends, key=lambda words: Levenshtein.distance(old, words))
+    changed = (op for op in Levenshtein.opcodes(old, nearest) if op.tag != "equal")
+    return [
+        f"{_shown(old[op.src_start : op.src_end])} → {_shown(nearest[op.dest_start : op.dest_end])}"
+        for op in changed
+    ]
+
+
+def _shown(words: Sequence[str]) -> str:
+    return " ".join(words) or "-"
+
+
+def _tokens(record: "_ReleasedVariant") -> tuple[str, ...] | None:
+    """The record's tokens with the space that follows each; null unless they spell the variant."""
+    if not (isinstance(record.tokens, list) and isinstance(record.tags, list)):
+        return None
+    pattern = "".join(rf"({re.escape(str(token).strip())}\s*)" for token in record.tokens)
+    found = re.fullmatch(pattern, record.variant_sentence)
+    return found and found.groups()
 
 
 class _ReleasedVariant(Frozen):
@@ -65,4 +133,4 @@ class _ReleasedVariant(Frozen):
     tokens: Any = None
     tags: Any = None
     tag_ids: Any = None
-    true_idioms: Any = None
+    true_idioms: Annotated[tuple[str, ...] | None, BeforeValidator(_as_list)] = None

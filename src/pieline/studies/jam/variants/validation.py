@@ -71,7 +71,7 @@ def check_text(
 
 
 def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
-    """A variant with the original's tags projected on to it.
+    """A variant with the original's tags projected on to it, and what else it does not say itself.
 
     Where the original is missing all tags are O; the check says so, and no such variant is used.
     """
@@ -89,7 +89,7 @@ def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> 
         pies=original.pies,
         is_figurative=original.is_figurative,
         original_id=original.id,
-        **fields,
+        **({"true_idioms": original.true_idioms} | fields),
     )
 
 
@@ -135,6 +135,25 @@ def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> 
     ]
 
 
+def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, where: str) -> None:
+    """Refuse reviews, from the files `where`, of anything but these variants.
+
+    Raises:
+        UserError: a review of a variant that does not exist, or of another text than it has now.
+    """
+    texts = {item.id: item.sentence for item in variants}
+    for review in reviews:
+        if review.item_id not in texts:
+            mend = "export tasks anew from these variants"
+            raise UserError(f"no variant {review.item_id!r}", where=where, mend=mend)
+        if review.reviewed not in (None, texts[review.item_id]):
+            raise UserError(
+                f"the review of {review.item_id!r} was made for another text",
+                where=where,
+                mend="review the text again",
+            )
+
+
 def apply_reviews(
     originals: Sequence[Original],
     variants: Sequence[Variant],
@@ -145,16 +164,12 @@ def apply_reviews(
 ) -> list[Variant]:
     """The variants as people left them: their verdicts, their corrections, checked anew.
 
-    `reviews` are settled, by variant id, and come from the files `where`.
+    `reviews` are settled and checked, by variant id, and come from the files `where`.
 
     Raises:
-        UserError: a review of a variant that does not exist, or one that lets a variant pass in
-            which the original is missing (its gold tags would be unknown).
+        UserError: a review that lets a variant pass in which the original is missing (its gold
+            tags would be unknown).
     """
-    known = {item.id for item in variants}
-    if unknown := sorted(set(reviews) - known):
-        mend = "export tasks anew from these variants"
-        raise UserError(f"no variant {unknown[0]!r}", where=where, mend=mend)
     by_id = {item.id: item for item in originals}
     reviewed = []
     for item in variants:
@@ -168,7 +183,7 @@ def apply_reviews(
         reviewed.append(make_variant(by_id[item.original_id], text, **fields))
     checked = check_variants(originals, reviewed, limits=limits)
     for item in checked:
-        if item.verdict in ("valid", "corrected") and "original_missing" in item.flags:
+        if item.id in reviews and item.verdict != "invalid" and "original_missing" in item.flags:
             mend = "correct it so that the original stands in it, or call it invalid"
             raise UserError("the original is not in it", where=f"{where}: {item.id}", mend=mend)
     return checked

@@ -1,0 +1,83 @@
+"""Calls and dollars of constructing IdioLink once, by the released texts; asks nothing."""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+from pieline.core.files import write_json
+from pieline.core.records import save_jsonl
+from pieline.llm.costs import BYTES_PER_TOKEN, estimate, price
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.originals.domains import parse_id
+from pieline.studies.idiolink.originals.pairs import Pair
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document
+from pieline.studies.idiolink.settings import IdiolinkSettings
+from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
+from pieline.studies.idiolink.variants.generation import GeneratedText
+from pieline.study import Run
+
+ROOT = Path(__file__).parents[2]
+FILES = {"documents": "indexes", "queries": "queries"}
+
+
+def main() -> None:
+    """Parse the command line, count and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("released", type=Path, help="folder of the released splits")
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).with_name("calls_and_cost.json")
+    )
+    arguments = parser.parse_args()
+
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", root=ROOT)
+    study = IdiolinkStudy(IdiolinkSettings(), run)
+    figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for collection in COLLECTIONS:
+            texts = [
+                GeneratedText(**text.model_dump(), answer_key="")
+                for split in ("train", "val", "test")
+                for text in read_texts(
+                    arguments.released / split / f"{FILES[collection]}.json", Document
+                )
+            ]
+            pairs = {(text.pie, parse_id(text.id).pie_number, text.subject) for text in texts}
+            inputs = {
+                name: str(Path(folder, f"{collection}.{name}")) for name in ("pairs", "texts")
+            }
+            save_jsonl(
+                inputs["pairs"],
+                [Pair(pie=pie, pie_number=n, domain=subject) for pie, n, subject in sorted(pairs)],
+            )
+            save_jsonl(inputs["texts"], texts)
+            # Quotes, a comma and a blank stand around each text of an answer.
+            written = sum(len(text.marked.encode()) + 4 for text in texts) / BYTES_PER_TOKEN
+            for task, length in (
+                (study.writing(collection), written / len(pairs)),
+                (study.validation(collection), 40 * len(texts) / len(pairs)),
+            ):
+                asked = task.model_copy(update={"inputs": {**task.inputs, **inputs}})
+                entry = asked.entry()
+                found = estimate(asked.questions(entry), entry, likely=round(length))
+                thoughts = price(entry, 0, 1000 * found.questions) if entry.bills_thoughts else 0.0
+                figures[f"{type(task).__name__} {collection}"] = {
+                    "model": task.model,
+                    "calls": found.questions,
+                    "input_tokens": found.input_tokens,
+                    "output_tokens": found.likely_output_tokens,
+                    "usd_without_thoughts": round(found.likely_usd or 0.0, 2),
+                    "usd_of_1000_thought_tokens_a_call": round(thoughts, 2),
+                }
+    figures["all"] = {
+        name: round(sum(each[name] for each in figures.values()), 2)
+        for name in ("calls", "usd_without_thoughts", "usd_of_1000_thought_tokens_a_call")
+    }
+    write_json(arguments.output, figures)
+    print(json.dumps(figures, indent=2))
+
+
+if __name__ == "__main__":
+    main()

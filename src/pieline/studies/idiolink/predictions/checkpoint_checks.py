@@ -1,0 +1,124 @@
+"""What a library would pass over in silence: a checkpoint is loaded as it was trained, or not."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers.modeling_utils
+from sentence_transformers import SentenceTransformer
+from tokenizers import processors
+from transformers import PreTrainedTokenizerBase
+from transformers.utils.hub import cached_file
+
+from pieline.core.errors import UserError
+
+_UNUSED = "pooler."
+"""Weights of a layer that makes no vector that is used here."""
+
+
+@contextmanager
+def complete_weights(where: str) -> Iterator[None]:
+    """Refuse a checkpoint that lacks weights of its architecture; the library would draw them.
+
+    Raises:
+        UserError: weights are missing.
+    """
+    library: Any = transformers.modeling_utils
+    report = library.log_state_dict_report
+
+    def check(*arguments: Any, loading_info: Any, **options: Any) -> None:
+        report(*arguments, loading_info=loading_info, **options)
+        missing = sorted(name for name in loading_info.missing_keys if _UNUSED not in name)
+        if missing:
+            raise UserError(
+                f"{len(missing)} of the model's weights are not in it, {missing[0]} the first",
+                where=where,
+                mend="pin weights and code (revision, code_revision) that belong together",
+            )
+
+    library.log_state_dict_report = check
+    try:
+        yield
+    finally:
+        library.log_state_dict_report = report
+
+
+def end_token_in_files(
+    tokenizer: PreTrainedTokenizerBase, location: str, revision: str | None
+) -> str | None:
+    """The end-of-sequence token, if the tokenizer's files ask for one behind each input.
+
+    transformers 5 ignores `add_eos_token` wherever there is a tokenizer.json.
+    """
+    found = cached_file(
+        location,
+        "tokenizer_config.json",
+        revision=revision,
+        _raise_exceptions_for_missing_entries=False,
+    )
+    if found is None:
+        return None
+    asked = json.loads(Path(found).read_text(encoding="utf-8")).get("add_eos_token")
+    return str(tokenizer.eos_token) if asked else None
+
+
+def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
+    """Have a fast tokenizer end every input with a token, truncated ones too, if it does not yet.
+
+    Raises:
+        UserError: the token is not in the vocabulary.
+    """
+    number = tokenizer.convert_tokens_to_ids(token)
+    if number is None or (number == tokenizer.unk_token_id and token != tokenizer.unk_token):
+        raise UserError(
+            f"its vocabulary has no {token!r}",
+            where=where,
+            mend="correct end_token in the model's entry",
+        )
+    if last_token(tokenizer) == number:
+        return
+    inner = tokenizer.backend_tokenizer
+    steps = [inner.post_processor] if inner.post_processor else []
+    # What the step before put in front of a text reaches this one as the first of a pair.
+    ending = processors.TemplateProcessing(
+        single=f"$A {token}", pair=f"$A:0 $B:0 {token}:0", special_tokens=[(token, number)]
+    )
+    inner.post_processor = processors.Sequence([*steps, ending])
+    if last_token(tokenizer) != number:
+        raise UserError(
+            f"its tokenizer cannot be made to end inputs with {token!r}",
+            where=where,
+            mend="use a checkpoint whose tokenizer.json does",
+        )
+
+
+def last_token(tokenizer: Any) -> int | None:
+    """The special token that ends inputs, None if the last word does."""
+    whole = tokenizer("a")["input_ids"]
+    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
+    return int(whole[-1]) if whole[-1:] != bare[-1:] else None
+
+
+def require_both_ways(model: SentenceTransformer, where: str) -> None:
+    """Check that the first token's vector depends on a later one.
+
+    Raises:
+        UserError: it does not; attention is causal.
+    """
+    tokens = model.tokenizer("one two three four five", return_tensors="pt").to(model.device)
+    changed = tokens["input_ids"].clone()
+    changed[0, 1:] = changed[0, 1:].flip(0)
+    with torch.inference_mode():
+        first, other = (
+            model[0](dict(tokens, input_ids=ids))["token_embeddings"][0, 0]
+            for ids in (tokens["input_ids"], changed)
+        )
+    if torch.equal(first, other):
+        raise UserError(
+            "its tokens see only those before them, although its entry says `bidirectional`",
+            where=where,
+            mend="use a version of transformers that its code was written for, or its stock class",
+        )

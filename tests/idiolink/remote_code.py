@@ -1,0 +1,60 @@
+"""Modelling code that a checkpoint brings along: copied beside the weights of two stand-ins."""
+
+from typing import Any
+
+import torch
+import transformers
+from torch import nn
+
+
+class NomicBertConfig(transformers.NomicBertConfig):
+    num_experts: int = 8
+    moe_top_k: int = 2
+    moe_every_n_layers: int = 2
+
+
+class Experts(nn.Module):
+    """A feed-forward block of which each token takes the experts that its router weighs most."""
+
+    def __init__(self, config: NomicBertConfig) -> None:
+        super().__init__()
+        shape = (config.num_experts, config.hidden_size, config.intermediate_size)
+        self.router = nn.Linear(config.hidden_size, config.num_experts, bias=False)
+        self.up = nn.Parameter(torch.zeros(shape))
+        self.down = nn.Parameter(torch.zeros(shape))
+        self.taken = config.moe_top_k
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        shares, experts = self.router(tokens).softmax(dim=-1).topk(self.taken)
+        weights = torch.zeros(*tokens.shape[:-1], len(self.up), dtype=tokens.dtype)
+        weights = weights.to(tokens.device).scatter(-1, experts, shares)
+        inner = nn.functional.gelu(torch.einsum("bth,ehi->beti", tokens, self.up))
+        return torch.einsum("beti,ehi,bte->bth", inner, self.down, weights)
+
+
+class NomicBertModel(transformers.NomicBertModel):
+    """NomicBert with a mixture of experts in every second layer, which the library's has not."""
+
+    config_class = NomicBertConfig
+
+    def __init__(self, config: NomicBertConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        every = config.moe_every_n_layers
+        for layer in self.layers[every - 1 :: every]:
+            layer.mlp = Experts(config)
+
+
+class LlamaBidirectionalConfig(transformers.LlamaConfig):
+    model_type = "llama_bidirec"
+
+
+class LlamaBidirectionalModel(transformers.LlamaModel):
+    """Llama with full attention, as it was written for transformers 4.
+
+    transformers 5 never calls the method, so without further ado this model is causal.
+    """
+
+    config_class = LlamaBidirectionalConfig
+
+    def _update_causal_mask(self, attention_mask: torch.Tensor | None, *_: Any) -> Any:
+        return None if attention_mask is None else attention_mask[:, None, None, :].bool()

@@ -1,0 +1,145 @@
+"""Tables and figures of unusual configurations, each made from its declaration."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+from support import ROOT
+
+from pieline.core.files import write_json
+from pieline.core.named import named
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.reporting.printed import read_comparisons
+from pieline.reporting.tables import write_table
+from pieline.studies.idiolink.datasets.composition import check_dataset
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.loose import read_loosely
+from pieline.studies.idiolink.metrics.ranking import QueryScores
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics, idiolink_metrics
+from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
+from pieline.studies.idiolink.predictions.bm25 import build_index, search
+from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.settings import IdiolinkSettings
+from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.studies.idiolink.tables.zero_shot import UNKNOWN, UNKNOWN_NOTE
+from pieline.study import Run
+
+SAMPLE = ROOT / "data/sample/idiolink"
+TUNED = {"models": ["sbert"], "train_modes": ["sentence"], "seeds": [1, 2]}
+
+
+def study(**settings: Any) -> IdiolinkStudy:
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
+
+
+@cache
+def data(composition: str) -> IdiolinkDataset:
+    documents = read_texts(SAMPLE / "test/indexes.json", Document)
+    queries = read_texts(SAMPLE / "test/queries.json", Query)
+    return IdiolinkDataset("test", "full", False, documents, queries).composed(composition)
+
+
+@cache
+def ranked(
+    composition: str, model: str, mode: str, seed: int, top_k: int
+) -> tuple[IdiolinkMetrics, QueryScores]:
+    """What ranks is BM25, whatever the model is called."""
+    dataset = data(composition)
+    index = build_index(dataset.documents, Bm25Parameters(k1=0.9, b=0.4))
+    run = search(
+        index, dataset.documents, dataset.queries,
+        query_mode="span" if mode.endswith("span") else "sentence", top_k=top_k, progress=False,
+    )  # fmt: skip
+    return idiolink_metrics(
+        run, dataset, model=model, query_mode=mode, seed=seed, depth=top_k, tuning=None,
+        resamples=20, computed_from={},
+    )  # fmt: skip
+
+
+def measured(made: IdiolinkStudy, path: str) -> Any:
+    """The record of a metric file."""
+    *_, index, model, mode, seed = Path(path).with_suffix("").parts
+    if index == "metrics":
+        texts, _ = read_loosely([(split, SAMPLE / split) for split in ("train", "val", "test")])
+        return check_dataset(
+            texts, origin="released_format", sample=True, released=False, computed_from={}
+        )
+    number, top_k = int(seed.removeprefix("seed-")), made.settings.top_k
+    composition = index.partition("-")[2] or "full"
+    if mode != "significance":
+        return ranked(composition, model, mode, number, top_k)[0]
+    scores = {
+        name: ranked(composition, model, name, number, top_k)[1] for name in made.modes_of(model)
+    }
+    pies = {query.id: query.pie for query in data("full").queries}
+    found = compare_modes(scores, pies, permutations=9, resamples=20, seed=number)
+    return ModeSignificance(
+        split="test", model=model, seed=number, queries=len(pies), pies=len(set(pies.values())),
+        patterns=9, resamples=20, dataset_is_released=False, comparisons=found, computed_from={},
+    )  # fmt: skip
+
+
+def shown(made: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], str]]:
+    """Every table with its rows and its LaTeX, and every figure with the text under it."""
+    for item in (*made.tables(), *made.figures()):
+        for path in item.given.metrics:
+            write_json(path, measured(made, path).model_dump())
+        content = named(item.maker)(item.given)
+        if item.kind == "figure":
+            yield item.name, [], content.get_supxlabel()
+            plt.close(content)
+        else:
+            files = {kind: Path(name) for kind, name in item.files.items()}
+            write_table(item.name, content, templates=ROOT / "templates", **files)
+            yield item.name, read_comparisons(files["csv"]), files["tex"].read_text("utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"models": []},
+        {"models": [], "finetuning": TUNED},
+        {"models": ["bm25"]},
+        {"models": ["bm25"], "finetuning": TUNED},
+        {"models": ["bm25"], "query_modes": ["instruction_span"]},
+    ],
+    ids=str,
+)
+def test_few_models_make_every_table_and_figure(settings: dict[str, Any]) -> None:
+    made = study(**settings)
+    names = {name for name, _, text in shown(made) if text}
+    assert names == {item.name for item in (*made.tables(), *made.figures())}
+    assert {"idiolink_dataset", "idiolink_zero_shot", "idiolink_domains"} <= names
+    assert "idiolink_modes" in names or not made.metrics_files("full", made.settings.models)
+
+
+def test_scores_below_the_cut_are_unknown_everywhere_and_say_why() -> None:
+    told = []
+    for name, rows, text in shown(study(models=["bm25", "sbert"], top_k=9, finetuning=TUNED)):
+        scores = [row for row in rows if row.get("metric") in {"r_precision", "ndcg_at_10"}]
+        for row in scores:
+            assert not row["ours"], (name, row)
+            assert UNKNOWN in row["reason"] or row["reason"].startswith("not run"), (name, row)
+        if UNKNOWN_NOTE in text:
+            told.append((name.removeprefix("idiolink_"), bool(scores)))
+    tables = ["zero_shot", "gains", "bm25", "finetuned", "ablation", "significance", "by_pie"]
+    figures = ["modes", "finetuning", "by_pie"]
+    assert told == [*((name, True) for name in tables), *((name, False) for name in figures)]
+
+
+def test_enough_documents_leave_nothing_unknown() -> None:
+    for name, rows, text in shown(study(models=["bm25", "sbert"], finetuning=TUNED)):
+        assert UNKNOWN not in text, name
+        assert not any(UNKNOWN in row["reason"] for row in rows), name

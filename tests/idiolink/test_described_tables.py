@@ -1,0 +1,167 @@
+"""Tables 3, 4 and 6: what the project states beside what the paper prints."""
+
+import csv
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.reporting.given import Given
+from pieline.reporting.printed import Statement
+from pieline.reporting.tables import TableContent, write_table
+from pieline.results.comparison import read_cells, write_comparison
+from pieline.studies.idiolink.settings import IdiolinkSettings
+from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.studies.idiolink.tables.described import (
+    PACKAGES,
+    artifacts,
+    checkpoints,
+    hyperparameters,
+    same_size,
+)
+from pieline.study import Run
+
+NAMES = ("hyperparameters", "artifacts", "checkpoints")
+
+
+def given(name: str, **settings: Any) -> Given:
+    """What the study makes a table from."""
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    made = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
+    return next(table.given for table in made.tables() if table.name == f"idiolink_{name}")
+
+
+def stated(content: TableContent) -> dict[tuple[str, ...], Statement]:
+    """The statements of a table, by key."""
+    found = {}
+    for number in content.numbers():
+        assert isinstance(number.comparison, Statement)
+        found[tuple(number.key.values())] = number.comparison
+    return found
+
+
+def tuned(*models: str, **settings: Any) -> dict[str, str]:
+    """What Table 3 says of a run, by parameter."""
+    content = hyperparameters(given("hyperparameters", finetuning={"models": models, **settings}))
+    return {key[0]: cell.ours for key, cell in stated(content).items()}
+
+
+def printed(name: str) -> list[dict[str, str]]:
+    """The rows of a printed table."""
+    with (ROOT / f"published/{name}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+class TestHyperparameters:
+    def test_the_papers_settings_are_as_printed(self) -> None:
+        found = tuned("sbert", "drama-1b")
+        assert found == {row["parameter"]: row["value"] for row in printed("idiolink_table3")}
+
+    def test_a_setting_of_this_run_stands_there_and_not_the_papers(self) -> None:
+        found = tuned("drama-1b", max_epochs=2, learning_rate=3e-4, batch_sizes={}, batch_size=16)
+        assert found["max_epochs"] == "2"
+        assert found["learning_rate"] == "0.0003"
+        assert (found["batch_size"], found["batch_size_drama"]) == ("16", "16")
+
+    def test_what_is_not_trained_has_its_row_and_the_reason(self) -> None:
+        assert tuned("sbert")["batch_size_drama"] == ""
+        content = hyperparameters(given("hyperparameters"))
+        rows = content.groups[0].rows
+        assert len(rows) == len(printed("idiolink_table3"))
+        assert {row.reason for row in rows} == {"no model is fine-tuned in this configuration"}
+        assert {cell.ours for cell in stated(content).values()} == {""}
+
+
+class TestArtifacts:
+    def test_versions_are_those_that_the_lock_file_pins(self) -> None:
+        found = stated(artifacts(given("artifacts")))
+        for name, package in PACKAGES.items():
+            pinned = found[name, "version"].ours
+            assert metadata.version(package.name).partition("+")[0] == pinned
+
+    @pytest.mark.parametrize("name", PACKAGES)
+    def test_a_package_says_of_itself_the_licence_that_we_state(self, name: str) -> None:
+        about = metadata.metadata(PACKAGES[name].name)
+        said = [about["License-Expression"], about["License"], *about.get_all("Classifier", [])]
+        family = PACKAGES[name].licence.partition("-")[0]
+        assert any(family in text for text in said if text)
+
+    def test_only_pytorchs_licence_is_not_as_printed(self) -> None:
+        found = stated(artifacts(given("artifacts")))
+        other = {key[0] for key, cell in found.items() if cell.reason == "not as printed"}
+        assert other == {"PyTorch"}
+        assert found["PyTorch", "licence"].printed == "Own"
+        assert found["MAGPIE", "version"].ours == "not pinned"
+
+
+class TestCheckpoints:
+    def test_the_differences_from_the_printed_table(self) -> None:
+        found = stated(checkpoints(given("checkpoints")))
+        assert len(found) == 4 * len(printed("idiolink_table6"))
+
+        def models(what: str, reason: str) -> set[str]:
+            return {
+                model
+                for (model, key), cell in found.items()
+                if (key, cell.reason) == (what, reason)
+            }
+
+        assert models("parameters", "not the printed size, however rounded") == {
+            *("sbert", "bge-base-en-v1.5", "instructor-base", "instructor-xl", "bge-m3"),
+        }
+        assert models("checkpoint", "spelt otherwise") == {"stella-1.5b-v5"}
+        assert not models("checkpoint", "not as printed") | models("licence", "not as printed")
+        assert found["gpt-4o-mini", "parameters"].ours == "not told"
+        assert len(found["e5-base-v2", "revision"].ours) == 40
+
+    def test_a_model_that_no_entry_stands_for_has_its_row_and_the_reason(self) -> None:
+        every = given("checkpoints")
+        known = {name: said for name, said in every.options.items() if name != "BAAI/bge-m3"}
+        rows = checkpoints(every.model_copy(update={"options": known})).groups[0].rows
+        assert {row.labels[0]: row.reason for row in rows if row.reason} == {
+            "BGE-M3 (Dense)": "neither models.yaml nor idiolink.construction names it"
+        }
+
+    @pytest.mark.parametrize(
+        ("ours", "of_paper", "same"),
+        [
+            ("109M", "110M", True),
+            ("475M", "0.5B", True),
+            ("1.5B", "2B", True),
+            ("568M", "0.5B", False),
+            ("22.7M", "110M", False),
+            ("a few M", "110M", False),
+        ],
+    )
+    def test_sizes_are_rounded_to_the_printed_digits(
+        self, ours: str, of_paper: str, same: bool
+    ) -> None:
+        assert same_size(ours, of_paper) is same
+
+    def test_tables_2_and_6_print_the_same_sizes(self) -> None:
+        sizes = {row["checkpoint"]: row["parameters"] for row in printed("idiolink_table6")}
+        rows = printed("idiolink_table2")
+        assert {row["model"]: row["parameters"] for row in rows}.items() <= sizes.items()
+
+
+def test_statements_are_shown_and_never_count_as_reproduced(tmp_path: Path) -> None:
+    makers = (hyperparameters, artifacts, checkpoints)
+    for name, maker in zip(NAMES, makers, strict=True):
+        files = {end: tmp_path / f"{name}.{end}" for end in ("tex", "csv", "html")}
+        write_table(name, maker(given(name)), templates=ROOT / "templates", **files)
+    cells = read_cells(tmp_path / f"{name}.csv" for name in NAMES)
+    assert {cell.verdict for cell in cells} == {"not comparable", "not run"}
+    assert {cell.table for cell in cells if cell.verdict == "not run"} == {"hyperparameters"}
+    tex = (tmp_path / "checkpoints.tex").read_text(encoding="utf-8")
+    assert r"stella\_en\_1.5B\_v5\printed{NovaSearch/stella-en-1.5B-v5}" in tex
+    assert r"\printed{BAAI" not in tex  # as printed
+    html = (tmp_path / "checkpoints.html").read_text(encoding="utf-8")
+    assert '<td title="not the printed size, however rounded">22.7M<small>110M</small></td>' in html
+    # Nor do they lengthen the list of numbers beside the printed ones.
+    whole = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
+    write_comparison(cells, **whole, template=ROOT / "templates/comparison.tex.jinja")
+    assert "No number of ours stands" in whole["tex"].read_text(encoding="utf-8")

@@ -1,0 +1,287 @@
+"""Each of the paper's 24 embedders, in small: the library against transformers alone.
+
+A stand-in has the anatomy of the public checkpoint (tiny_models.py) and its entry of models.yaml.
+The reference reads one text at a time, unpadded, with the special tokens, the attention and the
+modules that the model was trained with.
+"""
+
+import runpy
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from support import ROOT
+from test_formats import ENTRIES, LEFT_OUT_OF_POOLING, SENTENCE, TEXTS
+from tiny_models import ANATOMY, ASK, Anatomy, save_checkpoint, tokenizer_of
+
+from pieline.core.errors import UserError
+from pieline.core.records import save_jsonl
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
+from pieline.studies.idiolink.predictions.encoders import load_encoder
+from pieline.studies.idiolink.predictions.runs import read_run
+from pieline.studies.idiolink.predictions.vectors import Vectors
+from pieline.studies.idiolink.records import Document, Query
+
+QUERIES = [
+    Query(
+        id=f"q{place}", sentence=sentence, span=span, pie="break the ice", subject="Food",
+        is_gold=False, usage="idiomatic",
+    )
+    for place, (sentence, span) in enumerate([
+        ("They broke the ice with a joke.", "broke the ice"),
+        ("To break the ice, they did break the ice today.", "break the ice"),
+        ("Melted in water — “über-cool” — and then the ice broke: it's 32°.", "the ice broke"),
+        ("A joke.", "A joke"),
+    ])
+]  # fmt: skip
+DOCUMENTS = [
+    Document(**QUERIES[0].model_dump() | {"id": f"d{place}", "sentence": sentence, "span": "it"})
+    for place, sentence in enumerate([
+        "In it melted.",
+        "And then the warm water broke the ice in it, they joke with a query.",
+        "They broke the ice with a joke: it — “melted”.",
+        # Longer than any model reads: text is cut off, but not the token behind it.
+        f"So it melted{' in warm water, and then it broke' * 80}.",
+    ])
+]  # fmt: skip
+SPANS = {"span", "instruction_span"}
+WHOLE = {"documents", "sentence", "instruction_sentence"}
+ALL = SPANS | WHOLE
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a model makes of the texts, with transformers alone.
+
+    Attributes:
+        name: of the entry.
+        entry: of the stand-in.
+        anatomy: of the stand-in.
+        prompt: put before every text.
+        pools_all: whether an instruction counts in the mean of models that leave it out.
+        heads_on_spans: whether a span's vector goes through what stands behind the pooling.
+        swaps: whether the first occurrence of a span is taken for the last one.
+    """
+
+    name: str
+    entry: EmbedderEntry
+    anatomy: Anatomy
+    prompt: str = ""
+    pools_all: bool = False
+    heads_on_spans: bool = True
+    swaps: bool = False
+
+    def vectors(self) -> dict[str, Vectors]:
+        """Those of the documents, and of the queries by mode."""
+        form, query_prefix, passage_prefix = ENTRIES[self.name]
+        rows = {"documents": [self._read(passage_prefix, it.sentence)[0] for it in DOCUMENTS]}
+        for query in QUERIES:
+            instruction = TEXTS[form].removesuffix(SENTENCE).replace("break the ice", query.span)
+            places = [query.sentence.index(query.span), query.sentence.rindex(query.span)]
+            first, last = reversed(places) if self.swaps else places
+            for mode, head, start in (
+                ("", query_prefix, first),
+                ("instruction_", instruction, last),
+            ):
+                whole, part = self._read(head, query.sentence, start, start + len(query.span))
+                rows.setdefault(f"{mode}sentence", []).append(whole)
+                rows.setdefault(f"{mode}span", []).append(part)
+        return {mode: torch.stack(found).numpy() for mode, found in rows.items()}
+
+    def _read(
+        self, head: str, text: str, start: int = 0, end: int = 1
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Vectors of a text behind its head and of the text's characters from `start` to `end`."""
+        head = self.prompt + head
+        encoding = self._tokenizer.encode(head + text, add_special_tokens=False)
+        before, after = (
+            [self._tokenizer.token_to_id(token) for token in part.split()]
+            for part in self.anatomy.reads.split("$A")
+        )
+        room = self.entry.max_length - len(before) - len(after)
+        ids = torch.tensor([before + encoding.ids[:room] + after])
+        # A decoder that sees ahead is given the mask of its attention, not a flag.
+        mask = torch.zeros(1, 1, ids.shape[1], ids.shape[1]) if self.anatomy.sees_ahead else None
+        with torch.inference_mode():
+            hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state[0]
+        places = dict(enumerate(encoding.offsets[:room], start=len(before)))
+        first = 0
+        if head and ENTRIES[self.name][0] in LEFT_OUT_OF_POOLING and not self.pools_all:
+            first = min(place for place, (_, past) in places.items() if past > len(head))
+        whole = {"mean": hidden[first:].mean(dim=0), "cls": hidden[0], "lasttoken": hidden[-1]}
+        start, end = len(head) + start, len(head) + end
+        inside = [place for place, (one, past) in places.items() if one < end and past > start]
+        part = hidden[inside].mean(dim=0)
+        pooled = whole[self.anatomy.pooling or "mean"]
+        return self._finish(pooled), self._finish(part, heads=self.heads_on_spans)
+
+    def _finish(self, vector: torch.Tensor, *, heads: bool = True) -> torch.Tensor:
+        """The modules behind the pooling."""
+        if self.anatomy.dense and heads:
+            weights = load_file(Path(str(self.entry.path)) / "2_Dense/model.safetensors")
+            vector = weights["linear.weight"] @ vector
+            if self.anatomy.dense[1]:
+                vector = vector + weights["linear.bias"]
+        return vector / vector.norm()
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return tokenizer_of(self.anatomy)
+
+    @cached_property
+    def _model(self) -> Any:
+        kind = getattr(self.anatomy.kind.code, self.anatomy.kind.model)
+        return kind.from_pretrained(self.entry.path, attn_implementation="eager").eval()
+
+
+class StandIns:
+    """Stand-ins below a folder, each written and embedded once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._registry = load_registry(ROOT / "models.yaml")
+        self._embedded: dict[str, dict[str, Vectors]] = {}
+
+    def entry(self, name: str, **fields: Any) -> EmbedderEntry:
+        """The entry of models.yaml, but for the place and the precision of the weights."""
+        folder = self._folder / name
+        if not folder.exists():
+            save_checkpoint(ANATOMY[name], folder)
+        place = {"source": "folder", "path": str(folder), "dtype": "float32"}
+        said = self._registry[name].model_dump(exclude_unset=True)
+        return EmbedderEntry.model_validate(said | place | fields)
+
+    def embedded(self, name: str) -> dict[str, Vectors]:
+        """What the library makes of the texts, by mode."""
+        if name not in self._embedded:
+            self._embedded[name] = embedded(self.entry(name))
+        return self._embedded[name]
+
+    def reference(self, name: str) -> Reference:
+        return Reference(name, self.entry(name), ANATOMY[name])
+
+
+def embedded(entry: EmbedderEntry, **attributes: Any) -> dict[str, Vectors]:
+    """The library's vectors of the texts; `attributes` are set on the loaded tokenizer."""
+    model = load_encoder(entry, device="cpu")
+    for name, value in attributes.items():
+        setattr(model.tokenizer, name, value)
+    documents = embed_index(model, DOCUMENTS, entry, progress=False)
+    vectors = {"documents": documents, **embed_query_modes(model, QUERIES, entry)}
+    # Cosines rank: whether a checkpoint has a Normalize module changes nothing.
+    return {mode: rows / np.linalg.norm(rows, axis=1)[:, None] for mode, rows in vectors.items()}
+
+
+def differing(one: dict[str, Vectors], other: dict[str, Vectors], *, by: float) -> dict[str, float]:
+    """By mode, the largest difference of a number, where it is larger than that."""
+    assert one.keys() == other.keys() == ALL
+    found = {}
+    for mode, vectors in one.items():
+        same_space = vectors.shape == other[mode].shape
+        found[mode] = np.abs(vectors - other[mode]).max() if same_space else np.inf
+    return {mode: float(distance) for mode, distance in found.items() if not distance <= by}
+
+
+@pytest.fixture(scope="module")
+def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIns]:
+    folder, threads = tmp_path_factory.mktemp("stand-ins"), torch.get_num_threads()
+    # Models so small take longer on two threads.
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        # Where transformers copies the code of a checkpoint.
+        patch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(folder / "code"))
+        yield StandIns(folder)
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("name", ANATOMY)
+def test_every_embedder_equals_its_reference(stand_ins: StandIns, name: str) -> None:
+    assert list(ANATOMY) == list(ENTRIES)
+    expected = stand_ins.reference(name).vectors()
+    assert differing(stand_ins.embedded(name), expected, by=1e-5) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "modes"),
+    [
+        ("gte-qwen2-1.5b", {"trained": "$A"}, ALL),
+        ("e5-mistral", {"trained": "<s> $A"}, WHOLE),
+        ("gritlm-7b", {"sees_ahead": False}, ALL),
+        ("llama-embed-nemotron-8b", {"sees_ahead": False}, ALL),
+        ("lychee-embed", {"sees_ahead": True}, ALL),
+        ("bge-m3", {"pooling": "mean"}, WHOLE),
+        ("stella-1.5b-v5", {"dense": (32, False)}, ALL),
+        ("stella-1.5b-v5", {"heads_on_spans": False}, SPANS),
+        ("instructor-base", {"heads_on_spans": False}, SPANS),
+        ("qwen3-embedding-0.6b", {"prompt": ASK}, ALL),
+        ("sbert", {"swaps": True}, SPANS),
+        ("instructor-xl", {"pools_all": True}, {"instruction_sentence"}),
+        ("gritlm-7b", {"pools_all": True}, WHOLE),
+    ],
+)
+def test_every_trait_of_the_anatomy_counts(
+    stand_ins: StandIns, name: str, wrong: dict[str, Any], modes: set[str]
+) -> None:
+    reference = stand_ins.reference(name)
+    if wrong.keys() <= Anatomy.__dataclass_fields__.keys():
+        broken = replace(reference, anatomy=replace(reference.anatomy, **wrong))
+    else:
+        broken = replace(reference, **wrong)
+    found = differing(stand_ins.embedded(name), broken.vectors(), by=1e-3)
+    assert found.keys() == modes
+
+
+def test_padding_on_the_other_side_counts(stand_ins: StandIns) -> None:
+    name = "bge-base-en-v1.5"
+    found = embedded(stand_ins.entry(name), padding_side="left")
+    assert differing(found, stand_ins.embedded(name), by=1e-3).keys() == ALL
+
+
+def test_experts_are_in_the_code_of_the_checkpoint_alone(stand_ins: StandIns) -> None:
+    with pytest.raises(UserError, match="weights are not in it"):
+        load_encoder(stand_ins.entry("nomic-v2-moe", trust_remote_code=False), device="cpu")
+
+
+@pytest.mark.parametrize("name", ["stella-1.5b-v5", "instructor-xl"])
+def test_documents_and_spans_are_ranked_in_one_space(
+    stand_ins: StandIns, name: str, tmp_path: Path
+) -> None:
+    save_jsonl(tmp_path / "documents.jsonl", DOCUMENTS)
+    save_jsonl(tmp_path / "queries.jsonl", QUERIES)
+    for mode, vectors in stand_ins.embedded(name).items():
+        np.save(tmp_path / f"{mode}.npy", vectors)
+    main = runpy.run_path(str(ROOT / "scripts/rank_by_embedding.py"))["main"]
+    expected = stand_ins.reference(name).vectors()
+    for mode in ALL - {"documents"}:
+        run = tmp_path / f"{mode}.run.gz"
+        main(Namespace(
+            all_documents=tmp_path / "documents.jsonl", documents=tmp_path / "documents.jsonl",
+            queries=tmp_path / "queries.jsonl", document_vectors=tmp_path / "documents.npy",
+            query_vectors=tmp_path / f"{mode}.npy", top_k=10, tag=name, output=run,
+        ))  # fmt: skip
+        cosines = expected[mode] @ expected["documents"].T
+        for query, row in zip(QUERIES, cosines, strict=True):
+            scores = read_run(run)[query.id]
+            assert scores == pytest.approx(
+                {f"d{place}": it for place, it in enumerate(row)}, abs=1e-5
+            )
+            assert list(scores) == [f"d{place}" for place in np.argsort(-row)]
+
+
+def test_attention_that_stays_causal_is_one_line(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a version of transformers reads another flag."""
+    deaf = property(lambda config: True, lambda config, value: None)
+    monkeypatch.setattr("transformers.MistralConfig.is_causal", deaf, raising=False)
+    with pytest.raises(UserError, match="bidirectional"):
+        load_encoder(stand_ins.entry("gritlm-7b"), device="cpu")
