@@ -47,7 +47,7 @@ rule unpack_weights:
         "../envs/gpu.yaml"
     threads: 2
     resources:
-        mem_mb=growing(4000),
+        mem_mb=growing(model_memory),
         runtime=growing(30),
     params:
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),

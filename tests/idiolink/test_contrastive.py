@@ -312,8 +312,9 @@ class TestTraining:
         assert same(weights, expected[1])
 
     def test_parts_are_halved_where_that_is_not_enough(
-        self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+        self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    ) -> None:  # fmt: skip
         encode = TokenizedTexts.encode
 
         def limited(largest: int) -> None:
@@ -325,10 +326,22 @@ class TestTraining:
             monkeypatch.setattr(TokenizedTexts, "encode", fails)
 
         limited(5)
-        trainer(max_epochs=1)
+        whole = trainer(max_epochs=2)
         told = capsys.readouterr()
         assert "activations are computed twice" in told.out + told.err
         assert "going on with 4 texts at once" in told.out + told.err
+
+        def stops(run: dict[str, dict[str, float]]) -> float:
+            if checkpoint.exists():
+                raise KeyboardInterrupt
+            return ndcg_at_10(run, trainer.qrels)
+
+        checkpoint = tmp_path / "checkpoint.pt"
+        with pytest.raises(KeyboardInterrupt):
+            trainer(checkpoint, score=stops, max_epochs=2)
+        # On a larger machine the parts stay small, since their dropout is drawn part by part.
+        limited(1000)
+        assert same(trainer(checkpoint, max_epochs=2)[1], whole[1])
         limited(0)
         with pytest.raises(UserError, match="does not hold the training of a single text"):
             trainer(max_epochs=1)

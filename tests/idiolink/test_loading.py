@@ -208,21 +208,52 @@ class TestEndOfInputs:
         load_encoder(tiny_entry(folder, pooling="lasttoken", end_token=""), device="cpu")
         load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
 
+    def test_a_tokenizer_that_ends_inputs_with_another_token(self, tmp_path: Path) -> None:
+        folder = save_tiny("bert", tmp_path / "bert")
+        with pytest.raises(UserError, match=r"ends inputs with '\[SEP\]', not with '\[MASK\]'"):
+            load_encoder(tiny_entry(folder, pooling="mean", end_token="[MASK]"), device="cpu")
+
     def test_a_token_that_the_vocabulary_lacks(self, folder: Path) -> None:
         with pytest.raises(UserError, match=r"no '<\|end\|>'"):
-            load_encoder(tiny_entry(folder, end_token="<|end|>"), device="cpu")
+            load_encoder(tiny_entry(folder, pooling="mean", end_token="<|end|>"), device="cpu")
 
 
 class TestCheckpoints:
-    def test_weights_that_the_library_would_draw_are_refused(self, tmp_path: Path) -> None:
-        folder = save_tiny("bert", tmp_path / "bert")
+    @pytest.mark.parametrize("shape", [None, (16, 32)])
+    def test_weights_that_the_library_would_draw_are_refused(
+        self, shape: tuple[int, int] | None, tmp_path: Path
+    ) -> None:
+        folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
         place = folder / "model.safetensors"
         weights = load_file(place)
-        removed = next(name for name in sorted(weights) if name.endswith("query.weight"))
-        del weights[removed]
+        changed = next(name for name in sorted(weights) if name.endswith("query.weight"))
+        weights |= {changed: torch.zeros(shape)} if shape else {}
+        if not shape:
+            del weights[changed]
         save_file(weights, place, metadata={"format": "pt"})
-        with pytest.raises(UserError, match=r"1 of the model's weights are not in it, .*query"):
-            load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
+        problem = r"1 of the model's weights are not in it, .*query"
+        with pytest.raises(UserError, match=problem):
+            load_encoder(tiny_entry(folder), device="cpu")
+        # Converted, those that were drawn could not be told from its own any more.
+        torch.save(weights, folder / "pytorch_model.bin")
+        place.unlink()
+        with pytest.raises(UserError, match=problem):
+            unpack_weights(tiny_entry(folder), tmp_path / "converted")
+        assert not (tmp_path / "converted").exists()
+
+    def test_broken_weights_are_refused(self, tmp_path: Path) -> None:
+        place = save_tiny("bert", tmp_path / "bert") / "model.safetensors"
+        place.write_bytes(place.read_bytes()[:2000])
+        with pytest.raises(UserError, match=r"its weights cannot be read.*download them again"):
+            load_encoder(tiny_entry(place.parent, pooling="mean"), device="cpu")
+
+    def test_no_pooling_is_invented(self, tmp_path: Path) -> None:
+        folder = save_tiny("bert", tmp_path / "bert")
+        with pytest.raises(UserError, match=r"no modules\.json.*name the pooling"):
+            load_encoder(tiny_entry(folder), device="cpu")
+        torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+        with pytest.raises(UserError, match=r"no modules\.json.*name the pooling"):
+            unpack_weights(tiny_entry(folder), tmp_path / "converted")
 
     def test_an_unused_pooler_may_be_missing(self, tmp_path: Path) -> None:
         folder = save_tiny("bert", tmp_path / "bert")

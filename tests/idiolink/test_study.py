@@ -53,6 +53,7 @@ class TestMistakes:
                 "the sample data has no released tuples",
             ),
             ({"leave_out": {"sbrt": "no GPU"}}, r"leave_out: unknown model 'sbrt'"),
+            ({"leave_out": {"bge-m3": "no GPU"}}, "'bge-m3' is not among the models to run"),
             ({"construction": {"validator": "sbert"}}, "construction: model 'sbert'"),
             ({"dataset": "constructed"}, "nothing constructs it"),
             (
@@ -279,6 +280,8 @@ class TestLeftOut:
             assert given.why_not("bge-m3") == "our GPU is too small"
             assert "bge-m3" in {model.name for model in given.absent}
         assert made.left_out() == {"bge-m3": "our GPU is too small"}
+        alone = study(finetuning={"models": ["bge-m3"]}, leave_out=made.left_out())
+        assert "idiolink_finetuned" in {table.name for table in alone.tables()}
 
 
 class TestDeclaration:

@@ -40,7 +40,7 @@ from pieline.studies.idiolink.tables.finetuning import (
 )
 from pieline.studies.idiolink.tables.gains import GAINS, average_gains, gains
 from pieline.studies.idiolink.tables.significance import significance
-from pieline.studies.idiolink.tables.zero_shot import ablation, zero_shot
+from pieline.studies.idiolink.tables.zero_shot import RELEASED_INPUTS_NOTE, ablation, zero_shot
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
 
@@ -277,6 +277,14 @@ class TestTable5:
 
 
 class TestTable2:
+    @pytest.mark.parametrize("inputs", ["paper", "released"])
+    def test_inputs_of_the_released_code_are_noted(
+        self, inputs: str, embedders: list[ModelDescription], tmp_path: Path
+    ) -> None:
+        found = [metrics("sbert", "sentence", (18.34, 35.08), settings={"inputs": inputs})]
+        content = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
+        assert (RELEASED_INPUTS_NOTE in content.notes) is (inputs == "released")
+
     def test_rows_in_the_paper_s_order_and_ours_apart(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:

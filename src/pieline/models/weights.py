@@ -50,7 +50,7 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        if "safetensors" in str(error):
+        if "file named model.safetensors" in str(error):
             raise UserError(
                 "there are no safetensors weights at this commit",
                 where=f"{entry.checkpoint} ({entry.source})",

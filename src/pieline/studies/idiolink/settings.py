@@ -1,6 +1,6 @@
 """Settings of IdioLink: the section idiolink of config.yaml."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -124,10 +124,10 @@ class IdiolinkSettings(Settings):
     """The IdioLink study."""
 
     models: list[str] = Field(default=["bm25", "sbert"], description="Names of models.yaml.")
-    leave_out: dict[str, str] = Field(
+    leave_out: dict[str, Annotated[str, Field(min_length=1)]] = Field(
         default={},
-        description="Of these models those that are not run here, with the reason, which stands in"
-        " the tables.",
+        description="Embedders that are named and yet not run here, with the reason, which"
+        " stands in the tables.",
     )
     inputs: Inputs = Field(
         default="paper",

@@ -72,6 +72,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def __init__(self, settings: IdiolinkSettings, run: Run, *, chosen: bool = True) -> None:
         super().__init__(settings, run, chosen=chosen)
         tuning = settings.finetuning
+        self._trains = bool(tuning.models)
         self.settings = settings.model_copy(
             update={
                 "models": self._run_here(settings.models),
@@ -90,7 +91,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """Raise a `UserError` for unknown models and for texts that nothing makes."""
         settings, tuning = self.settings, self.settings.finetuning
         self.check_models(settings.models, "bm25", "embedder", where=f"{where}.models")
-        self.check_models(settings.leave_out, "bm25", "embedder", where=f"{where}.leave_out")
+        self.check_models(settings.leave_out, "embedder", where=f"{where}.leave_out")
+        if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
+            raise UserError(
+                f"{min(unknown)!r} is not among the models to run",
+                where=f"{where}.leave_out",
+                mend="leave out only what idiolink.models or idiolink.finetuning.models names",
+            )
         for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
             self.check_models(names, "embedder", where=f"{where}.finetuning.{field}")
         self.check_models(self.roles().values(), "llm", where=f"{where}.construction")
@@ -557,7 +564,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             licences=self.run.here("data/licences.yaml"),
             upstream=self.run.here("data/upstream.yaml"),
         )
-        if tuned:
+        if self._trains:
             yield self._table(
                 "finetuning:finetuned",
                 "Table 5",

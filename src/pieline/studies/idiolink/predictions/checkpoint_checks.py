@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import transformers.modeling_utils
+from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from tokenizers import processors
 from transformers import PreTrainedTokenizerBase
@@ -21,29 +22,56 @@ _UNUSED = "pooler."
 
 @contextmanager
 def complete_weights(where: str) -> Iterator[None]:
-    """Refuse a checkpoint that lacks weights of its architecture; the library would draw them.
+    """Refuse a checkpoint without all weights of its architecture; the library would draw them.
 
     Raises:
-        UserError: weights are missing.
+        UserError: weights are missing or of another shape, or their file is broken.
     """
     library: Any = transformers.modeling_utils
     report = library.log_state_dict_report
 
     def check(*arguments: Any, loading_info: Any, **options: Any) -> None:
-        report(*arguments, loading_info=loading_info, **options)
-        missing = sorted(name for name in loading_info.missing_keys if _UNUSED not in name)
-        if missing:
+        # A weight of another shape comes with both shapes.
+        found = {*loading_info.missing_keys, *(name for name, *_ in loading_info.mismatched_keys)}
+        if missing := sorted(name for name in found if _UNUSED not in name):
             raise UserError(
                 f"{len(missing)} of the model's weights are not in it, {missing[0]} the first",
                 where=where,
                 mend="pin weights and code (revision, code_revision) that belong together",
             )
+        report(*arguments, loading_info=loading_info, **options)
 
     library.log_state_dict_report = check
     try:
         yield
+    except SafetensorError as error:
+        raise UserError(
+            f"its weights cannot be read: {error}", where=where, mend="download them again"
+        ) from None
     finally:
         library.log_state_dict_report = report
+
+
+def require_pooling_in_files(location: str, revision: str | None, where: str) -> None:
+    """Check that a checkpoint has sentence-transformers files; the library would invent a pooling.
+
+    Raises:
+        UserError: it has none.
+    """
+    if _file(location, "modules.json", revision) is None:
+        raise UserError(
+            "it has no modules.json, so nothing says how its tokens become a vector",
+            where=where,
+            mend="name the pooling in the model's entry",
+        )
+
+
+def _file(location: str, name: str, revision: str | None) -> str | None:
+    """Where a file of a checkpoint lies, None if it has no such file."""
+    found: str | None = cached_file(
+        location, name, revision=revision, _raise_exceptions_for_missing_entries=False
+    )
+    return found
 
 
 def end_token_in_files(
@@ -53,12 +81,7 @@ def end_token_in_files(
 
     transformers 5 ignores `add_eos_token` wherever there is a tokenizer.json.
     """
-    found = cached_file(
-        location,
-        "tokenizer_config.json",
-        revision=revision,
-        _raise_exceptions_for_missing_entries=False,
-    )
+    found = _file(location, "tokenizer_config.json", revision)
     if found is None:
         return None
     asked = json.loads(Path(found).read_text(encoding="utf-8")).get("add_eos_token")
@@ -69,7 +92,7 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
     """Have a fast tokenizer end every input with a token, truncated ones too, if it does not yet.
 
     Raises:
-        UserError: the token is not in the vocabulary.
+        UserError: the token is not in the vocabulary, or inputs end with another one.
     """
     number = tokenizer.convert_tokens_to_ids(token)
     if number is None or (number == tokenizer.unk_token_id and token != tokenizer.unk_token):
@@ -78,8 +101,16 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
             where=where,
             mend="correct end_token in the model's entry",
         )
-    if last_token(tokenizer) == number:
+    present = last_token(tokenizer)
+    if present == number:
         return
+    if present is not None:
+        raise UserError(
+            f"its tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(present)!r}, "
+            f"not with {token!r}",
+            where=where,
+            mend="name the token that ended them in training as end_token in the model's entry",
+        )
     inner = tokenizer.backend_tokenizer
     steps = [inner.post_processor] if inner.post_processor else []
     # What the step before put in front of a text reaches this one as the first of a pair.

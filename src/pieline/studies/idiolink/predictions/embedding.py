@@ -18,7 +18,7 @@ from pieline.studies.idiolink.predictions.vectors import Shards, Vectors
 from pieline.studies.idiolink.records import Document, Query
 
 _SHARD_ROWS = 1024
-_OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
+_OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "alloc_failed")
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

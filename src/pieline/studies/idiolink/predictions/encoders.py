@@ -21,6 +21,7 @@ from pieline.studies.idiolink.predictions.checkpoint_checks import (
     end_token_in_files,
     last_token,
     require_both_ways,
+    require_pooling_in_files,
 )
 from pieline.studies.idiolink.predictions.pooling import LatentAttentionPooling
 
@@ -32,12 +33,16 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
     folder appears only when it is complete.
 
     Raises:
-        UserError: the weights cannot be had.
+        UserError: the weights cannot be had or are not complete, or the entry leaves the pooling to
+            files that the checkpoint lacks.
     """
-    with loading(entry):
+    where = f"{entry.checkpoint} ({entry.source})"
+    with loading(entry), complete_weights(where):
         if entry.is_gguf:
             _unpack_gguf(Path(weights_location(entry)), output)
             return
+        if entry.pooling == "checkpoint":
+            require_pooling_in_files(weights_location(entry), entry.revision, where)
         model = SentenceTransformer(
             weights_location(entry),
             device="cpu",
@@ -98,14 +103,16 @@ def load_encoder(
         dtype: precision; by default the entry's.
 
     Raises:
-        UserError: the weights cannot be had or are not complete, inputs do not end with the token
-            that ended them in training, or attention is not bidirectional although the entry says
-            so; names the checkpoint and what to do.
+        UserError: the weights cannot be had or are not complete, nothing says how tokens are
+            pooled, inputs do not end with the token that ended them in training, or attention is
+            not bidirectional although the entry says so; names the checkpoint and what to do.
     """
     location = str(weights) if weights else weights_location(entry)
     revision = entry.revision if location == entry.checkpoint else None
     where = f"{entry.checkpoint} ({entry.source})"
     with loading(entry), complete_weights(where):
+        if entry.pooling == "checkpoint":
+            require_pooling_in_files(location, revision, where)
         model = _assembled(entry, location, revision, device=device, dtype=dtype or entry.dtype)
     if not isinstance(model[1], Pooling | LatentAttentionPooling):
         raise UserError(

@@ -33,6 +33,9 @@ BM25_TOLERANCE = 0.15
 UNKNOWN = "unknown: the metric looks at more documents than are kept for a query"
 """Why a run has no score (see `RankingScores`)."""
 UNKNOWN_NOTE = f"Scores that are missing are {UNKNOWN}."
+RELEASED_INPUTS_NOTE = (
+    "Queries and documents are written as in the released code (idiolink.inputs: released)."
+)
 NOT_RELEASED = "sample data, not the released IdioLink"
 MARKS = (
     "The best result in each column is bold; ↑ and ↓ mark an increase or decrease against the"
@@ -65,16 +68,20 @@ def obstacles_of(*measured: Measured) -> list[str]:
 
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
-    """What a table or figure says of its data, and of scores that it lacks."""
+    """What a table or figure says of its data and inputs, and of scores that it lacks."""
     found = list(measured)
-    notes = () if all(item.dataset_is_released for item in found) else (SAMPLE_NOTE,)
+    notes: list[str] = []
+    if not all(item.dataset_is_released for item in found):
+        notes.append(SAMPLE_NOTE)
+    if any(item.conditions.settings.get("inputs") == "released" for item in found):
+        notes.append(RELEASED_INPUTS_NOTE)
     known = all(
         per_cent(item, metric) is not None
         for item in found
         if isinstance(item, IdiolinkMetrics)
         for metric in METRICS
     )
-    return notes if known else (*notes, UNKNOWN_NOTE)
+    return tuple(notes if known else [*notes, UNKNOWN_NOTE])
 
 
 def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:

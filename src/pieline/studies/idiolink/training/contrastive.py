@@ -120,7 +120,7 @@ def fine_tune(
     Args:
         model: in float32, as `load_encoder` gives it.
         entry: its entry of models.yaml; where its dtype is a half precision and there is a GPU,
-            forward passes are autocast to it.
+            forward passes are autocast to bfloat16.
         data: what to train and validate on.
         settings: hyperparameters.
         ndcg_at_10: mean nDCG@10 of a run over the validation split.
@@ -168,8 +168,8 @@ class _Training:
         self.instructed = settings.train_mode.startswith("instruction")
         self.by_span = settings.train_mode.endswith("span")
         self.say: Callable[[str], None] = print
-        self._recomputes = False
-        self._texts_at_once = _TEXTS_AT_ONCE
+        self.recomputes = False
+        self.texts_at_once = _TEXTS_AT_ONCE
         self._queries = {query.id: query for query in data.train.queries}
         self._documents = {document.id: document for document in data.train.documents}
         self._validation_queries = self._texts(data.validation.queries)
@@ -267,11 +267,11 @@ class _Training:
         Raises:
             UserError: memory does not even hold the activations of one text.
         """
-        if not self._recomputes:
-            self._recomputes, note = True, "activations are computed twice instead of kept"
-        elif self._texts_at_once > 1:
-            self._texts_at_once //= 2
-            note = f"going on with {self._texts_at_once} texts at once, so dropout draws otherwise"
+        if not self.recomputes:
+            self.recomputes, note = True, "activations are computed twice instead of kept"
+        elif self.texts_at_once > 1:
+            self.texts_at_once //= 2
+            note = f"going on with {self.texts_at_once} texts at once, so dropout draws otherwise"
         else:
             raise UserError(
                 "memory does not hold the training of a single text",
@@ -286,7 +286,7 @@ class _Training:
     def _loss(self, batch: Sequence[TrainingTuple]) -> torch.Tensor:
         with torch.autocast(
             self.model.device.type,
-            dtype=getattr(torch, self.entry.dtype),
+            dtype=torch.bfloat16,  # float16 would need a scaled loss
             enabled=self.entry.dtype != "float32" and self.model.device.type == "cuda",
         ):
             queries = self._encode(
@@ -323,9 +323,9 @@ class _Training:
             return encoded.sentence if encoded.span is None else encoded.span
 
         parts = []
-        for start in range(0, len(order), self._texts_at_once):
-            indices = order[start : start + self._texts_at_once]
-            if self._recomputes:
+        for start in range(0, len(order), self.texts_at_once):
+            indices = order[start : start + self.texts_at_once]
+            if self.recomputes:
                 parts.append(recomputed(encode, indices, use_reentrant=False))
             else:
                 parts.append(encode(indices))
@@ -404,6 +404,8 @@ class _State:
                     "weights": training.model.state_dict(),
                     "optimizer": training.optimizer.state_dict(),
                     "schedule": training.schedule.state_dict(),
+                    # What memory allowed so far: smaller parts draw another dropout.
+                    "memory": (training.recomputes, training.texts_at_once),
                 },
                 temporary,
             )
@@ -421,3 +423,4 @@ class _State:
         training.schedule.load_state_dict(found["schedule"])
         self.epochs = [Epoch.model_validate(epoch) for epoch in found["epochs"]]
         self.best_weights = found["best_weights"]
+        training.recomputes, training.texts_at_once = found["memory"]

@@ -97,11 +97,13 @@ def accuracy_vs_drift(given: Given) -> Figure:
     panels = [name for name in GROUPS if name in shown]
     figure, axes = _panels(len(panels), width=3.4, height=3.9)
     # The names need room beside the marks; no share lies beyond 0 and 100.
-    right = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
+    widest = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
     low = max(0.0, 1.25 * min((mark.y for mark in marks), default=0.0) - 25)
     for axis, panel in zip(axes, panels, strict=True):
         here = [mark for mark in marks if mark.setting == panel]
-        axis.set(title=GROUPS[panel], xlabel="negative drift (%)", xlim=(0, right), ylim=(low, 100))
+        axis.set(
+            title=GROUPS[panel], xlabel="negative drift (%)", xlim=(0, widest), ylim=(low, 100)
+        )
         if not any(not mark.printed for mark in here):
             axis.text(0.5, 0.03, "no drift of ours is known", transform=axis.transAxes, ha="center")
         _draw(axis, here)
@@ -280,14 +282,11 @@ def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark], notes: Sequence[
     if any(mark.printed for mark in marks):
         key("ours")
         key("printed", filled=False)
-    sizes = {marker_area(mark.model.parameters): mark.model.parameters for mark in marks}
-    for area, text in (
-        (area, sizes[area])
-        for area in sorted({min(sizes), max(sizes)} if sizes else ())
-        if area != UNKNOWN_SIZE
-    ):
-        key(f"{billions(text):g}B", filled=False, area=area)
-    if any(billions(mark.model.parameters) is None for mark in marks):
+    told = {billions(mark.model.parameters): mark.model.parameters for mark in marks}
+    sizes = sorted(size for size in told if size is not None)
+    for size in dict.fromkeys((*sizes[:1], *sizes[-1:])):
+        key(f"{size:g}B", filled=False, area=marker_area(told[size]))
+    if None in told:
         key("size not told", filled=False, area=UNKNOWN_SIZE)
     figure.legend(handles, names, loc="outside upper center", ncols=(len(names) + 1) // 2)
     _note(figure, runs, notes)
