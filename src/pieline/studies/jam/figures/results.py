@@ -203,7 +203,7 @@ def _colour(language: str) -> str:
     return COLOURS[known().index(language) % len(COLOURS)]
 
 
-def _panels(number: int, *, width: float = 2.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
+def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Figure, list[Axes]]:
     # A single panel still has to be as wide as the legend above it.
     columns = number if number < 4 else 2
     rows = -(-number // columns)
