@@ -288,7 +288,8 @@ def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark], notes: Sequence[
         key(f"{size:g}B", filled=False, area=marker_area(told[size]))
     if None in told:
         key("size not told", filled=False, area=UNKNOWN_SIZE)
-    figure.legend(handles, names, loc="outside upper center", ncols=(len(names) + 1) // 2)
+    columns = min(5, (len(names) + 1) // 2)
+    figure.legend(handles, names, loc="outside upper center", ncols=columns)
     _note(figure, runs, notes)
     return figure
 
