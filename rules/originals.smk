@@ -6,12 +6,13 @@ wildcard_constraints:
 
 
 rule jam_decisions:
-    """What filtering did to each sentence of ID10M, derived from the released originals."""
+    """What filtering did to each sentence of ID10M, by the released originals or by the tags."""
     input:
         script=script("jam_decisions"),
         modules=modules("jam_decisions"),
         raw="results/raw/id10m/test_{language}.tsv",
-        released="results/raw/id10m-jam/{language}.json",
+        released=lambda wildcards: JAM.released_originals(wildcards.language),
+        dev=lambda wildcards: JAM.tagged_elsewhere(wildcards.language),
     output:
         "results/originals/jam/{language}.decisions.tsv",
     log:
@@ -19,7 +20,8 @@ rule jam_decisions:
     conda:
         "../envs/core.yaml"
     shell:
-        "python {input.script} --raw {input.raw} --released {input.released} --output {output}"
+        "python {input.script} --language {wildcards.language} --raw {input.raw}"
+        " --released {input.released} --dev {input.dev} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -39,12 +41,10 @@ rule jam_originals:
     conda:
         "../envs/core.yaml"
     params:
-        derived=lambda wildcards: (
-            "--derived" if JAM.decisions_are_derived(wildcards.language) else ""
-        ),
+        decided_by=lambda wildcards: JAM.decided_by(wildcards.language),
     shell:
         "python {input.script} --language {wildcards.language} --raw {input.raw}"
-        " --decisions {input.decisions} {params.derived} --upstream {input.upstream}"
+        " --decisions {input.decisions} --decided-by {params.decided_by} --upstream {input.upstream}"
         " --originals {output.originals} --report {output.report}"
         " 2> >(tee {log} >&2)"
 

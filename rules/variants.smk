@@ -1,29 +1,30 @@
 """variants: texts made from originals, by people or by models."""
 
-if JAM.settings.variants.source != "generated":
 
-    rule jam_variants:
-        """Validated variants of the sample or the release, checked automatically."""
-        input:
-            script=script("jam_variants"),
-            modules=modules("jam_variants"),
-            originals="results/originals/jam/{language}.jsonl",
-            variants=lambda wildcards: JAM.variants_file(wildcards.language),
-        output:
-            variants="results/variants/jam/{language}.jsonl",
-            report="results/variants/jam/{language}.report.json",
-        log:
-            "logs/variants/jam/{language}.log",
-        conda:
-            "../envs/core.yaml"
-        params:
-            source=JAM.settings.variants.source,
-            checks=JAM.checks(),
-        shell:
-            "python {input.script} --originals {input.originals} --variants {input.variants}"
-            " --source {params.source} --checks {params.checks:q} --output {output.variants}"
-            " --report {output.report}"
-            " 2> >(tee {log} >&2)"
+rule jam_variants:
+    """Validated variants of the sample or the release, checked automatically."""
+    input:
+        script=script("jam_variants"),
+        modules=modules("jam_variants"),
+        originals="results/originals/jam/{language}.jsonl",
+        variants=lambda wildcards: JAM.variants_file(wildcards.language),
+    output:
+        variants="results/variants/jam/{language}.jsonl",
+        report="results/variants/jam/{language}.report.json",
+    log:
+        "logs/variants/jam/{language}.log",
+    wildcard_constraints:
+        language=JAM.validated_languages(),
+    conda:
+        "../envs/core.yaml"
+    params:
+        source=JAM.settings.variants.source,
+        checks=JAM.checks(),
+    shell:
+        "python {input.script} --originals {input.originals} --variants {input.variants}"
+        " --source {params.source} --checks {params.checks:q} --output {output.variants}"
+        " --report {output.report}"
+        " 2> >(tee {log} >&2)"
 
 
 rule jam_label_studio:

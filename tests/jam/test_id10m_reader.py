@@ -64,6 +64,12 @@ def test_an_empty_file_and_bad_utf8_are_errors(tmp_path):
         ("train_german", 204, 96),
         ("dev_german", 42, 18),
         ("test_german", 34, 26),
+        ("train_italian", 24, 12),
+        ("dev_italian", 10, 5),
+        ("test_italian", 14, 10),
+        ("train_spanish", 24, 12),
+        ("dev_spanish", 10, 5),
+        ("test_spanish", 15, 10),
     ],
 )
 def test_the_sample_has_the_sizes_that_its_readme_tells(name, sentences, with_idiom):

@@ -1,6 +1,7 @@
 """What ID10M-JAM declares: files, runs, tasks, conditions, and the paper's values."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,19 @@ from pieline.core.errors import UserError
 from pieline.core.named import named
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
+from pieline.languages.registry import known
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 from pieline.models.registry import load_registry
+from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.variants.generation import HardVariants
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
 from pieline.study import Run
@@ -221,6 +225,36 @@ def test_raw_files_are_those_that_results_come_from() -> None:
     assert mirrored.training_file("english") == []
 
 
+def test_what_the_release_lacks_is_derived_and_written_and_said(tmp_path: Path) -> None:
+    mixed = {"run": RELEASED, "languages": ["english", "italian"], "models": ["gpt-4o-mini"]}
+    with pytest.raises(UserError, match="no released variants in Italian; name a model"):
+        study(**mixed)
+    made = study(**mixed, variants={"model": "gemini-2.5-pro"})
+    assert [made.decided_by(name) for name in made.settings.languages] == ["release", "tags"]
+    assert [name for name in known() if re.fullmatch(made.validated_languages(), name)] == [
+        "english",
+        "german",
+    ]
+    (writing,) = (item for item in made.askings() if item.task is HardVariants)
+    assert [task.inputs["originals"] for task in writing.tasks()] == [
+        "results/originals/jam/italian.jsonl"
+    ]
+    raw = [name.removeprefix("results/raw/") for name in made.raw_files()]
+    assert {"id10m-jam/english.json", "id10m-jam/variants/english.json"} < set(raw)
+    assert "id10m/dev_italian.tsv" in raw
+    assert not {"id10m-jam/italian.json", "id10m-jam/variants/italian.json"} & set(raw)
+    said = (
+        "Italian: originals by ID10M's tags alone, which nobody filtered.",
+        "Hard variants by Gemini 2.5 Pro (Italian).",
+    )
+    assert {item.given.notes for item in (*made.tables(), *made.figures())} == {said}
+    (tmp_path / "english.tsv").touch()
+    own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
+    assert own.tables()[0].given.notes == ("English: originals by decisions of one's own.",)
+    assert study(run=RELEASED).tables()[0].given.notes == ()
+    assert study().tables()[0].given.notes == (SAMPLE_NOTE,)
+
+
 def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path) -> None:
     own = {"decisions": str(tmp_path), "languages": ["english", "german"]}
     with pytest.raises(UserError, match=r"decisions: .* has no file for english or german; name"):
@@ -229,7 +263,7 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
     made = study(run=RELEASED, **own)
     assert made.decisions("german") == str(tmp_path / "german.tsv")
     assert made.decisions("english") == "results/originals/jam/english.decisions.tsv"
-    assert [made.decisions_are_derived(name) for name in ("english", "german")] == [True, False]
+    assert [made.decided_by(name) for name in ("english", "german")] == ["release", "file"]
     assert "results/raw/id10m-jam/english.json" in made.raw_files()
     assert "results/raw/id10m-jam/german.json" not in made.raw_files()
     assert study(**own).decisions("english").endswith("data/sample/id10m/decisions/english.tsv")

@@ -77,7 +77,9 @@ def test_each_language_is_a_module_of_its_name(name: str) -> None:
 
 
 def test_a_language_without_a_module_is_an_error() -> None:
-    with pytest.raises(UserError, match="unknown language 'klingon'; known: english, german;"):
+    with pytest.raises(
+        UserError, match="unknown language 'klingon'; known: english, german, italian, spanish;"
+    ):
         find("klingon")
     with pytest.raises(ValidationError, match="unknown language 'klingon'"):
         JamSettings(languages=["klingon"])
@@ -93,7 +95,7 @@ def test_a_language_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(languages, "__path__", [*languages.__path__, str(tmp_path)])
     registry._languages.cache_clear()
     try:
-        assert known() == ["dutch", "english", "german"]
+        assert known() == ["dutch", "english", "german", "italian", "spanish"]
         assert JamSettings(languages=["dutch"]).languages == ["dutch"]
         assert same_word("lopen", "gelopen", "dutch")
         # German would take these for one word.

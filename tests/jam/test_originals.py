@@ -7,17 +7,20 @@ from jam_cases import SAMPLE, sample_originals, write
 from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
+from pieline.studies.jam.bio import Span, tags_of
 from pieline.studies.jam.originals import (
     Decision,
     apply_decisions,
+    decisions_by_tags,
     derive_decisions,
     filtering_report,
     load_decisions,
     oddities,
     save_decisions,
 )
-from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
+from pieline.studies.jam.variants.projection import tokenise
 
 HEADER = "sentence_id\tdecision\treason\tpie\ttext\ttokens\ttags\n"
 RAW = "He \tO\nkept \tB-IDIOM\nmum\tI-IDIOM\n.\tO\n\nShe \tO\nkept \tO\nbees\tO\n.\tO\n"
@@ -115,6 +118,18 @@ def test_decisions_survive_writing_and_reading(tmp_path):
             {"ambiguous": 2, "several_pies": 1, "wrong_label": 1},
             {"several_pies": 1, "translation_appended": 3, "typo": 2, "wrong_label": 1},
         ),
+        (
+            "italian",
+            {"raw_sentences": 14, "kept": 12, "fixed": 1, "dropped": 1, "literal": 4},
+            {"ambiguous": 1},
+            {"typo": 1},
+        ),
+        (
+            "spanish",
+            {"raw_sentences": 15, "kept": 13, "fixed": 1, "dropped": 1, "literal": 5},
+            {"several_pies": 1},
+            {"translation_appended": 1},
+        ),
     ],
 )
 def test_the_samples_decisions(language, counts, drop, fix):
@@ -171,6 +186,57 @@ def test_derived_decisions_give_the_released_originals_back(tmp_path, language, 
     ]
     assert len(absent) == (9 if language == "english" else 0)
     assert all(oddities(item) for item in absent)
+
+
+def test_tags_alone_decide_where_nothing_was_released():
+    def tagged(number, text, idiom=None):
+        tokens = tuple(tokenise(text, elides=True))
+        start = len(tokenise(text[: text.index(idiom)], elides=True)) if idiom else 0
+        spans = [Span(start, start + len(tokenise(idiom, elides=True)))] if idiom else []
+        return TaggedSentence(f"test-{number:04d}", tokens, tuple(tags_of(spans, len(tokens))))
+
+    raw = [
+        tagged(1, "Il teste ha vuotato il sacco.", "vuotato il sacco"),
+        tagged(2, "Vuotammo in cantina il sacco delle noci."),
+        tagged(3, "Vuotarono il sacco sul tavolo."),
+        tagged(4, "Ha gettato l'ancora nel porto."),
+        tagged(5, "Il treno parte alle sette."),
+    ]
+    two = TaggedSentence("test-0006", ("cede ", "e ", "molla"), ("B-IDIOM", "O", "B-IDIOM"))
+    others = [tagged(7, "È ora di gettare l'ancora.", "gettare l'ancora")]
+    decisions = decisions_by_tags([*raw, two], others, language="italian")
+    assert [(item.decision, item.pie or item.reason) for item in decisions] == [
+        ("keep", "vuotato il sacco"),
+        ("drop", "no_known_pie"),  # its words do not stand side by side
+        ("keep", "Vuotarono il sacco"),
+        ("keep", "gettato l'ancora"),
+        ("drop", "no_known_pie"),
+        ("drop", "several_pies"),
+    ]
+    originals = apply_decisions([*raw, two], decisions, language="italian", where="")
+    assert [item.is_figurative for item in originals] == [True, False, False]
+
+
+@needs_mirror
+@pytest.mark.parametrize(
+    ("language", "figurative", "literal", "reasons"),
+    [
+        ("italian", 149, 38, {"no_known_pie": 10, "several_pies": 3}),
+        ("spanish", 133, 25, {"no_known_pie": 41}),
+    ],
+)
+def test_the_real_test_splits_without_a_release(language, figurative, literal, reasons):
+    raw, dev = (
+        read_id10m(MIRROR / "id10m" / f"{split}_{language}.tsv", split=split)
+        for split in ("test", "dev")
+    )
+    decisions = decisions_by_tags(raw, dev, language=language)
+    report = filtering_report(
+        raw, decisions, apply_decisions(raw, decisions, language=language, where="")
+    )
+    assert (report["figurative"], report["literal"]) == (figurative, literal)
+    assert report["reasons"] == {"drop": reasons, "fix": {}}
+    assert report["oddities"] == []
 
 
 def released_row(sentence, pie="kept mum", **fields):

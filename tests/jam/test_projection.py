@@ -119,3 +119,21 @@ def test_punctuation_within_an_idiom_belongs_to_it():
     tokens, tags = projected
     (span,) = spans_of(tags)
     assert "".join(tokens[span.start : span.end]) == "it’s not rocket-science"
+
+
+@pytest.mark.parametrize("context", ["L'oste apre l'uscio. Cerca", "Quando l'oste cerca"])
+def test_an_elided_word_keeps_its_apostrophe_and_its_tag(context):
+    tokens = ["Cerca ", "l'", "ago ", "nell'", "erba"]
+    tags = ["O", "B-IDIOM", "I-IDIOM", "I-IDIOM", "I-IDIOM"]
+    text = f"{context} l’ago nell’erba"
+    projected = project_tags(tokens, tags, text, elides=True)
+    assert projected is not None
+    assert "".join(projected[0]) == text
+    found = list(zip(*projected, strict=True))
+    assert found[-4:] == [
+        ("l’", "B-IDIOM"),
+        ("ago ", "I-IDIOM"),
+        ("nell’", "I-IDIOM"),
+        ("erba", "I-IDIOM"),
+    ]
+    assert {"L'", "l'"} & set(projected[0])

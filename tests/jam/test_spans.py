@@ -216,7 +216,7 @@ def test_any_of_several_predictions(predictions, matches):
 
 
 @needs_mirror
-@pytest.mark.parametrize("language", known())
+@pytest.mark.parametrize("language", ["english", "german"])
 def test_verbatim_answers_name_every_released_pie(language):
     rows = json.loads((MIRROR / f"id10m-jam/{language}.json").read_text(encoding="utf-8"))
     for row in rows:

@@ -8,6 +8,7 @@ import pytest
 from jam_cases import original, sample_originals, sample_variants, write
 
 from pieline.core.errors import UserError
+from pieline.languages.registry import known
 from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
 from pieline.studies.jam.variants.label_studio import (
@@ -64,7 +65,7 @@ def test_bounds_are_settings():
     )
 
 
-@pytest.mark.parametrize("language", ["english", "german"])
+@pytest.mark.parametrize("language", known())
 def test_the_samples_variants_pass_all_checks(language):
     variants = sample_variants(language)
     assert [item.id for item in variants if item.flags] == []

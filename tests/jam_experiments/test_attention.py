@@ -166,7 +166,7 @@ def test_analysis_from_files(tmp_path: Path) -> None:
         label="x", licence="x", checkpoint="x", source="folder", path=str(tmp_path)
     )
     causal = load_causal_model(entry)
-    group = [made(0, ""), made(1, "at noon the red bucket ."), made(2, "we again ."), made(3, "at")]
+    group = [made(0, ""), made(1, "at noon the red bucket ."), made(2, "we red ."), made(3, "at")]
     (pair,) = analyse(causal, by_original(group), [("o", 0, 1)])
     found = pair.misleading
     assert (found.id, pair.resolved.id) == ("o-v1", "o-v2")

@@ -283,10 +283,23 @@ def test_reasoning_models_have_their_own_group(tmp_path: Path) -> None:
 
 
 def test_sample_data_is_never_comparable(tmp_path: Path) -> None:
-    text, rows = write("drift", [metrics(GPT_4O, released=False)], tmp_path)
-    assert "not comparable with the paper" in text
+    _, rows = write("drift", [metrics(GPT_4O, released=False)], tmp_path)
     assert {row["comparable"] for row in rows} == {"no"}
     assert {row["reproduced"] for row in rows} == {""}
+
+
+def test_a_third_language_stands_below_with_the_models_that_were_run_on_it(tmp_path: Path) -> None:
+    found = [metrics(GPT_4O, language=name) for name in ("english", "german", "italian")]
+    text, rows = write("usage", [*found, metrics(GPT_4O, model="o3-mini")], tmp_path)
+    above, below = text.split(r"\bottomrule")[:2]
+    assert r"\multicolumn{5}{c}{English}" in above
+    assert "Italian" not in above
+    assert r"\multicolumn{5}{c}{Italian} & \multicolumn{5}{c}{}" in below
+    assert "o3-mini" in above
+    assert "o3-mini" not in below
+    assert cell(rows, "gpt-4o", "success", "italian")["ours"] == "483.00"
+    keys = [tuple(row.items()) for row in rows]
+    assert len(set(keys)) == len(keys)
 
 
 def alike(number: int, **fields: Any) -> list[JamMetrics]:

@@ -1,7 +1,83 @@
-"""What the reading of answers needs to know of Italian; PIEs are not matched in it."""
+"""What the matching of PIEs and the reading of answers need to know of Italian."""
 
-from pieline.languages.language import AnswerWords, texts, words
+from pieline.languages.language import AnswerWords, Language, forms, texts, words
 
+# Elided words stand without their apostrophe: "l'" is "l".
+_LIGHT = words(
+    """
+    il lo la i gli le l un uno una
+    questo questa questi queste quest quello quella quelli quelle quel quell quei quegli
+    io tu lui lei noi voi loro mi ti si ci vi ne li me te se sé ce ve glielo gliela glieli gliele
+    gliene m t s c v n
+    mio mia miei mie tuo tua tuoi tue suo sua suoi sue nostro nostra nostri nostre vostro vostra
+    vostri vostre proprio propria propri proprie altrui
+    qualcuno qualcuna qualcosa
+    essere essendo sono sei è siamo siete ero eri era eravamo erano fu furono sarò sarai sarà
+    saranno sarebbe sarebbero sia siano fosse fossero stato stata stati state
+    stare stando sto stai sta stiamo stanno stavo stava stavano stette starà stia
+    potere posso puoi può possiamo possono poteva potevano potrà potrebbe
+    dovere devo devi deve dobbiamo devono doveva dovevano dovrà dovrebbe
+    volere voglio vuoi vuole vogliamo vogliono voleva volevano vorrei vorrebbe
+    """
+)
+_CLITICS = "(?:[mtscv]e|glie)?(?:[mtscv]i|l[oaie]|gli|ne)"
+LANGUAGE = Language(
+    name="italian",
+    label="Italian",
+    code="it",
+    light_words=_LIGHT,
+    stop_words=_LIGHT
+    | words(
+        """
+        avere avendo avuto ho hai ha abbiamo avete hanno avevo aveva avevano ebbe ebbero avrò avrà
+        avranno avrebbe abbia abbiano avesse avessero
+        a ad al allo alla ai agli alle all di del dello della dei degli delle dell d da dal dallo
+        dalla dai dagli dalle dall in nel nello nella nei negli nelle nell con col coi su sul sullo
+        sulla sui sugli sulle sull per tra fra
+        contro davanti dentro dietro dopo durante fino fuori giù oltre prima presso senza sopra
+        sotto verso via
+        e ed o ma né anche che chi cui come quando dove perché mentre però poi quindi
+        non mai più già ancora molto troppo così tanto
+        """
+    ),
+    quantifiers=words(
+        """
+        tutto tutta tutti tutte ogni ognuno ognuna ciascuno ciascuna entrambi entrambe ambedue
+        altro altra altri altre alcuno alcuna alcuni alcune certi certe parecchio parecchia
+        parecchi parecchie poco poca pochi poche molta molti molte tanta tanti tante troppa troppi
+        troppe vari varie diversi diverse qualche qualsiasi qualunque nessun nessuno nessuna
+        abbastanza appena circa quasi solo soltanto invece addirittura perfino persino
+        adesso ora allora sempre spesso subito ormai oggi ieri domani
+        """
+    ),
+    irregular=forms(
+        """
+        a/ad/al/allo/alla/ai/agli/alle/all di/d/del/dello/della/dei/degli/delle/dell
+        da/dal/dallo/dalla/dai/dagli/dalle/dall in/nel/nello/nella/nei/negli/nelle/nell
+        su/sul/sullo/sulla/sui/sugli/sulle/sull con/col/coi e/ed
+        andare/vai aprire/aperto/aperta/aperti/aperte chiudere/chiuse/chiusa/chiusi chiedere/chiese
+        correre/corse/corsa cuocere/cotto/cotta/cotti dare/dai/dammi dire/dimmi
+        fare/fammi/fatti/faccia mettere/messe/messa mordere/morso
+        muovere/mosse/mossa nascondere/nascoste perdere/perse/persi/persa/perso piangere/pianse
+        porre/posto/posta/poste prendere/prese/presa/presi rendere/resa/rese rompere/rotta/rotti
+        scoprire/scoperto/scoperta/scoperte stringere/stretto/stretta/strette uscire/esca/usci
+        bello/bel/bei/begli/bell buono/buon grande/gran santo/san/sant
+        """
+    ),
+    # Participles, for which the dictionary may have a noun; infinitives that lose their last vowel,
+    # alone or before pronouns; regular gerunds before pronouns; the third person of the present.
+    endings=(
+        (r"at[oaie]", "are"),
+        (r"ut[oaie]", "ere"),
+        (r"it[oaie]", "ire"),
+        # Not "persi": "per" is none.
+        (rf"((?<=..)[aei]r|\b[df][ai]r)(?:{_CLITICS})?", r"\1e"),
+        (rf"ando{_CLITICS}", "are"),
+        (rf"endo{_CLITICS}", "ere"),
+        (r"a(?:no)?", "are"),
+    ),
+    elides=True,
+)
 ANSWERS = AnswerWords(
     # "modo di dire" is told by its last word.
     idioms=words("idiotismo idiotismi idiomatismo idiomatismi dire"),

@@ -26,6 +26,7 @@ class Language:
         prefixes: of verbs: a form after one of them has the base forms that it has alone
             ("aufgebunden": auf + binden).
         respelled: what `normalise` writes for a letter, and the letter.
+        elides: whether an apostrophe ends a word ("d'occhio" is two words).
     """
 
     name: str
@@ -38,6 +39,7 @@ class Language:
     endings: tuple[tuple[str, str], ...] = ()
     prefixes: frozenset[str] = frozenset()
     respelled: tuple[str, str] | None = None
+    elides: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,5 +1,6 @@
 """The one function that says whether a text names a PIE."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
@@ -35,7 +36,7 @@ def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = 
     if scoring == "released":
         one, other = prediction.strip().lower(), pie.strip().lower()
         return one in other or other in one
-    predicted, wanted = normalise(prediction).split(), normalise(pie).split()
+    predicted, wanted = _words(prediction, language), _words(pie, language)
     if predicted == wanted or find(language).stop_words.issuperset(predicted):
         return bool(predicted) and predicted == wanted
     short = len(predicted) <= max(_LONGEST_ANSWER, 3 * len(wanted))
@@ -59,11 +60,18 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
 
     A PIE that is only one content word counts by its whole form, and an empty one never does.
     """
-    words, wanted = normalise(text).split(), normalise(pie).split()
+    words, wanted = _words(text, language), _words(pie, language)
     return bool(wanted) and _holds(words, wanted, language)
 
 
 _LONGEST_ANSWER = 8
+
+
+def _words(text: str, language: str) -> list[str]:
+    """The normalised words of a text."""
+    if find(language).elides:
+        text = re.sub(r"(?<=\w)['’](?=\w)", " ", text)
+    return normalise(text).split()
 
 
 def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:

@@ -1,7 +1,78 @@
-"""What the reading of answers needs to know of Spanish; PIEs are not matched in it."""
+"""What the matching of PIEs and the reading of answers need to know of Spanish."""
 
-from pieline.languages.language import AnswerWords, texts, words
+from pieline.languages.language import AnswerWords, Language, forms, texts, words
 
+_LIGHT = words(
+    """
+    el la los las lo un una unos unas
+    este esta esto estos estas ese esa eso esos esas aquel aquella aquello aquellos aquellas
+    yo tú él ella ello nosotros nosotras vosotros vosotras usted ustedes ellos ellas me te se le
+    les nos os mí ti sí
+    mi mis tu tus su sus nuestro nuestra nuestros nuestras vuestro vuestra vuestros vuestras mío
+    mía míos mías tuyo tuya tuyos tuyas suyo suya suyos suyas propio propia propios propias ajeno
+    alguien algo
+    ser siendo sido soy eres es somos sois son era eras éramos eran fui fue fuimos fueron seré será
+    serán sería serían sea seas sean fuera fueran fuese
+    estar estando estado estoy estás está estamos estáis están estaba estabas estaban estuvo
+    estuvieron estará estarán estaría esté estén
+    poder puedo puedes puede podemos pueden podía podían podrá podría pudo pueda
+    deber debo debes debe debemos deben debía debería
+    ir irse irme irte yendo yéndose voy vas va vamos van iba ibas iban
+    querer quiero quieres quiere queremos quieren quería querría quiso quiera
+    """
+)
+LANGUAGE = Language(
+    name="spanish",
+    label="Spanish",
+    code="es",
+    light_words=_LIGHT,
+    stop_words=_LIGHT
+    | words(
+        """
+        haber habiendo habido he has ha hemos habéis han había habías habíamos habían hubo hubieron
+        habré habrá habrán habría haya hayas hayan hubiera hubieran hay
+        a al ante bajo con contra de del delante dentro desde detrás durante en encima entre fuera
+        hacia hasta para por según sin sobre tras
+        y e o u ni pero sino que quien quienes cual cuyo cuando donde como porque aunque mientras si
+        no nunca jamás nada tampoco ya muy tan tanto más menos también así aún todavía
+        """
+    ),
+    quantifiers=words(
+        """
+        todo toda todos todas cada ambos ambas otro otra otros otras alguno alguna algunos algunas
+        algún ninguno ninguna ningún cualquier cualquiera demás mucho mucha muchos muchas poco poca
+        pocos pocas bastante bastantes demasiado demasiada demasiados demasiadas tanta tantos
+        tantas varios varias ciertos ciertas
+        apenas casi incluso sólo solo solamente
+        ahora antes después entonces siempre luego pronto hoy ayer mañana
+        """
+    ),
+    irregular=forms(
+        """
+        a/al de/del y/e caer/caída/caído/caídos colgar/cuelga/cuelgas/cuelgue contar/cuenta/cuento
+        dar/dame/dado/dada/darle/darles dormir/dormido hacer/hecho/hechos/hazme ir/ido/irse
+        jugar/juego llegar/llego meter/metas poner/puesto/puesta/puestos/puestas/pon/ponte
+        romper/roto/rota/rotos/rotas saber/sé salir/sale soltar/suelta/suelto/suelte
+        torcer/tuerce/tuerza venir/vino ver/visto/vista/vistos/vistas vestir/viste
+        bueno/buen grande/gran malo/mal primero/primer santo/san tercero/tercer
+        """
+    ),
+    # Participles, for which the dictionary may have a noun; infinitives and regular gerunds before
+    # pronouns; the third person of the present.
+    endings=(
+        (r"ad[oa]s?", "ar"),
+        (r"id[oa]s?", "er"),
+        (r"id[oa]s?", "ir"),
+        *(
+            (rf"{verb}(?:me|te|se|nos|os)?(?:me|te|se|nos|os|l[oae]s?)", ending)
+            for verb, ending in (
+                *(("[aá]r", "ar"), ("[eé]r", "er"), ("[ií]r", "ir")),
+                *(("ándo", "ar"), ("iéndo", "er"), ("iéndo", "ir")),
+            )
+        ),
+        (r"an?", "ar"),
+    ),
+)
 ANSWERS = AnswerWords(
     # "frase hecha" is told by its last word.
     idioms=words("modismo modismos idiotismo idiotismos hecha hechas"),

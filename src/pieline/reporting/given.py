@@ -18,6 +18,7 @@ class Given(Frozen):
             configuration names (`model/setting/...`).
         absent: what to say of the paper's models that the configuration does not name.
         options: anything else, as JSON.
+        notes: sentences on the data that every table and figure carries.
     """
 
     metrics: tuple[str, ...] = ()
@@ -26,6 +27,7 @@ class Given(Frozen):
     not_run: Mapping[str, str] = {}
     absent: tuple[ModelDescription, ...] = ()
     options: Mapping[str, Any] = {}
+    notes: tuple[str, ...] = ()
 
     def of(self, **files: str) -> "Given":
         """The same with other files."""

@@ -2,7 +2,8 @@
 
 A decision file has one row for each raw sentence (section 3.2): keep it, drop it, or fix it. It
 also names the PIE, because a literal sentence has no tag that would. For the papers' real data the
-decisions are derived from the raw file and the released originals.
+decisions are derived from the raw file and the released originals, and for languages that have none
+from ID10M's tags alone.
 """
 
 import json
@@ -18,15 +19,23 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, write_text
 from pieline.core.records import Record, check_unique_ids, explain, validated
 from pieline.languages.matching import contains_pie
-from pieline.studies.jam.bio import Tag, spans_of
+from pieline.languages.spelling import normalise
+from pieline.studies.jam.bio import Span, Tag, span_text, spans_of
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.raw.released import ReleasedRow
 from pieline.studies.jam.records import Original
 
 Reason = Literal[
-    "ambiguous", "wrong_label", "several_pies", "translation_appended", "typo", "not_recorded"
+    "ambiguous",
+    "wrong_label",
+    "several_pies",
+    "translation_appended",
+    "typo",
+    "not_recorded",
+    "no_known_pie",
 ]
-"""Why a sentence is dropped or fixed: the paper's list, and what a derived decision cannot know."""
+"""Why a sentence is dropped or fixed: the paper's list, what decisions that are derived from the
+release cannot know, and what decisions by tags cannot use."""
 
 REQUIRED_COLUMNS = ("sentence_id", "decision", "reason", "pie", "text", "tokens", "tags")
 OPTIONAL_COLUMNS = ("is_figurative", "true_idioms")
@@ -170,6 +179,43 @@ def derive_decisions(
         else Decision(sentence_id=sentence.id, decision="drop", reason="not_recorded")
         for place, sentence in enumerate(sentences)
     ]
+
+
+def decisions_by_tags(
+    sentences: Sequence[TaggedSentence], others: Sequence[TaggedSentence], *, language: str
+) -> list[Decision]:
+    """What ID10M's tags alone say of each raw sentence, where nobody filtered them.
+
+    A sentence with one tagged idiom is kept as figurative. One without any is kept as literal if it
+    holds a PIE that is tagged elsewhere, in these or in `others`: the longest such one. A wrong tag
+    stays wrong. Dropped are sentences with several idioms, and those without a known PIE.
+    """
+    known = {normalise(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms}
+    longest_first = sorted(known.values(), key=lambda pie: (-len(pie.split()), pie))
+
+    def decide(item: TaggedSentence) -> Decision:
+        if len(item.idioms) > 1:
+            return Decision(sentence_id=item.id, decision="drop", reason="several_pies")
+        if item.idioms:
+            return Decision(sentence_id=item.id, decision="keep", pie=item.idioms[0])
+        for pie in longest_first:
+            if contains_pie(item.text, pie, language=language):
+                words = _as_it_stands(item.tokens, pie, language)
+                return Decision(sentence_id=item.id, decision="keep", pie=words)
+        return Decision(sentence_id=item.id, decision="drop", reason="no_known_pie")
+
+    return [decide(item) for item in sentences]
+
+
+def _as_it_stands(tokens: Sequence[str], pie: str, language: str) -> str:
+    """The fewest tokens of a sentence that hold a PIE, as text; some do."""
+    spans = (
+        Span(start, start + length)
+        for length in range(1, len(tokens) + 1)
+        for start in range(len(tokens) - length + 1)
+    )
+    texts = (span_text(tokens, span) for span in spans)
+    return next(text for text in texts if contains_pie(text, pie, language=language))
 
 
 def filtering_report(

@@ -8,6 +8,9 @@ from pydantic import Field, model_validator
 from pieline.core.records import Record
 from pieline.studies.jam.bio import TAG_IDS, Tag, spans_of
 
+DecidedBy = Literal["file", "release", "tags"]
+"""Where the decisions that filter ID10M come from: someone's file, the released originals, or the
+tags alone."""
 VariantSource = Literal["sample", "released", "generated"]
 Verdict = Literal["valid", "corrected", "invalid", "unreviewed"]
 ModelVerdict = Literal["valid", "corrected", "replaced", "unknown"]

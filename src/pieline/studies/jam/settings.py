@@ -17,7 +17,8 @@ class JamVariants(Settings):
 
     source: Literal["sample", "released", "generated", "none"] = Field(
         default="released",
-        description="Our validated sample, the released dataset, a model; 'none': no variants.",
+        description="Our validated sample; the release, and a model in languages that it lacks;"
+        " a model; 'none': no variants.",
     )
     model: str | None = Field(
         default=None, description="Language model that writes and validates generated variants."
@@ -94,7 +95,7 @@ class JamSettings(Settings):
         default=None,
         description="Folder with <language>.tsv that filters ID10M's test split. A language without"
         " such a file has those of the sample, or on real data those derived from the released"
-        " originals.",
+        " originals, and from ID10M's tags where nothing is released.",
     )
     variants: JamVariants = JamVariants()
     models: list[str] = Field(

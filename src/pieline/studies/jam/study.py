@@ -1,19 +1,20 @@
 """ID10M-JAM: do contexts that mislead models, but not people, make them misread an idiom?"""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.languages.registry import known
+from pieline.core.upstream import load_upstream
+from pieline.languages.registry import find, known
 from pieline.llm.obstacles import cannot_be_asked
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
-from pieline.reporting.models import ModelDescription
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
@@ -22,6 +23,7 @@ from pieline.studies.jam.predictions.prompting import (
     is_asked,
     prompt_file,
 )
+from pieline.studies.jam.records import DecidedBy
 from pieline.studies.jam.settings import AttentionAnalysis, JamSettings, JamVariants
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.variants.generation import (
@@ -91,6 +93,18 @@ def _described(folder: str, maker: str) -> tuple[str, str, str, str]:
     return name, place, caption, f"pieline.studies.jam.{folder}.{maker}"
 
 
+_NOT_OF_PAPER = {
+    "file": "{}: originals by decisions of one's own.",
+    "tags": "{}: originals by ID10M's tags alone, which nobody filtered.",
+}
+"""What is said of languages whose originals are not the released ones."""
+_WRITTEN = "Hard variants by {} ({})."
+
+
+def _listed(languages: Iterable[str]) -> str:
+    return ", ".join(find(name).label for name in languages)
+
+
 def _with_report(variants: str) -> dict[str, str]:
     """Outputs of a task that writes variants."""
     return {"variants": variants, "report": variants.replace(".jsonl", ".report.json")}
@@ -142,6 +156,26 @@ class JamStudy(Study[JamSettings]):
                 where=f"{where}.variants.source",
                 mend=f"choose {self.run.data!r}, 'generated' or 'none'",
             )
+        if self.written_languages and not variants.model:
+            raise UserError(
+                f"there are no released variants in {find(self.written_languages[0]).label}",
+                where=f"{where}.variants.model",
+                mend="name a model that writes them, or choose the source 'none'",
+            )
+
+    def is_written(self, language: str) -> bool:
+        """Whether a model writes the variants of a language: also where the release has none."""
+        source = self.settings.variants.source
+        return source == "generated" or (source == "released" and not self._has_release(language))
+
+    @property
+    def written_languages(self) -> list[str]:
+        """The languages whose variants a model writes."""
+        return [name for name in self.settings.languages if self.is_written(name)]
+
+    def validated_languages(self) -> str:
+        """A wildcard constraint that matches the languages whose variants no model writes."""
+        return alternatives(name for name in known() if not self.is_written(name))
 
     @property
     def has_variants(self) -> bool:
@@ -241,9 +275,29 @@ class JamStudy(Study[JamSettings]):
         path = Path(self.settings.decisions or "", f"{language}.tsv")
         return str(path) if self.settings.decisions and path.exists() else ""
 
-    def decisions_are_derived(self, language: str) -> bool:
-        """Whether the decisions on raw sentences come from the released originals."""
-        return not self.run.is_sample and not self.own_decisions(language)
+    def decided_by(self, language: str) -> DecidedBy:
+        """Where the decisions on raw sentences come from.
+
+        The user's or the sample's file, or the released originals; in languages that the release
+        does not have, ID10M's tags.
+        """
+        if self.run.is_sample or self.own_decisions(language):
+            return "file"
+        return "release" if self._has_release(language) else "tags"
+
+    def _has_release(self, language: str) -> bool:
+        public = load_upstream(self.run.here("data", "upstream.yaml"))
+        return f"id10m-jam/{language}.json" in public
+
+    def released_originals(self, language: str) -> list[str]:
+        """The released originals that decisions are derived from, if they are."""
+        released = self.decided_by(language) == "release"
+        return [f"results/raw/id10m-jam/{language}.json"] if released else []
+
+    def tagged_elsewhere(self, language: str) -> list[str]:
+        """The split whose tags name PIEs besides the test split's, if tags decide."""
+        by_tags = self.decided_by(language) == "tags"
+        return [f"results/raw/id10m/dev_{language}.tsv"] if by_tags else []
 
     def decisions(self, language: str) -> str:
         """What decides on each raw sentence: the user's file, the sample's, or a derived one."""
@@ -406,7 +460,7 @@ class JamStudy(Study[JamSettings]):
         """Variants, the idioms of every sentence, and the same of neutral variants."""
         llm = self.constraints("llm")
         found = []
-        writes = self.settings.variants.source == "generated"
+        writes = self.written_languages
         if writes:
             found.append(
                 Asking(
@@ -414,8 +468,8 @@ class JamStudy(Study[JamSettings]):
                     task=HardVariants,
                     outputs=_with_report(VARIANTS),
                     make=self.hard_variants,
-                    runs=[{"language": language} for language in self.settings.languages],
-                    constraints={"language": llm["language"]},
+                    runs=[{"language": language} for language in writes],
+                    constraints={"language": alternatives(filter(self.is_written, known()))},
                 )
             )
         found.append(
@@ -551,9 +605,7 @@ class JamStudy(Study[JamSettings]):
         names = [*settings.models]
         if settings.attention:
             names.append(settings.attention.model)
-        if settings.variants.model and (
-            settings.variants.source == "generated" or settings.neutral
-        ):
+        if settings.variants.model and (self.written_languages or settings.neutral):
             names.append(settings.variants.model)
         return list(dict.fromkeys(names))
 
@@ -618,10 +670,23 @@ class JamStudy(Study[JamSettings]):
         return found
 
     def _table(self, maker: str, given: Given) -> Table:
-        return Table(*_described("tables", maker), given)
+        return Table(*_described("tables", maker), self._noted(given))
 
     def _figure(self, maker: str, given: Given) -> Figure:
-        return Figure(*_described("figures", maker), given)
+        return Figure(*_described("figures", maker), self._noted(given))
+
+    def _noted(self, given: Given) -> Given:
+        """With what is to be said of data that are not the paper's."""
+        if self.run.is_sample:
+            return given.model_copy(update={"notes": (SAMPLE_NOTE,)})
+        found = []
+        for decided, said in _NOT_OF_PAPER.items():
+            chosen = [name for name in self.settings.languages if self.decided_by(name) == decided]
+            found += [said.format(_listed(chosen))] if chosen else []
+        if self.written_languages:
+            writer = self.run.entry(self._writer()).label
+            found.append(_WRITTEN.format(writer, _listed(self.written_languages)))
+        return given.model_copy(update={"notes": tuple(found)})
 
     def _published(self, number: int) -> str:
         return self.run.here(f"published/jam_table{number}.csv")
@@ -671,9 +736,8 @@ class JamStudy(Study[JamSettings]):
         names = []
         for language in self.settings.languages:
             names += [f"results/raw/id10m/test_{language}.tsv", *self.training_file(language)]
-            if self.decisions_are_derived(language):
-                names.append(f"results/raw/id10m-jam/{language}.json")
-            if self.settings.variants.source == "released":
+            names += [*self.released_originals(language), *self.tagged_elsewhere(language)]
+            if self.settings.variants.source == "released" and not self.is_written(language):
                 names.append(self.variants_file(language))
         for run in self.runs("encoder"):
             names += [f"results/raw/id10m/dev_{run['language']}.tsv"]

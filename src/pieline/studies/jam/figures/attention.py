@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_record
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
 
 
@@ -32,8 +31,7 @@ def attention(given: Given) -> Figure:
         axes, (("MIS", pair.misleading), ("COR", pair.resolved)), strict=True
     ):
         _heat_map(axis, variant, f"{title}: {variant.id}, PIE “{pair.pie}”", highest)
-    if not metrics.dataset_is_released:
-        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+    figure.supxlabel("\n".join(given.notes), fontsize=6, color="#666666")
     return figure
 
 

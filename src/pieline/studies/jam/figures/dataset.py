@@ -1,6 +1,7 @@
 """What filtering, generation and validation leave of ID10M."""
 
 from collections.abc import Mapping
+from itertools import zip_longest
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -9,7 +10,6 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam.metrics.statistics import JamStatistics
 
 _SENTENCES, _VARIANTS = "#2171b5", "#d95f0e"
@@ -20,26 +20,26 @@ _REASONS = {
     "translation_appended": "translation appended",
     "typo": "typo",
     "not_recorded": "without published reason",
+    "no_known_pie": "without a known PIE",
 }
 
 
 def flow(given: Given) -> Figure:
     """Bars of the sentences and variants that each room leaves, one panel a language."""
     statistics = load_records(given.metrics, JamStatistics)
-    figure, axes = plt.subplots(
-        1,
-        len(statistics),
-        # One panel alone still has to be as wide as the note below it.
-        figsize=(max(5.4, 3.6 * len(statistics)), 2.9),
-        layout="constrained",
-        squeeze=False,
-    )
-    for axis, item in zip(axes[0], statistics, strict=True):
-        _draw_language(axis, item)
+    columns = min(2, len(statistics))
+    rows = -(-len(statistics) // columns)
+    # One panel alone still has to be as wide as the note below it.
+    size = (max(5.4, 3.6 * columns), 0.3 + 2.6 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for axis, item in zip_longest(axes.flat, statistics):
+        if item is None:
+            axis.axis("off")
+        else:
+            _draw_language(axis, item)
     handles = [mpl.patches.Patch(color=colour) for colour in (_SENTENCES, _VARIANTS)]
     figure.legend(handles, ["sentences", "hard variants"], loc="outside upper center", ncols=2)
-    if not all(item.originals_are_released for item in statistics):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=6, color="#666666")
+    figure.supxlabel("\n".join(given.notes), fontsize=6, color="#666666")
     return figure
 
 

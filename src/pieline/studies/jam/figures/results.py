@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from pieline.core.records import load_records
 from pieline.languages.registry import find, known
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
@@ -108,7 +108,7 @@ def accuracy_vs_drift(given: Given) -> Figure:
             axis.text(0.5, 0.03, "no drift of ours is known", transform=axis.transAxes, ha="center")
         _draw(axis, here)
     axes[0].set_ylabel("accuracy on originals (%)")
-    return _finish(figure, runs, marks)
+    return _finish(figure, runs, marks, given.notes)
 
 
 def _printed_drift(given: Given) -> Iterator[_Mark]:
@@ -163,9 +163,10 @@ def confused_models(given: Given) -> Figure:
         most = max(most, len(heights))
         axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(axis="x", visible=False)
+    for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # the first of each row
+        axis.set_ylabel("hard variants")
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
-    axes[0].set_ylabel("hard variants")
-    _note(figure, runs)
+    _note(figure, runs, given.notes)
     return figure
 
 
@@ -191,7 +192,7 @@ def all_vs_mixed(given: Given) -> Figure:
     axes[0].set_xlim(-2, 2 + 1.1 * max((mark.x for mark in marks), default=1.0))
     axes[0].set_ylim(-2, 2 + 1.1 * max((mark.y for mark in marks), default=1.0))
     _draw(axes[0], marks)
-    return _finish(figure, runs, marks)
+    return _finish(figure, runs, marks, given.notes)
 
 
 def _described(given: Given, name: str) -> ModelDescription:
@@ -202,13 +203,17 @@ def _colour(language: str) -> str:
     return COLOURS[known().index(language) % len(COLOURS)]
 
 
-def _panels(number: int, *, width: float = 2.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
+def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Figure, list[Axes]]:
     # A single panel still has to be as wide as the legend above it.
-    size = (max(5.6, 1.2 + width * number), height)
+    columns = number if number < 4 else 2
+    rows = -(-number // columns)
+    size = (max(5.6, 1.2 + width * columns), height * rows)
     figure, axes = plt.subplots(
-        1, number, figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
+        rows, columns, figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
     )
-    return figure, list(axes[0])
+    for axis in axes.flat[number:]:
+        axis.axis("off")
+    return figure, list(axes.flat[:number])
 
 
 def _draw(axis: Axes, marks: Sequence[_Mark]) -> None:
@@ -258,8 +263,8 @@ def _run_of(mark: _Mark) -> tuple[str, str, str]:
     return mark.setting, mark.model.name, mark.language
 
 
-def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark]) -> Figure:
-    """Legend for colour, shape, fill and area, and the note on sample data."""
+def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark], notes: Sequence[str]) -> Figure:
+    """Legend for colour, shape, fill and area, and the notes on the data."""
     languages = sorted({mark.language for mark in marks} | {key.language for key in runs})
     handles: list[Artist] = [mpl.patches.Patch(color=_colour(name)) for name in languages]
     names = [find(name).label for name in languages]
@@ -283,8 +288,9 @@ def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark]) -> Figure:
         key(f"{size:g}B", filled=False, area=marker_area(told[size]))
     if None in told:
         key("size not told", filled=False, area=UNKNOWN_SIZE)
-    figure.legend(handles, names, loc="outside upper center", ncols=(len(names) + 1) // 2)
-    _note(figure, runs)
+    columns = min(5, (len(names) + 1) // 2)
+    figure.legend(handles, names, loc="outside upper center", ncols=columns)
+    _note(figure, runs, notes)
     return figure
 
 
@@ -294,10 +300,8 @@ def _say_instead(axis: Axes, text: str) -> None:
     axis.set_xticks([])
 
 
-def _note(figure: Figure, runs: Runs) -> None:
+def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
     if not runs:
         _say_instead(figure.axes[0], "no language model was run")
         figure.axes[0].set_yticks([])
-    items = [item for found in runs.values() for item in found]
-    if not all(item.dataset_is_released for item in items):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
+    figure.supxlabel("\n".join(notes), fontsize=5, color="#666666")

@@ -15,7 +15,6 @@ from pieline.studies.jam.tables.common import (
     TextNumbers,
     heads,
     marked,
-    notes_of,
     unknown,
 )
 
@@ -64,7 +63,7 @@ def humans(given: Given) -> TableContent:
         " of each original, in per cent. “Ambiguous” counts as wrong.",
         notes=(
             *([SIMULATED_NOTE] if metrics.simulated else []),
-            *notes_of(metrics.dataset_is_released),
+            *given.notes,
         ),
         wide=False,
     )
@@ -108,7 +107,7 @@ def neutral(given: Given) -> TableContent:
         groups=(Group((Row(labels, cells, reason),)),),
         caption="Hard variants that confused a model, rewritten with a neutral context: how many"
         " still confuse it.",
-        notes=notes_of(*(item.dataset_is_released for item in made)),
+        notes=given.notes,
     )
 
 
@@ -137,7 +136,7 @@ def attention(given: Given) -> TableContent:
         caption="Share of the attention from the PIE to its context that falls on the content words"
         " of the added context, mean over layers, heads and pairs, in per cent with 95 % bootstrap"
         " intervals over pairs.",
-        notes=notes_of(*(item.dataset_is_released for item in made)),
+        notes=given.notes,
     )
 
 

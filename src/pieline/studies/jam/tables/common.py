@@ -6,7 +6,6 @@ from pathlib import Path
 from pieline.core.uncertainty import Spread
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
-from pieline.reporting.models import SAMPLE_NOTE
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Head, Number
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
@@ -41,7 +40,7 @@ PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)
 PrintedRuns = Mapping[RunKey, Mapping[str, float]]
 """A printed table by run; its models are called as in models.yaml."""
 
-NOT_RELEASED = "sample data, not the released ID10M-JAM"
+NOT_RELEASED = "sample data or other than the released ID10M-JAM"
 
 
 def heads(*texts: str) -> tuple[Head, ...]:
@@ -183,7 +182,7 @@ def marked(label: str, made: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]
     return f"{label} (unreadable: {', '.join(told)})" if told else label
 
 
-def notes_on(metrics: Sequence[JamMetrics]) -> tuple[str, ...]:
+def notes_on(metrics: Sequence[JamMetrics], given: Given) -> tuple[str, ...]:
     """What to say of runs below a table: how they were scored, and of what data they are."""
     released = {item.scoring for item in metrics} == {"released"}
     lost = any(unreadable([item])[0] for item in metrics)
@@ -191,10 +190,5 @@ def notes_on(metrics: Sequence[JamMetrics]) -> tuple[str, ...]:
     return (
         *(["Scored as the released analysis does."] if released else []),
         *([f"Unreadable answers (of all, over seeds) count {as_what}."] if lost else []),
-        *notes_of(*(item.dataset_is_released for item in metrics)),
+        *given.notes,
     )
-
-
-def notes_of(*released: bool) -> tuple[str, ...]:
-    """The note on sample data, unless everything is computed on the released data."""
-    return () if all(released) else (SAMPLE_NOTE,)

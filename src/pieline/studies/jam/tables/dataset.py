@@ -5,7 +5,7 @@ from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.jam.metrics.statistics import JamStatistics
-from pieline.studies.jam.tables.common import code_of, heads, notes_of
+from pieline.studies.jam.tables.common import code_of, heads
 
 ID10M, JAM = "ID10M", "ID10M-JAM"
 PUBLISHED_IDS = {
@@ -62,7 +62,7 @@ def statistics(given: Given) -> TableContent:
         groups=tuple(groups),
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
         " dash marks what a dataset does not have or what was not computed.",
-        notes=notes_of(*(item.originals_are_released for item in found)),
+        notes=given.notes,
         decimals=0,
     )
 
@@ -96,7 +96,7 @@ def _numbers(item: JamStatistics) -> dict[str, dict[str, int | None]]:
 def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
     """Why the numbers of a dataset cannot be compared with the printed ones."""
     if not item.originals_are_released:
-        return ["sample data or own decisions, not the released originals"]
+        return ["sample data or other than the released originals"]
     if dataset == JAM and item.dataset_is_released is False:
         return [f"{item.variants_source} variants, not the released ones"]
     return []

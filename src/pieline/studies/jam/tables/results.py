@@ -10,7 +10,7 @@ from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare
 from pieline.reporting.seeds import deviation_ranges, mean_ranges
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, stacked
 from pieline.studies.jam.metrics.drift import Drift
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
@@ -40,6 +40,8 @@ from pieline.studies.jam.tables.common import (
     printed_spread,
 )
 
+_ABREAST = 10
+"""Columns of numbers that a page has room for."""
 NOT_SO = "not with this setting and language in this configuration"
 """Why there is no number of ours of a model that is run otherwise."""
 
@@ -144,7 +146,7 @@ def _table(
 ) -> TableContent:
     """One of the three tables: the paper's rows in its order, then those that are only ours.
 
-    Columns for each language of the runs; printed numbers of another are only in the CSV.
+    A part for each language of the runs; printed numbers of another are only in the CSV.
 
     Args:
         given: metrics, printed numbers and models.
@@ -204,7 +206,7 @@ def _table(
     told = ", ".join(f"{total} in {find(name).label}" for name, total in totals.items())
     told = f" (of {told})" if told else ""
     compared = any(item.dataset_is_released for item in metrics)
-    return TableContent(
+    table = TableContent(
         heads=(
             (*heads("", ""), *(Head(find(name).label, len(columns)) for name in shown)),
             (*heads("Setting", "Model"), *(column.head for _ in shown for column in columns)),
@@ -216,10 +218,12 @@ def _table(
             f"±: standard deviation over seeds (ddof 1). {PROMPTS}",
             *([JUDGED] if compared else []),
             *left_out_seeds(given, runs),
-            *notes_on(metrics),
+            *notes_on(metrics, given),
         ),
         unseen=tuple(unseen),
     )
+    # Pairs of languages side by side, as far as a page is wide.
+    return stacked(table, labels=2, cells=max(2, _ABREAST // len(columns) // 2 * 2) * len(columns))
 
 
 def _lost(key: RunKey, metrics: Sequence[JamMetrics], files: tuple[str, ...]) -> Number:

@@ -77,7 +77,7 @@ def runs(given: Given) -> TableContent:
         groups=(Group(tuple(rows)),),
         caption="Every run by itself, with 95 % bootstrap intervals over originals; of all its"
         " answers those that could not be read.",
-        notes=(*notes_on(metrics), PROMPTS),
+        notes=(*notes_on(metrics, given), PROMPTS),
     )
 
 
@@ -161,6 +161,6 @@ def pairs(given: Given) -> TableContent:
         groups=(Group(tuple(rows)),),
         caption=about.format(drift="ND_M", p="p"),
         caption_latex=about.format(drift=r"$\mathit{ND}_M$", p="$p$"),
-        notes=(*notes_on(metrics), PROMPTS),
+        notes=(*notes_on(metrics, given), PROMPTS),
         long=True,
     )

@@ -43,7 +43,8 @@ def text(given: Given) -> TableContent:
     runs, printed = prompted(metrics), printed_runs(given)
     wanted = {key[:2] for key in printed if key.setting != "fine_tuned"}
     made = {key[:2] for key in runs}
-    obstacles = obstacles_of(metrics)
+    of_paper = [item for item in metrics if item.language in JamSettings().languages]
+    obstacles = obstacles_of(of_paper)
     if wanted - made:
         obstacles.append(f"{len(wanted & made)} of the paper's {len(wanted)} runs were made")
     if made - wanted:
@@ -85,7 +86,7 @@ def text(given: Given) -> TableContent:
         " are in the medians of both settings, as in Figure 2.",
         notes=(
             *([_JUDGED] if any(item.dataset_is_released for item in metrics) else []),
-            *notes_on(metrics),
+            *notes_on(metrics, given),
         ),
         wide=False,
     )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, Tag
 
 _TOKEN = re.compile(r"(?:['’]\w+|\w+|[^\w\s])\s*")
+_TOKEN_ELIDED = re.compile(r"(?:\w+['’](?=\w)|\w+|[^\w\s])\s*")
 _APOSTROPHES = str.maketrans("’‘`´", "''''")
 
 
@@ -17,13 +18,14 @@ class Place(NamedTuple):
     end: int
 
 
-def tokenise(text: str) -> list[str]:
+def tokenise(text: str, *, elides: bool = False) -> list[str]:
     """Cut text as ID10M does: words and punctuation marks, each with the space that follows it.
 
-    The concatenation of the tokens is the text; space before the first word joins that word.
+    The concatenation of the tokens is the text; space before the first word joins that word. An
+    apostrophe begins a word ("it", "'s"), or ends it where the language `elides` ("l'", "uovo").
     """
     start = len(text) - len(text.lstrip())
-    tokens = _TOKEN.findall(text, start)
+    tokens = (_TOKEN_ELIDED if elides else _TOKEN).findall(text, start)
     if tokens:
         tokens[0] = text[:start] + tokens[0]
     return tokens
@@ -63,7 +65,7 @@ def added_context(original: str, variant: str) -> str:
 
 
 def project_tags(
-    tokens: Sequence[str], tags: Sequence[Tag], variant: str
+    tokens: Sequence[str], tags: Sequence[Tag], variant: str, *, elides: bool = False
 ) -> tuple[list[str], list[Tag]] | None:
     """Tokens and tags of a variant: the original's tags where it stands, O elsewhere (section 3.3).
 
@@ -71,6 +73,7 @@ def project_tags(
         tokens: of the original, with their trailing spaces.
         tags: of the original.
         variant: the whole text.
+        elides: whether its language does (see `tokenise`).
 
     Returns:
         Tokens whose concatenation is the variant, and their tags. Where the original stands
@@ -82,7 +85,7 @@ def project_tags(
     if place is None:
         return None
     before, inside, after = variant[: place.start], variant[slice(*place)], variant[place.end :]
-    before_tokens = tokenise(before)
+    before_tokens = tokenise(before, elides=elides)
     space = len(after) - len(after.lstrip())
     inside, after = inside + after[:space], after[space:]
     if inside.rstrip() == original.rstrip():
@@ -92,7 +95,7 @@ def project_tags(
         inside_tokens, inside_tags = _carry_over(tokens, tags, inside)
     if not before_tokens:
         inside_tokens[0] = before + inside_tokens[0]
-    after_tokens = tokenise(after)
+    after_tokens = tokenise(after, elides=elides)
     outside: Tag = OUTSIDE
     return (
         [*before_tokens, *inside_tokens, *after_tokens],
@@ -114,7 +117,7 @@ def _carry_over(
             # An idiom whose first token was a punctuation mark that is gone begins here.
             headless = given == INSIDE and (not spans or spans[-1][2] == OUTSIDE)
             tag = BEGIN if headless else given
-            spans.append((_with_apostrophe(token, text, first), last, tag))
+            spans.append((*_with_apostrophe(token, text, first, last), tag))
             position += count
     found: list[str] = []
     labels: list[Tag] = []
@@ -138,11 +141,12 @@ def _carry_over(
     return found + pieces, labels + [OUTSIDE] * len(pieces)
 
 
-def _with_apostrophe(token: str, text: str, first: int) -> int:
-    """Where a token such as "'s" begins in the text: at its apostrophe."""
-    if first and token.translate(_APOSTROPHES)[0] == "'" == text[first - 1].translate(_APOSTROPHES):
-        return first - 1
-    return first
+def _with_apostrophe(token: str, text: str, first: int, last: int) -> tuple[int, int]:
+    """Where a token such as "'s" or "l'" begins and ends in the text: with its apostrophe."""
+    bare, plain = token.strip().translate(_APOSTROPHES), text.translate(_APOSTROPHES)
+    begins = bare[0] == "'" and first > 0 and plain[first - 1] == "'"
+    ends = bare[-1] == "'" and plain[last : last + 1] == "'"
+    return first - begins, last + ends
 
 
 def _letters(text: str) -> list[tuple[str, int]]:

@@ -75,9 +75,10 @@ def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> 
 
     Where the original is missing all tags are O; the check says so, and no such variant is used.
     """
-    projected = project_tags(original.tokens, original.tags, text)
+    elides = find(original.language).elides
+    projected = project_tags(original.tokens, original.tags, text, elides=elides)
     if projected is None:
-        tokens = tokenise(text)
+        tokens = tokenise(text, elides=elides)
         outside: list[Tag] = [OUTSIDE] * len(tokens)
         projected = tokens, outside
     return Variant(
