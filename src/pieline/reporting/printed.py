@@ -159,14 +159,14 @@ def read_published(
     for row in table.to_dict("records"):
         numbers = {}
         for column, text in row.items():
-            if column not in keys and (value := _number(text)) is not None:
+            if column not in keys and (value := number_in(text)) is not None:
                 numbers[str(column)] = value
         rows[tuple(str(row[key]) for key in keys)] = numbers
     return rows
 
 
-def _number(text: str) -> float | None:
-    """A number, also one such as 0.5B; None for what only describes."""
+def number_in(text: str) -> float | None:
+    """The number that a text is, also one such as 0.5B; None for what only describes."""
     digits, scale = (text[:-1], _SCALES[text[-1]]) if text[-1:] in _SCALES else (text, 1.0)
     try:
         return float(digits) * scale

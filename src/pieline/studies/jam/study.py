@@ -659,7 +659,7 @@ class JamStudy(Study[JamSettings]):
             update={"options": {"languages": list(self.settings.languages)}}
         )
         numbers = self.run.here("published/text_numbers.csv")
-        drift = runs.of(published=self._published(3), sizes=self._published(2))
+        drift = runs.of(published=self._published(3), text_numbers=numbers)
         found += [
             self._figure("results:accuracy_vs_drift", drift),
             self._figure("results:confused_models", runs.of(text_numbers=numbers)),

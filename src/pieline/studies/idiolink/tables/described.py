@@ -4,7 +4,6 @@ Nothing computes them. Ours is what this project records or this run is set to; 
 stands beside it where it is another.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from pieline.core.files import read_text
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.reporting.given import Given
-from pieline.reporting.printed import Statement, state
+from pieline.reporting.printed import Statement, number_in, state
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.settings import FineTuning
@@ -169,10 +168,9 @@ def same_size(ours: str, printed: str) -> bool:
 
     Sizes are text such as `22.7M` or `9B`; closing zeros are no digits.
     """
-    sizes = [re.fullmatch(r"([0-9.]+)([MB])", text) for text in (ours, printed)]
-    one, other = (
-        float(size[1]) * {"M": 1e6, "B": 1e9}[size[2]] if size else math.nan for size in sizes
-    )
+    one, other = number_in(ours), number_in(printed)
+    if one is None or other is None:
+        return False
     digits = len(printed[:-1].replace(".", "").strip("0"))
     return float(f"{one:.{digits - 1}e}") == other
 

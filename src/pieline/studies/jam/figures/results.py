@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -22,15 +22,17 @@ from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
+    RunKey,
     Runs,
     accuracy,
     by_run,
     confused_runs,
     negative_drift,
     over_seeds,
+    panel,
     prompted,
 )
-from pieline.studies.jam.tables.common import GROUPS, languages_of
+from pieline.studies.jam.tables.common import GROUPS, languages_of, printed_runs
 
 COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3")
 """Of languages, in the order of their names."""
@@ -64,8 +66,7 @@ def marker_area(parameters: str | None) -> float:
 class _Mark(NamedTuple):
     """One run in a scatter plot; `printed` as the paper has it, else ours."""
 
-    setting: str
-    language: str
+    key: RunKey
     model: ModelDescription
     x: float
     y: float
@@ -76,66 +77,52 @@ def accuracy_vs_drift(given: Given) -> Figure:
     """Figure 2: accuracy on originals (%) against negative drift (%), one panel a prompt setting.
 
     Shape: reasoning or not; colour: language; area: parameters. The printed runs stand hollow
-    behind ours. Reasoning models, which are run without examples only, stand in every panel of the
+    behind ours. Reasoning models, which are run without examples only, stand in both panels of the
     paper's, as there. A run whose drift is unknown, because it judged no original right, is not
     drawn.
     """
-    runs = prompted(load_records(given.metrics, JamMetrics))
-    marks = list(_printed_drift(given))
+    runs, models = prompted(load_records(given.metrics, JamMetrics)), _models(given)
+    numbers = read_published(given.files["text_numbers"], ["id"])
+    printed, ours = {}, {}
+    for key, row in _printed(given).items():
+        right = 100 * row["success"] / numbers[f"jam.variants_{key.language}",]["value"]
+        printed[key] = _Mark(key, models[key.model], row["negative_drift_pct"], right, True)
     for key, found in runs.items():
-        drift, right = over_seeds(found, negative_drift), over_seeds(found, accuracy)
-        if drift and right:
-            model = _described(given, key.model)
-            marks.append(_Mark(key.setting, key.language, model, drift.mean, right.mean, False))
-    of_paper = ["zero_shot", "few_shot_sc_cotbest"]
-    marks += [
-        mark._replace(setting=of_paper[1])
-        for mark in marks
-        if mark.model.reasoning and mark.setting == of_paper[0]
-    ]
-    shown = {mark.setting for mark in marks} | {key.setting for key in runs} | set(of_paper)
+        drift, mean = over_seeds(found, negative_drift), over_seeds(found, accuracy)
+        if drift and mean:
+            ours[key] = _Mark(key, models[key.model], drift.mean, mean.mean, False)
+    marks = [*printed.values(), *ours.values()]
+    of_paper = ("zero_shot", "few_shot_sc_cotbest")
+    reasoning = {name for name, model in models.items() if model.reasoning}
+    shown = {key.setting for key in runs}.union(of_paper)
     panels = [name for name in GROUPS if name in shown]
     figure, axes = _panels(len(panels), width=3.4, height=3.9)
-    # The names need room beside the marks; no share lies beyond 0 and 100.
+    # No share lies beyond 0 and 100. The names need room: right of the marks, and below them.
     widest = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
-    low = max(0.0, 1.25 * min((mark.y for mark in marks), default=0.0) - 25)
-    for axis, panel in zip(axes, panels, strict=True):
-        here = [mark for mark in marks if mark.setting == panel]
-        axis.set(
-            title=GROUPS[panel], xlabel="negative drift (%)", xlim=(0, widest), ylim=(low, 100)
-        )
-        if not any(not mark.printed for mark in here):
+    deepest = min(100.0, 1.25 * (100 - min((mark.y for mark in marks), default=0.0)))
+    for axis, setting in zip(axes, panels, strict=True):
+        beside = reasoning if setting in of_paper else ()
+        theirs, own = (list(panel(of, setting, beside).values()) for of in (printed, ours))
+        axis.set(title=GROUPS[setting], xlabel="negative drift (%)")
+        axis.set(xlim=(0, widest), ylim=(100 - deepest, 100))
+        if not own:
             axis.text(0.5, 0.03, "no drift of ours is known", transform=axis.transAxes, ha="center")
-        _draw(axis, here)
+        _draw(axis, [*theirs, *own])
     axes[0].set_ylabel("accuracy on originals (%)")
     return _finish(figure, runs, marks, given.notes)
 
 
-def _printed_drift(given: Given) -> Iterator[_Mark]:
-    """The printed runs of the languages in the figure (Tables 2 and 3)."""
-    variants = {
-        language: row["test_variants"]
-        for (dataset, language), row in read_published(
-            given.files["sizes"], ["dataset", "language"]
-        ).items()
-        if dataset == "ID10M-JAM"
+def _printed(given: Given) -> dict[RunKey, dict[str, float]]:
+    """The printed runs of prompted models in the languages of the figure."""
+    return {
+        key: row
+        for key, row in printed_runs(given).items()
+        if key.setting != "fine_tuned" and key.language in given.options["languages"]
     }
-    table = read_published(given.files["published"], ["setting", "model", "language"])
-    for model, setting, language, row in _of_the_paper(given, table):
-        x, right = row["negative_drift_pct"], row["success"]
-        if x is not None and right is not None:
-            yield _Mark(setting, language, model, x, 100 * right / variants[language], True)
 
 
-def _of_the_paper(
-    given: Given, table: Mapping[tuple[str, ...], Mapping[str, float | None]]
-) -> Iterator[tuple[ModelDescription, str, str, Mapping[str, float | None]]]:
-    """Model, setting, language and numbers of the printed runs of prompted models."""
-    by_name = {model.published_as: model for model in (*given.models, *given.absent)}
-    for (setting, name, language), row in table.items():
-        is_prompted = setting in GROUPS and setting != "fine_tuned"
-        if is_prompted and language in given.options["languages"] and name in by_name:
-            yield by_name[name], setting, language, row
+def _models(given: Given) -> dict[str, ModelDescription]:
+    return {model.name: model for model in (*given.models, *given.absent)}
 
 
 def confused_models(given: Given) -> Figure:
@@ -175,28 +162,21 @@ def all_vs_mixed(given: Given) -> Figure:
 
     The printed runs stand hollow behind ours.
     """
-    runs = prompted(load_records(given.metrics, JamMetrics))
-    table = read_published(given.files["published"], ["setting", "model", "language"])
-    marks = []
-    for model, setting, language, row in _of_the_paper(given, table):
-        some, every = row["mixed"], row["all_confused"]
-        if some is not None and every is not None:
-            marks.append(_Mark(setting, language, model, some, every, True))
+    runs, models = prompted(load_records(given.metrics, JamMetrics)), _models(given)
+    marks = [
+        _Mark(key, models[key.model], row["mixed"], row["all_confused"], True)
+        for key, row in _printed(given).items()
+    ]
     for key, found in runs.items():
         every = fmean(item.confusion.all_confused for item in found)
         some = fmean(item.confusion.mixed for item in found)
-        model = _described(given, key.model)
-        marks.append(_Mark(key.setting, key.language, model, some, every, False))
+        marks.append(_Mark(key, models[key.model], some, every, False))
     figure, axes = _panels(1, width=6.4, height=4.6)
     axes[0].set(xlabel="mixed (MX), originals", ylabel="all confused (AC), originals")
     axes[0].set_xlim(-2, 2 + 1.1 * max((mark.x for mark in marks), default=1.0))
     axes[0].set_ylim(-2, 2 + 1.1 * max((mark.y for mark in marks), default=1.0))
     _draw(axes[0], marks)
     return _finish(figure, runs, marks, given.notes)
-
-
-def _described(given: Given, name: str) -> ModelDescription:
-    return next(model for model in given.models if model.name == name)
 
 
 def _colour(language: str) -> str:
@@ -221,10 +201,10 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> None:
 
     A line leads from a printed run, without a name, to ours of the same model, if it is there.
     """
-    ours = {_run_of(mark): mark for mark in marks if not mark.printed}
+    ours = {mark.key: mark for mark in marks if not mark.printed}
     names, named = [], []
     for mark in sorted(marks, key=lambda mark: not mark.printed):
-        colour = _colour(mark.language)
+        colour = _colour(mark.key.language)
         axis.scatter(
             mark.x,
             mark.y,
@@ -237,7 +217,7 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> None:
             zorder=2 if mark.printed else 3,
             clip_on=False,
         )
-        if mark.printed and (own := ours.get(_run_of(mark))):
+        if mark.printed and (own := ours.get(mark.key)):
             axis.plot([mark.x, own.x], [mark.y, own.y], color=colour, lw=0.5, alpha=0.5, zorder=1)
             continue
         weight = "normal" if mark.printed else "bold"
@@ -259,13 +239,9 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> None:
         )
 
 
-def _run_of(mark: _Mark) -> tuple[str, str, str]:
-    return mark.setting, mark.model.name, mark.language
-
-
 def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark], notes: Sequence[str]) -> Figure:
     """Legend for colour, shape, fill and area, and the notes on the data."""
-    languages = sorted({mark.language for mark in marks} | {key.language for key in runs})
+    languages = sorted({mark.key.language for mark in marks} | {key.language for key in runs})
     handles: list[Artist] = [mpl.patches.Patch(color=_colour(name)) for name in languages]
     names = [find(name).label for name in languages]
 
