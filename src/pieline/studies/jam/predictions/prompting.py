@@ -189,9 +189,7 @@ class Identification(Task):
 
 
 @lru_cache(maxsize=64)
-def _chosen(
-    path: str, changed: int, few_shot: FewShot, language: str, seed: int
-) -> list[Example]:
+def _chosen(path: str, changed: int, few_shot: FewShot, language: str, seed: int) -> list[Example]:
     """The examples from a split as it was `changed` last, chosen once for all models."""
     return choose_examples(
         _train_split(path, changed),
