@@ -1,6 +1,7 @@
 """The library's structure: imports never point up, and packages form no circle."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ GPU_SCRIPTS = [
 ]  # fmt: skip
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Every module of the library by its dotted name below `pieline`."""
     found = {}

@@ -13,6 +13,7 @@ from snakemake.api import SnakemakeApi
 from snakemake.rules import Rule
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 from support import ROOT
+from test_structure import imports, modules
 
 LONG_MINUTES = 60
 """A rule that asks for at least so much keeps a benchmark of each job."""
@@ -40,6 +41,9 @@ class RuleSet:
             )._workflow
             self.rules: list[Rule] = [rule for rule in workflow.rules if rule.shellcmd]
             self.local = set(workflow._localrules)
+            self.imported_modules: Callable[[Path], list[Path]] = workflow.globals[
+                "imported_modules"
+            ]
         self.submitted = [rule for rule in self.rules if rule.name not in self.local]
 
 
@@ -117,6 +121,17 @@ def test_a_retry_gets_twice_of_it(rule_set: RuleSet, resource: str) -> None:
         assert function
         if isinstance(inspect.getclosurevars(function).nonlocals["amount"], int):
             assert function(None, 3) == 4 * function(None, 1), rule.name
+
+
+@pytest.mark.parametrize("rule_set", ["default"], indirect=True)
+def test_the_modules_of_a_rule_are_those_that_its_program_imports(rule_set: RuleSet) -> None:
+    for path in [*modules().values(), *(ROOT / "scripts").glob("*.py")]:
+        if "iter_modules(" not in path.read_text(encoding="utf-8"):
+            named = {modules()[name] for name in imports(path)}
+            found = {file.absolute() for file in rule_set.imported_modules(path)}
+            assert {file for file in found if file.name != "__init__.py"} == {
+                file for file in named if file.name != "__init__.py"
+            }, path
 
 
 def test_has_log_and_environment(rule_set: RuleSet) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import permutation_test
 
 _PATTERNS_AT_ONCE = 500
 
@@ -37,6 +36,8 @@ def randomisation_test(
     if differences.shape[1] < 2:
         # scipy refuses a single unit; both of its patterns give as large a sum.
         return np.ones(len(differences))
+    from scipy.stats import permutation_test
+
     found = permutation_test(
         (differences,),
         _size_of_sum,

@@ -23,7 +23,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import f, t
+from scipy.special import fdtri, stdtrit
 
 from pieline.core.uncertainty import CONFIDENCE, Spread
 
@@ -58,7 +58,7 @@ def mean_ranges(
     if pool and not printed.deviation:
         deviation, of_pool = pooled(pool)
         error = deviation * math.sqrt(1 / ours.seeds + 1 / printed.seeds)
-        half = float(t.ppf(1 - _TAIL, of_pool)) * error + _rounding(decimals)
+        half = float(stdtrit(of_pool, 1 - _TAIL)) * error + _rounding(decimals)
         return {_POOLED: (printed.mean - half, printed.mean + half)}
     if printed.deviation is None:
         return {}
@@ -73,7 +73,7 @@ def mean_ranges(
             if own:
                 parts = own**2 / (ours.seeds - 1) + theirs**2 / (printed.seeds - 1)
                 degrees = (own + theirs) ** 2 / parts
-        half = float(t.ppf(1 - _TAIL, degrees)) * math.sqrt(own + theirs) + _rounding(decimals)
+        half = float(stdtrit(degrees, 1 - _TAIL)) * math.sqrt(own + theirs) + _rounding(decimals)
         found[_reading(chosen)] = (printed.mean - half, printed.mean + half)
     return found
 
@@ -92,9 +92,9 @@ def deviation_ranges(
     """
     if pool and not printed.deviation:
         deviation, degrees = pooled(pool)
-        high = deviation * math.sqrt(float(f.ppf(1 - _TAIL, seeds - 1, degrees)))
+        high = deviation * math.sqrt(float(fdtri(seeds - 1, degrees, 1 - _TAIL)))
         return {_POOLED: (0.0, high + _rounding(decimals))}
-    ratios = [float(f.ppf(tail, seeds - 1, printed.seeds - 1)) for tail in (_TAIL, 1 - _TAIL)]
+    ratios = [float(fdtri(seeds - 1, printed.seeds - 1, tail)) for tail in (_TAIL, 1 - _TAIL)]
     rounding = _rounding(decimals)
     found = {}
     for chosen in ddof:

@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from sklearn.metrics import accuracy_score, f1_score
-
 from pieline.core.records import Record
 
 
@@ -38,6 +36,8 @@ def agreement(flagged: Mapping[str, bool], found_invalid: Mapping[str, bool]) ->
 
     Both are by text id: whether the votes do not say valid, and whether people found it invalid.
     """
+    from sklearn.metrics import accuracy_score, f1_score
+
     names = sorted(flagged.keys() & found_invalid.keys())
     if not names:
         return None

@@ -7,8 +7,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Literal, get_args
 
-from sklearn.metrics import cohen_kappa_score
-
 from pieline.core.conditions import MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
@@ -105,6 +103,8 @@ def human_metrics(
     Raises:
         UserError: a variant that the dataset lacks, or two of one original.
     """
+    from sklearn.metrics import cohen_kappa_score
+
     variants = {item.id: item for item in sentences if not item.is_original}
     if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
         mend = "label variants of this dataset"

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-import seqeval.metrics
-import sklearn.metrics
-
 from pieline.core.records import Frozen
 from pieline.studies.jam.bio import OUTSIDE, TAGS, Tag
 
@@ -28,7 +25,9 @@ class TaggingScores(Frozen):
 
 def span_f1(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -> float:
     """Share of idioms tagged exactly: seqeval's F1 (fraction)."""
-    value = seqeval.metrics.f1_score(_lists(gold), _lists(predicted), zero_division=0)
+    from seqeval.metrics import f1_score
+
+    value = f1_score(_lists(gold), _lists(predicted), zero_division=0)
     return float(value)
 
 
@@ -40,6 +39,9 @@ def tagging_scores(
     Raises:
         ValueError: other numbers of sentences or tags.
     """
+    import seqeval.metrics
+    import sklearn.metrics
+
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError("gold and predicted tags do not belong to the same sentences")
     exact = [
