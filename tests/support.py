@@ -1,10 +1,16 @@
 """What tests of several folders share."""
 
+import atexit
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,17 +24,94 @@ needs_mirror = pytest.mark.skipif(
 )
 
 
+class Forks:
+    """Runs of a program, each in a process forked from one that has its imports.
+
+    Those of Snakemake and of torch take longer than most of what tests run with them.
+
+    Args:
+        imports: Python code to begin with.
+    """
+
+    SERVER = """
+import json, os, sys
+imports, *_ = sys.argv[1:]
+exec(imports)
+for line in sys.stdin:
+    folder, environment, code, arguments = json.loads(line)
+    child = os.fork()
+    if not child:
+        for number, name in enumerate((os.devnull, f"{folder}/stdout", f"{folder}/stderr")):
+            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), number)
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv[1:] = arguments
+        exec(code)
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+    def __init__(self, imports: str) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", self.SERVER, imports],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        atexit.register(self._server.communicate)
+
+    def run(
+        self, code: str, *arguments: str, environment: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Execute Python code, which finds the arguments in `sys.argv`."""
+        assert self._server.stdin
+        assert self._server.stdout
+        limit = threading.Timer(1200, self._server.kill)
+        limit.start()
+        with tempfile.TemporaryDirectory() as folder:
+            given = json.dumps([folder, environment, code, arguments])
+            print(given, file=self._server.stdin, flush=True)
+            told = int(self._server.stdout.readline())
+            limit.cancel()
+            said = (Path(folder, name).read_text("utf-8") for name in ("stdout", "stderr"))
+            return subprocess.CompletedProcess(arguments, told, *said)
+
+
+@cache
+def _snakemake() -> Forks:
+    return Forks("import snakemake.cli")
+
+
 def run_snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run snakemake in a folder that holds the project."""
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(folder / "src")},
-        check=False,
-        timeout=1200,
+    library = str(folder / "src")
+    return _snakemake().run(
+        f"os.chdir({str(folder)!r}); sys.path.insert(0, {library!r}); snakemake.cli.main()",
+        *arguments,
+        environment=os.environ | {"PYTHONPATH": library},
     )
+
+
+def training_script(name: str) -> Callable[..., int]:
+    """A function that trains a small BERT by a script and gives the exit code.
+
+    It takes the script's arguments, and as `before` Python code that runs first.
+    """
+    script = str(ROOT / "scripts" / f"{name}.py")
+    forks = Forks(
+        f"sys.path.insert(0, {str(ROOT / 'src')!r})\n"
+        f"import runpy; runpy.run_path({script!r})\n"
+        # What it loads only when it trains.
+        "import seqeval.metrics, transformers.models.bert.modeling_bert"
+    )
+
+    def run(*arguments: str, before: str = "") -> int:
+        code = f"{before}\nrunpy.run_path({script!r}, run_name='__main__')"
+        result = forks.run(code, *arguments, environment=os.environ | {"OMP_NUM_THREADS": "1"})
+        assert result.returncode <= 0, result.stderr
+        return result.returncode
+
+    return run
 
 
 def copy_project(target: Path) -> Path:

@@ -2,11 +2,7 @@
 
 import json
 import math
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support import MIRROR, ROOT, needs_mirror
+from support import MIRROR, ROOT, needs_mirror, training_script
 from tiny_models import SENTENCES, save_tiny, tiny_entry
 
 from pieline.core.errors import UserError
@@ -454,34 +450,37 @@ def test_killed_and_resumed_program_writes_the_same_bytes(
     validation.save(tmp_path / "val")
     save_jsonl(tmp_path / "tuples.jsonl", sample_tuples(train.queries, train.documents, seed=42))
 
-    def command(name: str) -> list[str]:
+    def arguments(name: str) -> list[str]:
         folder = tmp_path / name
         return [
-            *(sys.executable, str(ROOT / "scripts/fine_tune.py"), "--threads", "1"),
-            *("--spec", tiny.execution_spec(), "--tuples", str(tmp_path / "tuples.jsonl")),
-            *("--settings", settings(max_epochs=6, patience=6).model_dump_json()),
+            *("--threads", "1", "--spec", tiny.execution_spec()),
+            *("--tuples", str(tmp_path / "tuples.jsonl")),
+            *("--settings", settings(max_epochs=4, patience=4).model_dump_json()),
             *("--train", str(tmp_path / "train"), "--validation", str(tmp_path / "val")),
             *("--checkpoint", str(folder / "checkpoint.pt"), "--output", str(folder / "weights")),
             *("--log", str(folder / "training.json")),
         ]
 
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    subprocess.run(command("whole"), env=environment, check=True, capture_output=True)
+    # Killed within epoch 3, when its training is done and its checkpoint is not written.
+    dies = """
+import os, signal
+from pieline.studies.idiolink.training.contrastive import _Training
+validations = iter([_Training.validate] * 2)
+def validate(self):
+    return next(validations, lambda _: os.kill(os.getpid(), signal.SIGKILL))(self)
+_Training.validate = validate
+"""
     checkpoint = tmp_path / "killed/checkpoint.pt"
     checkpoint.parent.mkdir()
-    with subprocess.Popen(
-        command("killed"), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        while not checkpoint.exists() and process.poll() is None:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    assert checkpoint.exists()
+    run = training_script("fine_tune")
+    assert run(*arguments("whole")) == 0
+    assert run(*arguments("killed"), before=dies) == -signal.SIGKILL
     assert not (tmp_path / "killed/weights").exists()
-    before = torch.load(checkpoint, weights_only=True)["epochs"]
-    assert 0 < len(before) < 6
-    subprocess.run(command("killed"), env=environment, check=True, capture_output=True)
+    assert len(torch.load(checkpoint, weights_only=True)["epochs"]) == 2
+    assert run(*arguments("killed")) == 0
     assert not checkpoint.exists()
     log = (tmp_path / "whole/training.json").read_bytes()
+    assert len(json.loads(log)["epochs"]) == 4
     assert (tmp_path / "killed/training.json").read_bytes() == log
     digests = weights_digests(tiny, tmp_path / "whole/weights")
     assert "model.safetensors" in digests

@@ -1,16 +1,13 @@
 """Encoders: what they read, that they learn, and that a killed training ends as an unbroken one."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from jam_experiments.tiny import save_tiny_bert, sentences
-from support import ROOT
+from support import training_script
 
 from pieline.core.errors import UserError
 from pieline.models.encoder import EncoderEntry
@@ -194,51 +191,36 @@ def test_a_checkpoint_of_another_training_is_not_used(
     assert seen == [1, 2, 3, 4]
 
 
-def run_script(entry: EncoderEntry, folder: Path, *, kill_at: int = 0) -> int:
-    """Train by the command line; with `kill_at` the process kills itself after that epoch."""
-    for name, split in (("train", TRAIN), ("dev", DEV)):
-        (folder / f"{name}.tsv").write_text(write_id10m(split))
-    arguments = [
-        "--spec", entry.execution_spec(), "--settings", SETTINGS.model_dump_json(), "--seed", "5",
-        "--train", str(folder / "train.tsv"), "--dev", str(folder / "dev.tsv"),
-        "--threads", "1", "--checkpoint", str(folder / "checkpoint.pt"),
-        "--output", str(folder / "weights"), "--log", str(folder / "training.json"),
-    ]  # fmt: skip
-    program = f"""
-import os, runpy, signal, sys
-sys.path.insert(0, {str(ROOT / "src")!r})
-import pieline.studies.jam.training.training as training
-keep, count = training.span_f1, iter(range(1, 99))
-def score(gold, found):
-    if next(count) == {kill_at}:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return keep(gold, found)
-training.span_f1 = score
-sys.argv[1:] = {arguments!r}
-runpy.run_path({str(ROOT / "scripts" / "fine_tune_tagger.py")!r}, run_name="__main__")
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert result.returncode in (0, -signal.SIGKILL), result.stderr
-    return result.returncode
-
-
 def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: Path) -> None:
+    for name, split in (("train", TRAIN), ("dev", DEV)):
+        (tmp_path / f"{name}.tsv").write_text(write_id10m(split))
+
+    def arguments(folder: Path) -> list[str]:
+        return [
+            "--spec", entry.execution_spec(), "--settings", SETTINGS.model_dump_json(),
+            "--seed", "5", "--threads", "1", "--checkpoint", str(folder / "checkpoint.pt"),
+            "--train", str(tmp_path / "train.tsv"), "--dev", str(tmp_path / "dev.tsv"),
+            "--output", str(folder / "weights"), "--log", str(folder / "training.json"),
+        ]  # fmt: skip
+
+    # Killed within epoch 3, when its training is done and its checkpoint is not written.
+    dies = """
+import os, signal
+import pieline.studies.jam.training.training as training
+scores = iter([training.span_f1] * 2)
+def score(gold, found):
+    return next(scores, lambda *_: os.kill(os.getpid(), signal.SIGKILL))(gold, found)
+training.span_f1 = score
+"""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     whole.mkdir()
     broken.mkdir()
-    assert run_script(entry, whole) == 0
-    # Killed within epoch 3, when its training is done and its checkpoint is not written.
-    assert run_script(entry, broken, kill_at=3) == -signal.SIGKILL
+    run = training_script("fine_tune_tagger")
+    assert run(*arguments(whole)) == 0
+    assert run(*arguments(broken), before=dies) == -signal.SIGKILL
     assert not (broken / "weights").exists()
     assert (broken / "checkpoint.pt").exists()
-    assert run_script(entry, broken) == 0
+    assert run(*arguments(broken)) == 0
     for name in ("weights/model.safetensors", "training.json"):
         assert (whole / name).read_bytes() == (broken / name).read_bytes(), name
     assert not (broken / "checkpoint.pt").exists()
