@@ -277,6 +277,9 @@ class TestCheckpoints:
         model = load_encoder(entry, weights=tmp_path / "converted", device="cpu")
         after = embed_documents(model, SENTENCES, batch_size=3, progress=False)
         np.testing.assert_array_equal(before, after)
+        unpack_weights(entry, tmp_path / "again")
+        first, again = (weights_digests(entry, tmp_path / name) for name in ("converted", "again"))
+        assert first == again
 
     def test_attention_that_is_causal_is_noticed(self, tmp_path: Path) -> None:
         model = load_encoder(tiny_entry(save_tiny("llama", tmp_path / "llama"), pooling="mean"))
