@@ -16,10 +16,15 @@ from pydantic import field_validator
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
 from pieline.core.records import Frozen, save_jsonl, validated
-from pieline.languages.matching import matches_pie
+from pieline.languages.denial import is_commented, kind_of, truth_of, views
+from pieline.languages.english import ANSWERS
+from pieline.languages.matching import points_at_pie
+from pieline.languages.spelling import normalise
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
-_INFINITIVE = re.compile(r"^to\s+", re.IGNORECASE)
+_OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
+"""What begins a canonical form and is no word of the PIE: the "to" of an infinitive (section 3.1),
+and the no of "don't quote me", which "quote me" names as well."""
 YesNo = Literal["yes", "no"]
 _MEND = "take the file that the run wrote, and fill in only the column verdict"
 
@@ -70,11 +75,27 @@ COLUMNS = list(ReviewCase.model_fields)
 
 
 def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool:
-    """Whether an answer found an idiom and, by the matching function, named the sentence's PIE."""
-    # The canonical form is an infinitive (section 3.1): its "to" is no word of the idiom.
-    pie = _INFINITIVE.sub("", sentence.pie)
-    return bool(prediction.has_idiom) and matches_pie(
-        prediction.idiom or "", pie, language="english"
+    """Whether an answer found an idiom and, by the matching functions, means the sentence's PIE.
+
+    In a distractor also an answer counts that quotes the words which play on the PIE. If the field
+    `idiom` names nothing, `meaning` tells which one is explained. An answer that calls the
+    expression literal found no idiom in it.
+    """
+    name, meaning = prediction.idiom or "", prediction.meaning or ""
+    if not prediction.has_idiom or is_commented(name) or views(meaning) == {"denies"}:
+        return False
+    if not normalise(name) or kind_of(name) in {"idioms", "expressions"} or truth_of(name):
+        name = meaning
+    named = normalise(name)
+    begins = set(named.split()[:1]) - set(normalise(sentence.pie).split())
+    if begins & ANSWERS.negations and named not in normalise(sentence.sentence):
+        return False  # "not spill the beans"
+    return points_at_pie(
+        name,
+        _OPENING.sub("", sentence.pie),
+        sentence=sentence.sentence,
+        language="english",
+        echoes=not sentence.is_idiomatic,
     )
 
 
