@@ -85,6 +85,29 @@ def test_round_trip(cases: tuple[Path, Path], kind: int) -> None:
     assert after.true_positive_consistency.count == 2
     assert after.distractor_pie_ratio.count == 0
     assert after.accuracy == before.accuracy
+    # The matching function says no, yes, no of them: (1/3 - 5/9) / (1 - 5/9).
+    assert before.kappa is None
+    assert after.kappa == pytest.approx(-0.5)
+    assert after.errors == {
+        "false_negatives": 1,
+        "wrong_idiom": 0,
+        "false_positives_on_pie": 0,
+        "false_positives_elsewhere": 2,
+    }
+
+
+def test_a_person_sorts_what_was_named_for_another_reason(cases: tuple[Path, Path]) -> None:
+    def sort(rows: list[dict[str, str]]) -> None:
+        rows[1].update(verdict="no", error_type="Phrasal verb")
+
+    assert score(SUITE, PREDICTIONS).error_types == {}
+    edit(cases[1], sort)
+    verdicts = human_verdicts(read_cases(cases[1]), PREDICTIONS, RUN)
+    types = score(SUITE, PREDICTIONS, verdicts=verdicts).error_types
+    assert {name: count for name, count in types.items() if count} == {"phrasal_verb": 1}
+    edit(cases[1], lambda rows: rows[2].update(verdict="no", error_type="other"))
+    with pytest.raises(UserError, match=r":4: .*error_type sorts idiomatic sentences"):
+        read_cases(cases[1])
 
 
 @pytest.mark.parametrize("kind", [0, 1])

@@ -14,6 +14,7 @@ PREDICTIONS = "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl"
 CASES = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl"
 METRICS = "results/metrics/idiots/{model}/{setting}/seed-{seed}.json"
 SENTENCES = "results/datasets/idiots/sentences.jsonl"
+MANIFEST = "results/datasets/idiots/manifest.json"
 PROMPT = "prompts/idiots/detect.jinja"
 
 
@@ -124,8 +125,9 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ).canonical()
 
     def tables(self) -> list[Table]:
-        """Tables 1 to 3."""
+        """The counts of section 3, Tables 1 to 3, the errors of section 5.2.1, and the prompt."""
         given = self._given()
+        text = self.run.here("published/text_numbers.csv")
 
         def table(name: str, number: int, caption: str) -> Table:
             return Table(
@@ -137,9 +139,30 @@ class IdiotsStudy(Study[IdiotsSettings]):
             )
 
         return [
+            Table(
+                "idiots_dataset",
+                "Section 3",
+                "PIEs and sentences of the test suite.",
+                "pieline.studies.idiots.tables:dataset",
+                Given(metrics=(MANIFEST,), files={"text_numbers": text}),
+            ),
             table("detection", 1, "Automatic metrics of idiom detection."),
             table("consistency", 2, "True positives that name the right idiom."),
             table("distractors", 3, "Distractors whose PIE was given a figurative meaning."),
+            Table(
+                "idiots_errors",
+                "Section 5.2.1",
+                "Errors, and their types as people sorted them.",
+                "pieline.studies.idiots.tables:errors",
+                given.of(text_numbers=text),
+            ),
+            Table(
+                "idiots_prompt",
+                "Figures 1 and 2",
+                "The prompt, and its layout for Llama 2.",
+                "pieline.studies.idiots.tables:prompt",
+                Given(files={"prompt": self.run.here(PROMPT)}),
+            ),
         ]
 
     def figures(self) -> list[Figure]:

@@ -9,9 +9,9 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
@@ -26,7 +26,13 @@ _OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
 """What begins a canonical form and is no word of the PIE: the "to" of an infinitive (section 3.1),
 and the no of "don't quote me", which "quote me" names as well."""
 YesNo = Literal["yes", "no"]
-_MEND = "take the file that the run wrote, and fill in only the column verdict"
+ErrorType = Literal[
+    "phrasal_verb", "idiom_of_element", "unrelated_idiom", "same_meaning", "invented", "other"
+]
+"""What a true positive names that does not name the PIE (section 5.2.1): a phrasal verb; another
+idiom, which has an element of the sentence, has nothing to do with it, or means the same; an idiom
+that does not exist, made of a word or chunk of the sentence; anything else, as a collocation."""
+_MEND = "take the file that the run wrote, and fill in only the columns verdict and error_type"
 
 
 class Run(NamedTuple):
@@ -42,8 +48,9 @@ class ReviewCase(Frozen):
 
     `gold` is the class of the sentence. In an idiomatic sentence "yes" means that the model was
     right for the right reason; in a distractor, that it gave the associated PIE a figurative
-    meaning. `verdict` is empty until a person fills it in. `answer_key` ties a verdict to the very
-    answer that was judged.
+    meaning. `verdict` is empty until a person fills it in, and so is `error_type`, which sorts the
+    idiomatic sentences with the verdict "no". `answer_key` ties both to the very answer that was
+    judged.
     """
 
     model: str
@@ -58,12 +65,19 @@ class ReviewCase(Frozen):
     explanation: str
     automatic_verdict: YesNo
     verdict: Literal["", "yes", "no"] = ""
+    error_type: Literal[""] | ErrorType = ""
     answer_key: str
 
-    @field_validator("verdict", mode="before")
+    @field_validator("verdict", "error_type", mode="before")
     @classmethod
     def _typed_by_a_person(cls, value: object) -> object:
-        return value.strip().lower() if isinstance(value, str) else value
+        return value.strip().lower().replace(" ", "_") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _only_wrong_reasons_have_a_type(self) -> Self:
+        if self.error_type and (self.gold, self.verdict) != ("idiomatic", "no"):
+            raise ValueError('error_type sorts idiomatic sentences with the verdict "no"')
+        return self
 
     @property
     def run(self) -> Run:
@@ -192,8 +206,8 @@ def human_verdicts(
     run: Run,
     *,
     where: str | Path = "",
-) -> dict[str, bool]:
-    """What people judged of one run: whether the answer names the gold PIE, by sentence.
+) -> dict[str, ReviewCase]:
+    """What people judged of one run, by sentence.
 
     Cases (of the file `where`) of other runs and those without a verdict are left out.
 
@@ -201,7 +215,7 @@ def human_verdicts(
         UserError: a verdict on an answer that the run did not give.
     """
     answers = {prediction.id: prediction for prediction in predictions}
-    verdicts = {}
+    verdicts: dict[str, ReviewCase] = {}
     for case in cases:
         if case.run != run or not case.verdict:
             continue
@@ -212,5 +226,5 @@ def human_verdicts(
                 where=where,
                 mend="judge the case anew or empty its verdict",
             )
-        verdicts[case.sentence_id] = case.verdict == "yes"
+        verdicts[case.sentence_id] = case
     return verdicts
