@@ -109,6 +109,7 @@ def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, s
         files={
             "published": str(PUBLISHED.get(table, "")),
             "text_numbers": str(ROOT / "published" / "text_numbers.csv"),
+            "manifest": str(Path(metrics[0]).with_name("manifest.json")),
         },
         models=ran,
         absent=absent,
@@ -175,8 +176,7 @@ def test_agreement_stands_beside_the_consistency(metrics: list[str], tmp_path: P
 
 
 def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
-    manifest = str(Path(metrics[0]).with_name("manifest.json"))
-    lines, _ = make("dataset", [manifest], tmp_path)
+    lines, _ = make("dataset", metrics, tmp_path)
     assert [(row["id"], row["ours"], row["reproduced"]) for row in lines] == [
         ("idiots.idioms", "93", "yes"),
         ("idiots.sentences", "250", "yes"),

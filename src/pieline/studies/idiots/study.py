@@ -144,7 +144,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Section 3",
                 "PIEs and sentences of the test suite.",
                 "pieline.studies.idiots.tables:dataset",
-                Given(metrics=(MANIFEST,), files={"text_numbers": text}),
+                Given(files={"manifest": MANIFEST, "text_numbers": text}),
             ),
             table("detection", 1, "Automatic metrics of idiom detection."),
             table("consistency", 2, "True positives that name the right idiom."),

@@ -226,8 +226,7 @@ def errors(given: Given) -> TableContent:
 
 def dataset(given: Given) -> TableContent:
     """The counts of section 3."""
-    (source,) = given.metrics
-    made = load_record(source, IdiotsManifest)
+    made = load_record(given.files["manifest"], IdiotsManifest)
     text = read_published(given.files["text_numbers"], ["id"])
     counts = {
         "idioms": ("PIEs", made.pies),
@@ -248,7 +247,6 @@ def dataset(given: Given) -> TableContent:
                             obstacles=_OF_ORIGIN[made.origin],
                             decimals=0,
                         ),
-                        (source,),
                     )
                 ),
             ),
