@@ -185,6 +185,22 @@ def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
     ]
 
 
+def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) -> None:
+    run = StudyRun(
+        load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT
+    )
+    study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
+    lack = "the mirror has no idiots/idioms_sentences.tsv"
+    assert set(study.left_out().values()) == {lack}
+    assert study.raw_files() == study.runs() == study.tasks() == []
+    sizes, first, *_ = study.tables()
+    for table, cells in ((sizes, 4), (first, 18)):
+        content = named(table.maker)(table.given)
+        rows = [row for group in content.groups for row in group.rows]
+        assert {row.reason for row in rows} == {lack}
+        assert len(list(content.numbers())) == cells
+
+
 def test_the_prompt_of_figures_1_and_2(tmp_path: Path) -> None:
     path = ROOT / "prompts/idiots/detect.jinja"
     content = named("pieline.studies.idiots.tables:prompt")(Given(files={"prompt": str(path)}))

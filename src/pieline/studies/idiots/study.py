@@ -54,7 +54,15 @@ class IdiotsStudy(Study[IdiotsSettings]):
         reasons = {"/".join(run.values()): self._why_not(**run) for run in self.configured()}
         return {run: reason for run, reason in reasons.items() if reason}
 
+    def _no_data(self) -> str:
+        """Why there are no sentences, empty if there are."""
+        name = self.raw_name()
+        had = self.run.is_sample or self.run.can_be_had(name)
+        return "" if had else f"the mirror has no {name}"
+
     def _why_not(self, model: str, setting: str, seed: str) -> str:
+        if lack := self._no_data():
+            return lack
         if lack := cannot_be_asked(self.run.language_model(model), setting):
             return lack
         return self.run.unanswered(model, self._recordings(model, setting, seed))
@@ -109,7 +117,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 runs=[
                     run
                     for run in self.configured()
-                    if not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
+                    if not self._no_data()
+                    and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
                 ],
                 constraints=self.constraints(),
             )
@@ -128,6 +137,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """The counts of section 3, Tables 1 to 3, the errors of section 5.2.1, and the prompt."""
         given = self._given()
         text = self.run.here("published/text_numbers.csv")
+        lack = self._no_data()
+        manifest = {} if lack else {"manifest": MANIFEST}
 
         def table(name: str, number: int, caption: str) -> Table:
             return Table(
@@ -144,7 +155,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Section 3",
                 "PIEs and sentences of the test suite.",
                 "pieline.studies.idiots.tables:dataset",
-                Given(files={"manifest": MANIFEST, "text_numbers": text}),
+                Given(files={**manifest, "text_numbers": text}, notes=(lack,) if lack else ()),
             ),
             table("detection", 1, "Automatic metrics of idiom detection."),
             table("consistency", 2, "True positives that name the right idiom."),
@@ -182,7 +193,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def raw_files(self) -> list[str]:
         """The sentences, and the sample's marked distractors."""
-        return ["results/raw/idiots/idiots.json", *self.kinds()]
+        return [] if self._no_data() else [f"results/raw/{self.raw_name()}", *self.kinds()]
+
+    def raw_name(self) -> str:
+        """The file of sentences, by its name in data/upstream.yaml or in the sample."""
+        return f"idiots/{'idiots.json' if self.run.is_sample else 'idioms_sentences.tsv'}"
 
     def other_targets(self) -> list[str]:
         """The cases for people to judge."""

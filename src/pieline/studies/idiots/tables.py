@@ -226,13 +226,15 @@ def errors(given: Given) -> TableContent:
 
 def dataset(given: Given) -> TableContent:
     """The counts of section 3."""
-    made = load_record(given.files["manifest"], IdiotsManifest)
+    source = given.files.get("manifest")
+    made = load_record(source, IdiotsManifest) if source else None
+    obstacles = _OF_ORIGIN[made.origin] if made else [f"not made: {given.notes[0]}"]
     text = read_published(given.files["text_numbers"], ["id"])
     counts = {
-        "idioms": ("PIEs", made.pies),
-        "sentences": ("Sentences", made.sentences),
-        "idiomatic": ("Idiomatic sentences", made.idiomatic),
-        "distractors": ("Distractors", made.distractors),
+        "idioms": ("PIEs", made and made.pies),
+        "sentences": ("Sentences", made and made.sentences),
+        "idiomatic": ("Idiomatic sentences", made and made.idiomatic),
+        "distractors": ("Distractors", made and made.distractors),
     }
     rows = [
         Row(
@@ -244,25 +246,27 @@ def dataset(given: Given) -> TableContent:
                         compare(
                             count,
                             text[f"idiots.{name}",]["value"],
-                            obstacles=_OF_ORIGIN[made.origin],
+                            obstacles=obstacles,
                             decimals=0,
                         ),
                     )
                 ),
             ),
+            given.notes[0] if given.notes else "",
         )
         for name, (label, count) in counts.items()
     ]
+    kinds = made.distractors_by_kind if made else {}
     rows += [
         Row((f"– {KIND_LABELS[kind]}",), (Cell(text=str(count)),))
         for kind in get_args(DistractorKind)
-        if (count := made.distractors_by_kind.get(kind))
+        if (count := kinds.get(kind))
     ]
     return TableContent(
         heads=((Head("IdioTS"), Head("Number")),),
         groups=(Group(tuple(rows)),),
         caption="The test suite. The released distractors are not marked by kind.",
-        notes=(SAMPLE_NOTE,) if made.origin == "sample" else (),
+        notes=(SAMPLE_NOTE,) if made and made.origin == "sample" else (),
         wide=False,
     )
 
