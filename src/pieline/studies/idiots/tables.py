@@ -230,11 +230,11 @@ def dataset(given: Given) -> TableContent:
     made = load_record(source, IdiotsManifest) if source else None
     obstacles = _OF_ORIGIN[made.origin] if made else [f"not made: {given.notes[0]}"]
     text = read_published(given.files["text_numbers"], ["id"])
-    counts = {
-        "idioms": ("PIEs", made and made.pies),
-        "sentences": ("Sentences", made and made.sentences),
-        "idiomatic": ("Idiomatic sentences", made and made.idiomatic),
-        "distractors": ("Distractors", made and made.distractors),
+    labels = {
+        "idioms": ("PIEs", "pies"),
+        "sentences": ("Sentences", "sentences"),
+        "idiomatic": ("Idiomatic sentences", "idiomatic"),
+        "distractors": ("Distractors", "distractors"),
     }
     rows = [
         Row(
@@ -244,7 +244,7 @@ def dataset(given: Given) -> TableContent:
                     Number(
                         {"id": f"idiots.{name}", "metric": "value"},
                         compare(
-                            count,
+                            getattr(made, field) if made else None,
                             text[f"idiots.{name}",]["value"],
                             obstacles=obstacles,
                             decimals=0,
@@ -254,7 +254,7 @@ def dataset(given: Given) -> TableContent:
             ),
             given.notes[0] if given.notes else "",
         )
-        for name, (label, count) in counts.items()
+        for name, (label, field) in labels.items()
     ]
     kinds = made.distractors_by_kind if made else {}
     rows += [
@@ -378,7 +378,7 @@ def _rows(
     for run, item, row in zip(made, metrics, scores, strict=True):
         in_paper = printed.get((published_as[item.model],), {})
         of_paper = in_paper if item.setting == PAPER_SETTING else {}
-        unsorted = table == "error_types" and not item.error_types
+        unsorted = table == "error_types" and _is_unsorted(item)
         obstacles = [*([UNSORTED] if unsorted else []), *_obstacles(item)]
         numbers = {
             name: number(run, name, value, of_paper, obstacles) for name, value in row.items()
@@ -422,7 +422,8 @@ def _numbers(table: str, item: DetectionMetrics) -> Numbers:
     if table == "errors":
         return dict(item.errors)
     if table == "error_types":
-        return {name: item.error_types.get(name) for name in get_args(ErrorType)}
+        nothing = None if _is_unsorted(item) else 0
+        return {name: item.error_types.get(name, nothing) for name in get_args(ErrorType)}
     numbers: Numbers = {
         "distractors": item.distractors,
         "false_positives_on_associated_pie": item.distractor_pie_ratio.count or 0,
@@ -433,6 +434,11 @@ def _numbers(table: str, item: DetectionMetrics) -> Numbers:
         numbers[f"ratio_{kind}"] = scores_of_kind["distractor_pie_ratio"]
         numbers[f"specificity_{kind}"] = scores_of_kind["specificity"]
     return numbers | verdicts
+
+
+def _is_unsorted(item: DetectionMetrics) -> bool:
+    """Whether there are wrong idioms, and nobody gave any of them a type."""
+    return bool(item.errors["wrong_idiom"]) and not item.error_types
 
 
 def _best(column: Sequence[Score | float | None], name: str) -> float | None:
