@@ -24,7 +24,14 @@ from pieline.core.errors import UserError, exit_with
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import known as known_languages
 from pieline.models.registry import load_registry
-from pieline.models.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb
+from pieline.models.sizing import (
+    asks_for_gpu,
+    gpu_memory_mb,
+    host_memory_mb,
+    served_gpu_memory_mb,
+    served_gpus,
+    served_host_memory_mb,
+)
 from pieline.results.whole import Whole
 from pieline.study import alternatives
 

@@ -78,8 +78,11 @@ def _find_snapshot(spec: LLMEntry) -> Path:
         )
     except LocalEntryNotFoundError:
         raise UserError("not in the hub's cache", where=spec.repository or "", mend=mend) from None
-    _require_all_shards(Path(folder), mend)
-    return Path(folder)
+    if not spec.file:
+        _require_all_shards(Path(folder), mend)
+    elif not Path(folder, spec.file).exists():
+        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, mend=mend)
+    return Path(folder, spec.file or "")
 
 
 def _require_all_shards(folder: Path, mend: str) -> None:

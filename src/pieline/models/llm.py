@@ -41,8 +41,8 @@ class LLMEntry(ModelEntry):
 
     Its weights are behind an `api` (a provider over the network), a GGUF file inside an installed
     Python `package` (`package` and `file`), a GGUF `file` or a folder on disk (`path`, and `file`
-    in it), or a `repository` of the `hub` at a `revision`. All but the first are served where the
-    job runs, by the `server` that the entry names.
+    in it), or a `repository` of the `hub` at a `revision` (or a GGUF `file` in it). All but the
+    first are served where the job runs, by the `server` that the entry names.
     """
 
     kind: Literal["llm"]
@@ -106,6 +106,9 @@ class LLMEntry(ModelEntry):
         pattern="^[0-9a-f]{40}$",
         description="Commit on the hub, part of every question's key; not asked without it.",
     )
+    pickled: Literal[True] | None = Field(
+        default=None, description="The commit has its weights only as a pickle."
+    )
     quantisation: str | None = Field(
         default=None, description="Of a GGUF file as it says itself, Q4_K_M; is checked."
     )
@@ -150,7 +153,7 @@ class LLMEntry(ModelEntry):
         needed = {
             "package": ("package", "file"),
             "file": ("path",),
-            "hub": ("repository", "server"),
+            "hub": ("repository",),
             "api": (),
         }[self.source]
         if not all(getattr(self, name) for name in needed):
