@@ -1,7 +1,8 @@
-"""A server that is a process, in a model's place: `standin_server.py NOTES [--how HOW] ... --port N`.
+"""A server that is a process, in a model's place: `standin_server.py NOTES [--how HOW] --port N`.
 
-It writes its arguments into NOTES, and the process ids of itself and of a child; it answers `/health`
-and repeats each question. HOW: `dies` at once, stays `silent`, or answers when three questions `meet`.
+It writes its arguments into NOTES, and the process ids of itself and of a child; it answers
+`/health` and repeats each question. HOW: `dies` at once, stays `silent`, or answers when three
+questions `meet`. Whatever other options it gets are noted only.
 """
 
 import json

@@ -20,7 +20,6 @@ from support import ROOT
 
 from pieline.config import load_config
 from pieline.core.errors import UserError
-from pieline.core.yamls import read_yaml
 from pieline.llm import guard, processes
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
@@ -157,7 +156,7 @@ def test_a_killed_run_leaves_neither_the_server_nor_its_children(tmp_path: Path)
 STUBBORN = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=False)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(child.pid, flush=True)
 time.sleep(float(sys.argv[1]))
 """
@@ -167,12 +166,15 @@ time.sleep(float(sys.argv[1]))
 def test_the_guard_kills_what_does_not_end_by_itself(lives_s: str) -> None:
     """Whether the one that wants the server ends, or the server ends before its child."""
     reading, writing = os.pipe()
-    short = "import runpy, sys; m = runpy.run_path(sys.argv.pop(1)); m['main'].__globals__.update(GRACE_S=0.5); sys.exit(m['main']())"
+    hasty = (
+        "import runpy, sys; main = runpy.run_path(sys.argv.pop(1))['main'];"
+        "main.__globals__.update(GRACE_S=0.5); sys.exit(main())"
+    )
     process = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            short,
+            hasty,
             guard.__file__,
             str(reading),
             sys.executable,
