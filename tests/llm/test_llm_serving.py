@@ -4,6 +4,7 @@ import argparse
 import importlib.util
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+import yaml
 from llm_cases import settings_for, start
 from provider_server import ProviderServer
 from support import ROOT
@@ -26,7 +28,7 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
 from pieline.llm.weights import folder_digest
-from pieline.models.llm import LLMEntry
+from pieline.models.llm import LLMEntry, name_on_the_wire
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.records import IdiotsSentence
 
@@ -288,6 +290,45 @@ def test_vllm_is_told_all_that_it_would_choose_silently(
     assert processes.command_line(spec, tmp_path, 1, tmp_path)[:6] == [
         *("apptainer", "exec", "--nv", "my vllm.sif", "vllm", "serve"),
     ]
+
+
+def documented() -> dict[str, LLMEntry]:
+    """The entries that docs/serving.md shows."""
+    text = (ROOT / "docs/serving.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml entry\n(.*?)```", text, flags=re.DOTALL)
+    entries = {name: entry for block in blocks for name, entry in yaml.safe_load(block).items()}
+    assert len(entries) == 7
+    return {name: LLMEntry.model_validate(entry) for name, entry in entries.items()}
+
+
+def test_documented_entries_are_asked_as_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "key-of-azure")
+    monkeypatch.setenv("OPENROUTER_API_KEY", "key-of-openrouter")
+    wanted = {"temperature": 0, "top_p": 0.5, "top_k": 4, "max_tokens": 9, "seed": 1}
+    settings = settings_for(tmp_path, max_cost_usd=1)
+    for name, entry in documented().items():
+        assert not entry.cost_is_unknown, name
+        question = make_question(entry, [("system", "s"), ("user", "u")], wanted)
+        model = name_on_the_wire(entry.checkpoint)
+        if entry.is_local:
+            continue
+        with ProviderServer() as server:
+            played = server.play(entry, api_base_env=None)
+            ask([question], played, settings, tmp_path / f"{name}.jsonl", progress=False)
+        (request,) = server.requests
+        assert request.body.keys() == {"model", "messages", *question.parameters}, name
+        assert request.body["model"] == model
+        if entry.api_key_env:
+            assert request.headers["authorization"] == f"Bearer key-of-{entry.provider}"
+    assert command_line_of(documented()["llama-2-7b-chat-llama-server"])[:4] == [
+        *("llama-server", "--model", "/w", "--port")
+    ]
+
+
+def command_line_of(entry: LLMEntry) -> list[str]:
+    return processes.command_line(entry, Path("/w"), 1, Path("/nowhere"))
 
 
 def test_the_job_of_a_served_model_records_all_its_runs(
