@@ -1,6 +1,13 @@
-"""`transformers serve`, live, with the bundled weights unpacked: what it obeys and answers."""
+"""transformers serve, live, with the bundled weights unpacked: what it obeys and answers.
+
+And vLLM, in an environment of its own, where PIELINE_VLLM says how to start it:
+
+    PIELINE_VLLM="VENV/bin/python -m vllm.entrypoints.openai.api_server --enforce-eager --model" \\
+        VLLM_CPU_KVCACHE_SPACE=1 python -m pytest tests/llm/test_llm_live.py
+"""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +18,7 @@ from llm_cases import settings_for
 from support import ROOT
 
 from pieline.llm.client import ask
+from pieline.llm.processes import VLLM
 from pieline.llm.questions import make_question
 from pieline.llm.server import Server
 from pieline.llm.weights import folder_digest
@@ -31,6 +39,7 @@ SENTENCES = (
 
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory: pytest.TempPathFactory) -> LLMEntry:
+    """The bundled model as transformers serves it."""
     registry, place = load_registry(ROOT / "models.yaml"), tmp_path_factory.mktemp("w") / "smollm2"
     embedder, chat = registry["smollm2-135m"], registry["smollm2-135m-instruct"]
     assert isinstance(embedder, EmbedderEntry)
@@ -117,3 +126,29 @@ def test_what_it_does_not_obey_is_not_sent(spec: LLMEntry, server: Server, tmp_p
         *("model", "messages", "max_tokens", "temperature"),
     }
     assert answer.finish_reason == "length"
+
+
+@pytest.mark.skipif(not os.environ.get(VLLM), reason=f"{VLLM} does not say how to start vLLM")
+def test_vllm_answers_as_it_is_asked(spec: LLMEntry, tmp_path: Path) -> None:
+    more = {"server": "vllm", "repeatable": False, "slots": 4, "context_length": 1024}
+    accepts = spec.accepts | {"top_k", "response_format"}
+    entry = LLMEntry.model_validate(spec.model_dump() | more | {"accepts": accepts})
+    with Server(entry, tmp_path / "server.log") as server:
+        greedy = answers(entry, tmp_path / "1", server, temperature=0, max_tokens=8)
+        assert answers(entry, tmp_path / "2", server, temperature=0, max_tokens=8) == greedy
+        assert max(length or 0 for _, length in greedy) == 8
+        hot = {"temperature": 1.5, "seed": 1, "max_tokens": 8}
+        sampled = answers(entry, tmp_path / "3", server, **hot)
+        assert sampled != greedy
+        # Of one word to choose from, the hottest draw is the greedy one.
+        assert answers(entry, tmp_path / "4", server, **hot, top_k=1) == greedy
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        form = {"type": "json_schema", "json_schema": {"name": "number", "schema": schema}}
+        (text, _), *_ = answers(
+            entry, tmp_path / "5", server, temperature=0, max_tokens=40, response_format=form
+        )
+        assert isinstance(json.loads(text or "")["n"], int)
+        processes = psutil.Process().children(recursive=True)
+        assert len(processes) > 1
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    assert alive == []
