@@ -1,29 +1,7 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
 from pieline.llm.estimates import check as check_answers
-from pieline.llm.obstacles import obstacles
 from pieline.llm.task import load_task
-
-ASKINGS = {
-    asking.name: asking
-    for asking in chain.from_iterable(study.askings() for study in EVERY_STUDY.values())
-}
-SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_server]
-
-
-@cache
-def served_tasks(asking, model):
-    """What the run asks one served model of a kind, by recordings; nothing where it cannot be asked."""
-    if model not in SHARE_SERVER or next(obstacles(REGISTRY[model], CONFIG.llm), None):
-        return {}
-    return {task.recordings: task for task in ASKINGS[asking].tasks() if task.model == model}
-
-
-def served_before(asking, task):
-    """The mark that a task's answers are recorded, where a job of its own asks for them all."""
-    is_served = task.recordings in served_tasks(asking, task.model)
-    return [f"results/served/{asking}/{task.model}.txt"] if is_served else []
-
 
 for asking in ASKINGS.values():
 
