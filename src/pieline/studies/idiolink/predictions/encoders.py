@@ -126,9 +126,11 @@ def load_encoder(
         # Passed to from_pretrained it would be dropped silently: no decoder's config declares it.
         backbone_of(model).config.is_causal = False
         require_both_ways(model, where)
-    if entry.source == "hub" and not (entry.revision or weights):
-        commit = loaded_revision(model)
-        print(f"{where}: its entry pins no commit; this is {commit}", file=sys.stderr)
+    if entry.source == "hub" and not weights:
+        # As the library notes it of what it loads by name; a snapshot is called by its commit.
+        commit = backbone_of(model).config._commit_hash = Path(location).name
+        if not entry.revision:
+            print(f"{where}: its entry pins no commit; this is {commit}", file=sys.stderr)
     return model
 
 
