@@ -3,7 +3,9 @@
 import hashlib
 import json
 import resource
+import runpy
 import threading
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,9 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import ROOT
 from tiny_models import SENTENCES, Anatomy, save_checkpoint, save_tiny, tiny_entry
 
+from pieline.config import load_config
 from pieline.core.errors import UserError
+from pieline.core.yamls import read_yaml
 from pieline.models import hub as hub_module
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.fetching import Wanted, fetch, obstacles, summary, wanted
@@ -75,8 +80,10 @@ class Handler(BaseHTTPRequestHandler):
             self.answer({}, status=401, error="RepoNotFound")
         elif rest and rest[0] not in {COMMIT, "main"}:
             self.answer({}, status=404, error="RevisionNotFound")
-        elif asked in (["auth-check"], ["resolve"]) and name in self.hub.gated and (
-            token != f"Bearer {GOOD_TOKEN}"
+        elif (
+            asked in (["auth-check"], ["resolve"])
+            and name in self.hub.gated
+            and (token != f"Bearer {GOOD_TOKEN}")
         ):
             self.answer({}, status=403 if token else 401, error="GatedRepo")
         elif asked == ["resolve"]:
@@ -183,16 +190,16 @@ class TestFiles:
                                                 "model-00001-of-00002.safetensors"}),
         ],
     )  # fmt: skip
-    def test_one_format_of_the_weights(
-        self, checkpoint: HubCheckpoint, left_out: set[str]
-    ) -> None:
+    def test_one_format_of_the_weights(self, checkpoint: HubCheckpoint, left_out: set[str]) -> None:
         loaded = {
             "config.json", "model.safetensors", "model-00001-of-00002.safetensors", "spiece.model",
             "merges.txt", "tokenizer.json", "pytorch_model.bin", "2_Dense/config.json", "code.py",
             "chat_template.jinja",
         }  # fmt: skip
-        never = {"onnx/model.onnx_data", "model.gguf", "tf_model.h5", "flax_model.msgpack",
-                 "original/consolidated.00.pth", "README.md", "consolidated.safetensors"}  # fmt: skip
+        never = {
+            "onnx/model.onnx_data", "model.gguf", "tf_model.h5", "flax_model.msgpack", "README.md",
+            "original/consolidated.00.pth", "consolidated.safetensors",
+        }  # fmt: skip
         assert set(checkpoint.needed(loaded | never)) == loaded - left_out
 
     def test_parts_count_where_there_is_no_whole(self) -> None:
@@ -226,8 +233,25 @@ class TestListing:
         assert "2 checkpoints of about 3.0 GB; about 3.0 GB to download" in summary(found)
         [told] = obstacles(found)
         assert "127.0.0.1:9 cannot be reached" in told
-        with pytest.raises(UserError, match=r"cannot be reached.*; run this where there is network"):
+        with pytest.raises(UserError, match=r"cannot be reached.*; run this where there is"):
             list(fetch(found))
+
+    def test_the_full_grid_s_checkpoints_are_listed(
+        self, hub: Hub, no_network: None, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        raw = read_yaml(ROOT / "config/paper.yaml")
+        raw["idiolink"]["leave_out"] = {"bge-multilingual-gemma2": "too large"}
+        config = load_config(raw).model_dump_json()
+        main = runpy.run_path(str(ROOT / "scripts/weights.py"))["main"]
+        main(Namespace(config=config, models=ROOT / "models.yaml", root=ROOT, fetch=False))
+        told = capsys.readouterr().out
+        # Embedders, a base of fine-tuning, taggers, and the model that is looked into.
+        for name in ("gritlm-7b", "e5-base-v2", "gbert", "llama-3.2-3b"):
+            assert told.count(f" {name} ") == 1
+        # What comes with a package, is behind an interface, or left out.
+        for name in ("sbert", "gpt-4o", "bge-multilingual-gemma2"):
+            assert f" {name} " not in told
+        assert told.count("cannot be reached") == 1
 
     @pytest.mark.parametrize(
         ("fields", "message"),
@@ -263,9 +287,7 @@ class TestGated:
         assert not token or token not in str(caught.value)
         assert wanted({"open": entry()})[0].state == "in the cache"
 
-    def test_is_fetched_with_the_licence(
-        self, hub: Hub, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_is_fetched_with_the_licence(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.gated = {"org/model"}
         monkeypatch.setenv("HF_TOKEN", GOOD_TOKEN)
         assert wanted({"gated": entry()})[0].state == "to fetch, licence accepted"
@@ -329,7 +351,9 @@ class TestFetching:
         program.write_text("#!/bin/sh\necho 'fallocate: failed: Disk quota exceeded' >&2; exit 1\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-        with pytest.raises(UserError, match="0.0 GB are to be downloaded, and Disk quota exceeded"):
+        with pytest.raises(
+            UserError, match=r"0\.0 GB are to be downloaded, and Disk quota exceeded"
+        ):
             fetched(entry())
         assert not (tmp_path / "hub").exists()
 
@@ -366,7 +390,7 @@ class TestLoading:
 
     def test_offline_mode_is_respected(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        with pytest.raises(UserError, match="not complete in .*, and HF_HUB_OFFLINE is set; run"):
+        with pytest.raises(UserError, match=r"not complete in .*, and HF_HUB_OFFLINE is set; run"):
             load_encoder(entry(), device="cpu")
         assert hub.asked == []
 

@@ -135,7 +135,8 @@ def summary(items: Sequence[Wanted]) -> str:
 def obstacles(items: Iterable[Wanted]) -> list[str]:
     """What keeps checkpoints from being fetched: a line each, one for all that need the hub."""
     found = dict.fromkeys(
-        f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`"
+        f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
+        " which is too little for files in float32"
         if isinstance(item.obstacle, UnreachableError)
         else str(item.obstacle)
         for item in items
