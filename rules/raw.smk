@@ -77,6 +77,7 @@ rule list_weights:
 use rule list_weights as weights with:
     log:
         "logs/weights.log",
+    localrule: True
     params:
         config=CONFIG.model_dump_json(),
         root=ROOT,
