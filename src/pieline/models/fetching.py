@@ -122,8 +122,7 @@ def _read(checkpoint: HubCheckpoint, listing: Listing | None, name: str) -> Path
 
 def summary(items: Sequence[Wanted]) -> str:
     """One line: how many checkpoints, their bytes, what is missing, and the room for it."""
-    estimated = any(isinstance(item.obstacle, UnreachableError) for item in items)
-    about = "about " if estimated else ""
+    about = "about " if any(item.obstacle for item in items) else ""
     whole, missing = _total(item.size for item in items), _total(item.missing for item in items)
     return (
         f"{number_of(len(items), 'checkpoint')} of {about}{whole / GIGABYTE:.1f} GB;"
