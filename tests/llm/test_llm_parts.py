@@ -43,6 +43,7 @@ ENTRY = {
 }
 LOCAL = {"api_key_env": None, "litellm_id": "openai/m"}
 GGUF = LOCAL | {"source": "file", "path": "m.gguf"}
+PLAIN = {"server": None, "dtype": None}
 HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "dtype": "float32"}
 
 
@@ -150,6 +151,7 @@ def test_a_key_tells_which_weights_answer_and_how_they_are_served() -> None:
         checkpoint(**pinned | {"dtype": "bfloat16"}),
         checkpoint(**pinned | {"chat_template": "{{ messages }}"}),
         checkpoint(**pinned | {"server": "vllm", "repeatable": False}),
+        *(checkpoint(**pinned | PLAIN | {"file": f"{name}.gguf"}) for name in ("a", "b")),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64}),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64, "chat_template": "vicuna"}),
         checkpoint(
@@ -158,12 +160,13 @@ def test_a_key_tells_which_weights_answer_and_how_they_are_served() -> None:
         ),
     ]
     assert told[0] == "openai/m@hub:0123456789abcdef+transformers+float32"
-    assert told[4] == "openai/m@sha256:0000000000000000"
+    assert told[4] == "openai/m@hub:0123456789abcdef+a.gguf"
+    assert told[6] == "openai/m@sha256:0000000000000000"
     assert len(set(told)) == len(told)
     assert {name_on_the_wire(checkpoint) for checkpoint in told} == {"m"}
     # How many questions it gets at once, on how many GPUs, does not make another model.
     assert checkpoint(**pinned | {"slots": 4, "gpus": 2, "repeatable": False}) == told[0]
-    assert checkpoint(**GGUF | {"weights_sha256": "0" * 64, "server": "llama.cpp"}) == told[4]
+    assert checkpoint(**GGUF | {"weights_sha256": "0" * 64, "server": "llama.cpp"}) == told[6]
 
 
 def test_an_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,9 +248,9 @@ class LLMEntry(ModelEntry):
     def checkpoint(self) -> str:
         """What answers: the litellm id, for local weights also which they are and how served.
 
-        That is the start of their digest or commit, and what the entry says of server, dtype and
-        template, since each of them may give other answers. Weights whose digest or commit is
-        `unknown` are not asked, and no recording is found for them.
+        That is the start of their digest or commit (and the GGUF file in it), and what the entry
+        says of server, dtype and template, since each of them may give other answers. Weights whose
+        digest or commit is `unknown` are not asked, and no recording is found for them.
         """
         if self.source == "hub":
             pin = f"@hub:{(self.revision or 'unknown')[:16]}"
@@ -260,6 +260,7 @@ class LLMEntry(ModelEntry):
             return self.litellm_id
         server = self.serves_with
         said = (
+            self.file if self.source == "hub" else None,
             server.replace("llama.cpp", "") if server in SERVERS else f"own:{_short(server)}",
             self.dtype,
             self.chat_template and f"template:{_short(self.chat_template)}",
