@@ -3,11 +3,11 @@
 from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
 
-for asking in ASKINGS.values():
+for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values())):
 
     rule:
         name:
-            asking.name
+            name
         input:
             script=script("ask"),
             modules=modules("ask", asking.task.path()),
@@ -22,7 +22,7 @@ for asking in ASKINGS.values():
         benchmark:
             f"logs/benchmarks/{asking.first_output()}.tsv"
         wildcard_constraints:
-            **asking.constraints,
+            **asking.constraints | models,
         conda:
             "../envs/llm.yaml"
         threads: lambda wildcards, make=asking.make: make(**wildcards).entry().threads

@@ -128,6 +128,22 @@ ASKINGS = {
 SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_server]
 
 
+def by_place(asking):
+    """The rules of a kind of question: name, kind, and which models they are for.
+
+    What reads the answers of served models is a rule of its own: in one group of jobs on a cluster, no
+    question to a provider could be asked before all GPUs are done.
+    """
+    every = JAM.run.names("llm")
+    if asking.constraints.get("model") != alternatives(every):
+        return [(asking.name, asking, {})]
+    others = alternatives(set(every) - set(SHARE_SERVER))
+    return [
+        (asking.name, asking, {"model": others}),
+        (f"{asking.name}_served", asking, {"model": alternatives(SHARE_SERVER)}),
+    ]
+
+
 @cache
 def served_tasks(asking, model):
     """What the run asks one served model of a kind, by recordings; nothing where it cannot be asked."""

@@ -2,30 +2,35 @@
 
 import csv
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from idiots_cases import (
     ROOT,
-    answer,
     answers_of_a_model,
     printed_counts,
     published,
     score,
     suite_of_the_papers_size,
 )
+from llm.serving_cases import served
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.named import named
-from pieline.core.records import load_record
+from pieline.core.records import load_jsonl, load_record
+from pieline.llm.answers import Answer
+from pieline.llm.client import ask
+from pieline.llm.questions import Question
+from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.given import Given
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.metrics import DetectionMetrics
-from pieline.studies.idiots.predictions import read_prediction
+from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, IdiotsSettings
@@ -71,15 +76,42 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     IdiotsDataset("released", read_sentences(folder / "idiots.json")).save(folder)
     suite = IdiotsDataset.load(folder).sentences
     for model, counts in COUNTS.items():
-        texts = answers_of_a_model(suite, **counts)
-        predictions = [
-            read_prediction(sentence.id, answer(sentence.id, text))
-            for sentence, text in zip(suite, texts, strict=True)
-        ]
+        predictions = asked_of_a_server(model, answers_of_a_model(suite, **counts), folder)
         verdicts = judged(suite, predictions, folder) if model == REVIEWED else {}
         metrics = score(suite, predictions, model=model, verdicts=verdicts)
         write_json(folder / f"{model}.json", metrics.model_dump())
     return [str(folder / f"{model}.json") for model in COUNTS]
+
+
+def asked_of_a_server(model: str, texts: Iterable[str], folder: Path) -> list[DetectionPrediction]:
+    """What becomes of the texts as answers of a served model, in the order of the sentences."""
+    place = folder / model
+    place.mkdir()
+    entry = served(place, accepts=["temperature", "top_p", "top_k", "max_tokens", "seed"], slots=4)
+    task = Detection(
+        model=model,
+        spec=entry.execution_spec(),
+        inputs={
+            "sentences": str(folder / "sentences.jsonl"),
+            "prompt": str(ROOT / "prompts/idiots/detect.jinja"),
+        },
+        outputs={"predictions": str(place / "predictions.jsonl")},
+        recordings=str(place / "answers.jsonl"),
+        setting="zero_shot",
+        seed=0,
+        parameters=DetectionParameters(),
+    )
+    asked = [question.messages[-1].content for question in task.questions(entry)]
+    written = dict(zip(asked, texts, strict=True))
+    (place / "notes.answers").write_text(json.dumps(written), encoding="utf-8")
+    settings = LLMSettings(recordings_folder=place)
+    with Server(entry, place / "server.log") as server:
+
+        def answers(questions: Sequence[Question]) -> Mapping[str, Answer]:
+            return ask(questions, entry, settings, task.recordings, server=server, progress=False)
+
+        task.run(entry, answers)
+    return load_jsonl(place / "predictions.jsonl", DetectionPrediction)
 
 
 def judged(

@@ -5,7 +5,6 @@ import importlib.util
 import json
 import os
 import re
-import shlex
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 import yaml
 from llm_cases import settings_for, start
 from provider_server import ProviderServer
+from serving_cases import STANDIN, notes, served, weights
 from support import ROOT
 
 from pieline.config import load_config
@@ -27,51 +27,13 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
-from pieline.llm.weights import folder_digest
 from pieline.models.llm import LLMEntry, name_on_the_wire
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.records import IdiotsSentence
 
-STANDIN = Path(__file__).with_name("standin_server.py")
-
-
-def weights(folder: Path) -> Path:
-    """What a folder of weights has, as far as anyone looks before the server does."""
-    place = folder / "weights"
-    place.mkdir(exist_ok=True)
-    (place / "config.json").write_text('{"eos_token_id": 2}')
-    (place / "model.safetensors").write_text("weights")
-    (place / "tokenizer_config.json").write_text('{"chat_template": "{{ messages }}"}')
-    return place
-
-
-def served(folder: Path, how: str = "", **fields: Any) -> LLMEntry:
-    """A model that the stand-in serves, as a command of the user's own."""
-    words = [sys.executable, str(STANDIN), str(folder / "notes"), "--how", how]
-    place = weights(folder)
-    entry = {
-        "kind": "llm",
-        "label": "Served",
-        "licence": "none",
-        "source": "file",
-        "path": place,
-        "weights_sha256": folder_digest(place),
-        "server": f"{shlex.join(words)} --weights {{checkpoint}} --gpus={{gpus}} --port {{port}}",
-        "repeatable": False,
-        "litellm_id": "openai/served",
-        "provider": "local",
-        "accepts": ["seed"],
-    }
-    return LLMEntry.model_validate({**entry, **fields})
-
 
 def asked(spec: LLMEntry, *texts: str) -> list[Question]:
     return [make_question(spec, [("user", text)], {"seed": 1}, name=text) for text in texts]
-
-
-def notes(folder: Path) -> list[dict[str, Any]]:
-    """What each start of the stand-in has noted."""
-    return [json.loads(line) for line in (folder / "notes").read_text().splitlines()]
 
 
 def is_gone(pids: list[int], within_s: float = 20) -> bool:
