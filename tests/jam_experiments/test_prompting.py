@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from support import ROOT
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.prompts import PromptFolder
-from pieline.llm.questions import Question
+from pieline.llm.questions import Message, Question
 from pieline.models.llm import LLMEntry
+from pieline.studies.jam.bio import Span, tags_of
+from pieline.studies.jam.predictions.prompt_examples import choose_examples
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
     Identification,
@@ -25,7 +28,7 @@ from pieline.studies.jam.predictions.prompting import (
     read_sample,
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
-from pieline.studies.jam.raw.id10m import write_id10m
+from pieline.studies.jam.raw.id10m import TaggedSentence, write_id10m
 from pieline.studies.jam.records import JamSentence
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
@@ -66,13 +69,15 @@ def sentence(language: str = "english") -> JamSentence:
 
 
 def prompting(setting: PromptSetting, seed: int = 42, **few_shot: object) -> Prompting:
+    shown = setting == "few_shot_sc_cotbest"
+    parameters = FewShot.model_validate(few_shot) if shown else ZeroShot()
+    examples = choose_examples(TRAIN, idiomatic=5, literal=5, seed=seed, language="english")
     return Prompting(
         setting=setting,
         seed=seed,
-        zero_shot=ZeroShot(),
-        few_shot=FewShot.model_validate(few_shot),
+        parameters=parameters,
         prompts=PROMPTS,
-        examples_from=TRAIN,
+        examples=examples if isinstance(parameters, FewShot) else (),
     )
 
 
@@ -121,6 +126,63 @@ def test_few_shot_shows_ten_examples_and_samples_five_times() -> None:
         assert ("candidates: none" in answer) == (not idioms)
 
 
+def split(*marked: str) -> list[TaggedSentence]:
+    """Sentences whose idiom stands between asterisks."""
+    found = []
+    for number, text in enumerate(marked):
+        words = re.findall(r"[^ *]+[ ]?|\*", text)
+        inside = [words[:place].count("*") % 2 for place in range(len(words))]
+        kept = [(word, mark) for word, mark in zip(words, inside, strict=True) if word != "*"]
+        marks = [mark for _, mark in kept]
+        spans = [Span(marks.index(1), marks.index(1) + sum(marks))] if any(marks) else []
+        tags = tuple(tags_of(spans, len(kept)))
+        found.append(TaggedSentence(f"train-{number}", tuple(word for word, _ in kept), tags))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("language", "tagged", "literal", "shown"),
+    [
+        ("english", "She *broke the ice* at once .", "He breaks the ice daily .", "breaks the ice"),
+        ("english", "They *let off steam* .", "The kettle lets off steam .", "lets off steam"),
+        ("german", "Er bekam *kalte Füße* .", "Mit kaltem Fuß trat er ein .", "kaltem Fuß"),
+        # Not side by side, part of one only, and one content word.
+        ("english", "She *broke the ice* .", "He breaks through the ice .", None),
+        ("english", "She *broke the ice* .", "The ice is thick .", None),
+        ("english", "It was *a lemon* .", "He bought a lemon .", None),
+    ],
+)
+def test_a_literal_example_shows_its_pie_as_a_rejected_candidate(
+    language: str, tagged: str, literal: str, shown: str | None
+) -> None:
+    train = split(tagged, literal)
+    examples = choose_examples(train, idiomatic=1, literal=1, seed=1, language=language)
+    assert {example.sentence: example.literal_pie for example in examples} == {
+        train[0]: None,
+        train[1]: shown,
+    }
+    assert [example.lacks_candidate for example in examples].count(True) == (shown is None)
+    asked = replace(prompting("few_shot_sc_cotbest"), examples=examples)
+    (question, *_) = questions_about([sentence(language)], model(), asked)["test-0001"]
+    answers = dict(zip(question.messages[1:-1:2], question.messages[2:-1:2], strict=True))
+    answer = answers[Message("user", f"Sentence: {literal}")].content
+    if shown:
+        assert answer == (
+            f"candidates:\n- {shown}: used literally, its words mean what they say\nidioms: []"
+        )
+    else:
+        assert answer == "candidates: none\nidioms: []"
+
+
+def test_sentences_with_a_literal_pie_come_first_and_others_fill_up() -> None:
+    plain = [f"Nothing number {number} here ." for number in range(30)]
+    train = split("She *broke the ice* .", *plain, "He breaks the ice .", "Ice broke the ice .")
+    for seed in range(5):
+        chosen = choose_examples(train, idiomatic=1, literal=4, seed=seed, language="english")
+        assert sum(example.literal_pie is not None for example in chosen) == 2
+        assert sum(example.lacks_candidate for example in chosen) == 2
+
+
 def test_examples_follow_the_seed() -> None:
     def shown(seed: int) -> list[str]:
         asked = prompting("few_shot_sc_cotbest", seed=seed)
@@ -133,9 +195,7 @@ def test_examples_follow_the_seed() -> None:
 
 def test_too_few_examples_are_one_line() -> None:
     with pytest.raises(UserError, match="sentences with an idiom, 500 wanted"):
-        questions_about(
-            [sentence()], model(), prompting("few_shot_sc_cotbest", idiomatic_examples=500)
-        )
+        choose_examples(TRAIN, idiomatic=500, literal=5, seed=42, language="english")
 
 
 def test_reasoning_models_are_asked_zero_shot_without_temperature() -> None:
@@ -289,7 +349,9 @@ def test_the_prompt_file_names_its_source() -> None:
     assert re.search("Figure 4, quoted word by word", text)
 
 
-def test_a_changed_train_split_gives_other_examples(tmp_path: Path) -> None:
+def test_a_changed_train_split_gives_other_examples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "sentences.jsonl").write_text(f"{sentence().model_dump_json()}\n")
     train = tmp_path / "train.tsv"
     task = Identification(
@@ -300,7 +362,7 @@ def test_a_changed_train_split_gives_other_examples(tmp_path: Path) -> None:
             "prompt": str(PROMPTS.folder / "few_shot_sc_cotbest.jinja"),
             "train": str(train),
         },
-        outputs={},
+        outputs={"predictions": str(tmp_path / "predictions.jsonl")},
         recordings="",
         setting="few_shot_sc_cotbest",
         seed=42,
@@ -313,3 +375,5 @@ def test_a_changed_train_split_gives_other_examples(tmp_path: Path) -> None:
         shown.append([question.messages for question in task.questions(model())])
         assert shown[-1] == [question.messages for question in task.questions(model())]
     assert shown[0] != shown[1]
+    task.run(model(), lambda asked: {one.key: Answer(key=one.key, text="[]") for one in asked})
+    assert "5 of the examples show no candidate" in capsys.readouterr().err

@@ -554,10 +554,28 @@ def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_pa
     figure.canvas.draw()
     for axis in figure.axes:
         boxes = [text.get_window_extent() for text in axis.texts if text.get_text()]
-        overlapping = sum(one.overlaps(other) for one, other in combinations(boxes, 2))
-        assert overlapping <= 2
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
     figure = figure_of("all_vs_mixed", made_from)
     assert len(figure.axes[0].collections) == len(printed) + 1
+
+
+def test_figures_tell_the_unreadable_answers_of_a_run(tmp_path: Path) -> None:
+    use_style(ROOT / "templates/pieline.mplstyle")
+    runs = given(
+        [
+            unread(metrics(right_originals(150)), 163),
+            metrics(right_originals(100), language="german"),
+        ],
+        tmp_path,
+    )
+    label = "GPT-4o (unreadable: 163 of 712)"
+    for kind in ("accuracy_vs_drift", "all_vs_mixed"):
+        figure = figure_of(kind, runs)
+        names = [text.get_text() for text in figure.axes[0].texts]
+        assert names.count(label) == 1
+        assert "Unreadable answers" in figure.get_supxlabel()
+    note = figure_of("confused_models", runs).get_supxlabel()
+    assert "Unreadable: GPT-4o, Zero-shot, English: 163 of 712." in note.replace("\n", " ")
 
 
 def paper_runs() -> list[JamMetrics]:

@@ -1,10 +1,9 @@
-"""What encoders learn from, and where a prompt's examples come from: ID10M's train and dev."""
+"""What encoders learn from: ID10M's train and dev."""
 
 import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pieline.core.errors import UserError
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 HELD_OUT = 10
@@ -50,31 +49,3 @@ def thin_out(
     chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
     kept = set(chooser.sample(empty, wanted))
     return [item for number, item in enumerate(sentences) if item.spans or number in kept]
-
-
-def choose_examples(
-    sentences: Sequence[TaggedSentence],
-    *,
-    idiomatic: int,
-    literal: int,
-    seed: int,
-) -> list[TaggedSentence]:
-    """Examples for a prompt: so many with an idiom and without, in random order (section 4.2).
-
-    Raises:
-        UserError: there are too few.
-    """
-    chooser = random.Random(f"examples {seed}")  # noqa: S311 - not for secrets
-    chosen = []
-    for wanted, has_idiom in ((idiomatic, True), (literal, False)):
-        group = [item for item in sentences if bool(item.spans) == has_idiom]
-        if len(group) < wanted:
-            kind = "with" if has_idiom else "without"
-            raise UserError(
-                f"{len(group)} sentences {kind} an idiom, {wanted} wanted",
-                where="train split",
-                mend="ask for fewer examples",
-            )
-        chosen += chooser.sample(group, wanted)
-    chooser.shuffle(chosen)
-    return chosen

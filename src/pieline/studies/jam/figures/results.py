@@ -2,18 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
+from textwrap import wrap
 from typing import NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from adjustText import adjust_text
+from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 
 from pieline.core.records import load_records
 from pieline.languages.registry import find, known
@@ -31,8 +34,15 @@ from pieline.studies.jam.metrics.seeds import (
     over_seeds,
     panel,
     prompted,
+    unreadable,
 )
-from pieline.studies.jam.tables.common import GROUPS, languages_of, printed_runs
+from pieline.studies.jam.tables.common import (
+    GROUPS,
+    languages_of,
+    marked,
+    notes_on,
+    printed_runs,
+)
 
 COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3")
 """Of languages, in the order of their names."""
@@ -64,13 +74,17 @@ def marker_area(parameters: str | None) -> float:
 
 
 class _Mark(NamedTuple):
-    """One run in a scatter plot; `printed` as the paper has it, else ours."""
+    """One run in a scatter plot; `printed` as the paper has it, else ours.
+
+    `label` is the model's name, with the answers of ours that could not be read.
+    """
 
     key: RunKey
     model: ModelDescription
     x: float
     y: float
     printed: bool
+    label: str
 
 
 def accuracy_vs_drift(given: Given) -> Figure:
@@ -86,20 +100,23 @@ def accuracy_vs_drift(given: Given) -> Figure:
     printed, ours = {}, {}
     for key, row in _printed(given).items():
         right = 100 * row["success"] / numbers[f"jam.variants_{key.language}",]["value"]
-        printed[key] = _Mark(key, models[key.model], row["negative_drift_pct"], right, True)
+        model, drift = models[key.model], row["negative_drift_pct"]
+        printed[key] = _Mark(key, model, drift, right, True, model.label)
     for key, found in runs.items():
-        drift, mean = over_seeds(found, negative_drift), over_seeds(found, accuracy)
-        if drift and mean:
-            ours[key] = _Mark(key, models[key.model], drift.mean, mean.mean, False)
+        x, y = over_seeds(found, negative_drift), over_seeds(found, accuracy)
+        if x and y:
+            label = marked(models[key.model].label, {"": found})
+            ours[key] = _Mark(key, models[key.model], x.mean, y.mean, False, label)
     marks = [*printed.values(), *ours.values()]
     of_paper = ("zero_shot", "few_shot_sc_cotbest")
     reasoning = {name for name, model in models.items() if model.reasoning}
     shown = {key.setting for key in runs}.union(of_paper)
     panels = [name for name in GROUPS if name in shown]
-    figure, axes = _panels(len(panels), width=3.4, height=3.9)
+    figure, axes = _panels(len(panels), width=3.4, height=4.4)
     # No share lies beyond 0 and 100. The names need room: right of the marks, and below them.
     widest = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
     deepest = min(100.0, 1.25 * (100 - min((mark.y for mark in marks), default=0.0)))
+    drawn = {}
     for axis, setting in zip(axes, panels, strict=True):
         beside = reasoning if setting in of_paper else ()
         theirs, own = (list(panel(of, setting, beside).values()) for of in (printed, ours))
@@ -107,9 +124,9 @@ def accuracy_vs_drift(given: Given) -> Figure:
         axis.set(xlim=(0, widest), ylim=(100 - deepest, 100))
         if not own:
             axis.text(0.5, 0.03, "no drift of ours is known", transform=axis.transAxes, ha="center")
-        _draw(axis, [*theirs, *own])
+        drawn[axis] = [*theirs, *own]
     axes[0].set_ylabel("accuracy on originals (%)")
-    return _finish(figure, runs, marks, given.notes)
+    return _finish(figure, runs, drawn, _notes(runs, given))
 
 
 def _printed(given: Given) -> dict[RunKey, dict[str, float]]:
@@ -149,12 +166,28 @@ def confused_models(given: Given) -> Figure:
         axis.set(title=title, xlabel="runs that a variant confuses")
         most = max(most, len(heights))
         axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+        if not heights:
+            axis.text(0.5, 0.5, "no variant", transform=axis.transAxes, ha="center")
+            axis.set_ylim(0, max(1.0, axis.get_ylim()[1]))
         axis.grid(axis="x", visible=False)
     for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # the first of each row
         axis.set_ylabel("hard variants")
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
-    _note(figure, runs, given.notes)
+    labels = {name: model.label for name, model in _models(given).items()}
+    lost = [
+        f"{labels[key.model]}, {GROUPS[key.setting]}, {find(key.language).label}:"
+        f" {number} of {total}"
+        for key, found in runs.items()
+        for number, total in (unreadable(found),)
+        if number
+    ]
+    told = [f"Unreadable: {'; '.join(lost)}."] if lost else []
+    _note(figure, runs, [*told, *_notes(runs, given)])
     return figure
+
+
+def _notes(runs: Runs, given: Given) -> tuple[str, ...]:
+    return notes_on([item for found in runs.values() for item in found], given)
 
 
 def all_vs_mixed(given: Given) -> Figure:
@@ -164,19 +197,20 @@ def all_vs_mixed(given: Given) -> Figure:
     """
     runs, models = prompted(load_records(given.metrics, JamMetrics)), _models(given)
     marks = [
-        _Mark(key, models[key.model], row["mixed"], row["all_confused"], True)
+        _Mark(key, model, row["mixed"], row["all_confused"], True, model.label)
         for key, row in _printed(given).items()
+        for model in (models[key.model],)
     ]
     for key, found in runs.items():
         every = fmean(item.confusion.all_confused for item in found)
         some = fmean(item.confusion.mixed for item in found)
-        marks.append(_Mark(key, models[key.model], some, every, False))
+        label = marked(models[key.model].label, {"": found})
+        marks.append(_Mark(key, models[key.model], some, every, False, label))
     figure, axes = _panels(1, width=6.4, height=4.6)
     axes[0].set(xlabel="mixed (MX), originals", ylabel="all confused (AC), originals")
     axes[0].set_xlim(-2, 2 + 1.1 * max((mark.x for mark in marks), default=1.0))
     axes[0].set_ylim(-2, 2 + 1.1 * max((mark.y for mark in marks), default=1.0))
-    _draw(axes[0], marks)
-    return _finish(figure, runs, marks, given.notes)
+    return _finish(figure, runs, {axes[0]: marks}, _notes(runs, given))
 
 
 def _colour(language: str) -> str:
@@ -196,13 +230,13 @@ def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Fi
     return figure, list(axes.flat[:number])
 
 
-def _draw(axis: Axes, marks: Sequence[_Mark]) -> None:
-    """The runs of a panel, each with its model's name where no other name or mark is.
+def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
+    """Draw the runs of a panel; returns those that need a name.
 
     A line leads from a printed run, without a name, to ours of the same model, if it is there.
     """
     ours = {mark.key: mark for mark in marks if not mark.printed}
-    names, named = [], []
+    unnamed = set()
     for mark in sorted(marks, key=lambda mark: not mark.printed):
         colour = _colour(mark.key.language)
         axis.scatter(
@@ -219,28 +253,58 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> None:
         )
         if mark.printed and (own := ours.get(mark.key)):
             axis.plot([mark.x, own.x], [mark.y, own.y], color=colour, lw=0.5, alpha=0.5, zorder=1)
-            continue
-        weight = "normal" if mark.printed else "bold"
-        label = mark.model.label
-        names.append(axis.text(mark.x, mark.y, label, fontsize=5, color=colour, weight=weight))
-        named.append(mark)
-    if names:
-        lines = {"arrowstyle": "-", "color": "#999999", "lw": 0.4}
-        adjust_text(
-            names,
-            x=[mark.x for mark in marks],
-            y=[mark.y for mark in marks],
-            target_x=[mark.x for mark in named],
-            target_y=[mark.y for mark in named],
-            ax=axis,
-            arrowprops=lines,
-            expand=(1.15, 1.7),
-            iter_lim=40,
+            unnamed.add(mark)
+    return [mark for mark in marks if mark not in unnamed]
+
+
+def _name(axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark]) -> None:
+    """Write names where no other name or mark is; the figure must be laid out."""
+    if not named:
+        return
+    halo = [patheffects.withStroke(linewidth=1.2, foreground="white")]
+    names = [
+        axis.text(
+            mark.x,
+            mark.y,
+            mark.label,
+            fontsize=5,
+            color=_colour(mark.key.language),
+            weight="normal" if mark.printed else "bold",
+            path_effects=halo,
+            zorder=4,
         )
+        for mark in named
+    ]
+    points_to_pixels = axis.figure.dpi / 72
+    boxes = []
+    for mark in marks:
+        x, y = axis.transData.transform((mark.x, mark.y))
+        half = marker_area(mark.model.parameters) ** 0.5 / 2 * points_to_pixels
+        boxes.append(Bbox.from_extents(x - half, y - half, x + half, y + half))
+    adjust_text(
+        names,
+        x=[mark.x for mark in marks],
+        y=[mark.y for mark in marks],
+        target_x=[mark.x for mark in named],
+        target_y=[mark.y for mark in named],
+        objects=boxes,
+        ax=axis,
+        arrowprops={"arrowstyle": "-", "color": "#999999", "lw": 0.4, "zorder": 1},
+        expand=(1.1, 1.4),
+        force_text=(1.2, 1.8),
+        force_static=(1.2, 1.8),
+        force_pull=(0.002, 0.002),
+        max_move=(20, 20),
+        iter_lim=600,
+    )
 
 
-def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark], notes: Sequence[str]) -> Figure:
-    """Legend for colour, shape, fill and area, and the notes on the data."""
+def _finish(
+    figure: Figure, runs: Runs, drawn: Mapping[Axes, Sequence[_Mark]], notes: Sequence[str]
+) -> Figure:
+    """Draw the runs of each panel, the legend (colour, shape, fill, area) and the notes."""
+    named = {axis: _draw(axis, marks) for axis, marks in drawn.items()}
+    marks = [mark for panel in drawn.values() for mark in panel]
     languages = sorted({mark.key.language for mark in marks} | {key.language for key in runs})
     handles: list[Artist] = [mpl.patches.Patch(color=_colour(name)) for name in languages]
     names = [find(name).label for name in languages]
@@ -267,6 +331,10 @@ def _finish(figure: Figure, runs: Runs, marks: Sequence[_Mark], notes: Sequence[
     columns = min(5, (len(names) + 1) // 2)
     figure.legend(handles, names, loc="outside upper center", ncols=columns)
     _note(figure, runs, notes)
+    # Legend and notes take their room first: a name is placed in pixels.
+    figure.draw_without_rendering()
+    for axis, wanted in named.items():
+        _name(axis, wanted, drawn[axis])
     return figure
 
 
@@ -280,4 +348,6 @@ def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
     if not runs:
         _say_instead(figure.axes[0], "no language model was run")
         figure.axes[0].set_yticks([])
-    figure.supxlabel("\n".join(notes), fontsize=5, color="#666666")
+    # At this size an inch holds some 26 letters.
+    wrapped = (line for note in notes for line in wrap(note, int(24 * figure.get_figwidth())))
+    figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")

@@ -1,5 +1,6 @@
 """Idiom identification by prompting, in two settings (ID10M-JAM, section 4.2 and appendix C)."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pieline.llm.questions import Message, Question, make_question
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.datasets.tagging_data import choose_examples
+from pieline.studies.jam.predictions.prompt_examples import Example, choose_examples
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
@@ -62,27 +63,26 @@ class Prompting:
             plain prompt with the form of the answer enforced by the provider, for models too small
             to keep to a form that the prompt only hints at.
         seed: of the run; chooses the examples too.
-        zero_shot, few_shot: parameters of the settings.
+        parameters: of the setting.
         prompts: folder of the templates.
-        examples_from: the train split.
+        examples: those that few-shot prompting shows, in the language of the sentences.
     """
 
     setting: PromptSetting
     seed: int
-    zero_shot: ZeroShot
-    few_shot: FewShot
+    parameters: ZeroShot | FewShot
     prompts: PromptFolder
-    examples_from: Sequence[TaggedSentence] = ()
+    examples: Sequence[Example] = ()
 
     @property
     def samples(self) -> int:
         """Answers to each sentence."""
-        return self.few_shot.samples if self.is_few_shot else 1
+        return self.few_shot.samples if self.few_shot else 1
 
     @property
-    def is_few_shot(self) -> bool:
-        """Whether examples are shown and several answers combined."""
-        return self.setting == FEW_SHOT
+    def few_shot(self) -> FewShot | None:
+        """The parameters where examples are shown and several answers combined."""
+        return self.parameters if isinstance(self.parameters, FewShot) else None
 
 
 def questions_about(
@@ -94,7 +94,7 @@ def questions_about(
     of one sentence differ in their number and, where the provider accepts one, in their seed.
 
     Raises:
-        UserError: a setting that is not for this model, or too few sentences for the examples.
+        UserError: a setting that is not for this model.
     """
     if not is_asked(spec, prompting.setting):
         raise UserError(
@@ -104,14 +104,13 @@ def questions_about(
         )
     if lack := cannot_be_asked(spec, prompting.setting):
         raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
-    asked = prompting.few_shot if prompting.is_few_shot else prompting.zero_shot
-    wanted: dict[str, Any] = {"max_tokens": asked.max_tokens}
+    wanted: dict[str, Any] = {"max_tokens": prompting.parameters.max_tokens}
     if not spec.reasoning:
-        wanted["temperature"] = asked.temperature
+        wanted["temperature"] = prompting.parameters.temperature
     if prompting.setting == SCHEMA_SETTING:
         wanted["response_format"] = ANSWER_SCHEMA
     prompt = prompting.prompts.load(prompt_file(prompting.setting))
-    examples = _examples(prompting) if prompting.is_few_shot else []
+    examples = _turns(prompting)
     questions = {}
     for sentence in sentences:
         messages = prompt.messages(
@@ -145,7 +144,8 @@ class Identification(Task):
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """One question a sentence, or as many as there are samples."""
-        groups = questions_about(self._sentences(), entry, self._prompting())
+        sentences = self._sentences()
+        groups = questions_about(sentences, entry, self._prompting(sentences))
         return [question for group in groups.values() for question in group]
 
     def likely_output_tokens(self) -> int:
@@ -154,7 +154,15 @@ class Identification(Task):
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and write which idioms the answers name."""
-        predictions = identify(self._sentences(), entry, self._prompting(), ask)
+        sentences = self._sentences()
+        prompting = self._prompting(sentences)
+        if lacking := sum(example.lacks_candidate for example in prompting.examples):
+            print(
+                f"{lacking} of the examples show no candidate: the train split has too few"
+                " sentences without an idiom in which a PIE is used literally",
+                file=sys.stderr,
+            )
+        predictions = identify(sentences, entry, prompting, ask)
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[list[str]]:
@@ -164,16 +172,32 @@ class Identification(Task):
     def _sentences(self) -> list[JamSentence]:
         return load_sentences(self.inputs["sentences"])
 
-    def _prompting(self) -> Prompting:
-        train = self.inputs.get("train")
+    def _prompting(self, sentences: Sequence[JamSentence]) -> Prompting:
         return Prompting(
             setting=self.setting,
             seed=self.seed,
-            zero_shot=self.parameters if isinstance(self.parameters, ZeroShot) else ZeroShot(),
-            few_shot=self.parameters if isinstance(self.parameters, FewShot) else FewShot(),
+            parameters=self.parameters,
             prompts=PromptFolder(Path(self.inputs["prompt"]).parent),
-            examples_from=_train_split(train, _changed(train)) if train else (),
+            examples=self._examples(sentences[0].language) if sentences else (),
         )
+
+    def _examples(self, language: str) -> Sequence[Example]:
+        if not isinstance(self.parameters, FewShot):
+            return ()
+        train = self.inputs["train"]
+        return _chosen(train, _changed(train), self.parameters, language, self.seed)
+
+
+@lru_cache(maxsize=64)
+def _chosen(path: str, changed: int, few_shot: FewShot, language: str, seed: int) -> list[Example]:
+    """The examples from a split as it was `changed` last, chosen once for all models."""
+    return choose_examples(
+        _train_split(path, changed),
+        idiomatic=few_shot.idiomatic_examples,
+        literal=few_shot.literal_examples,
+        seed=seed,
+        language=language,
+    )
 
 
 @lru_cache(maxsize=4)
@@ -201,20 +225,17 @@ def _sample_seed(prompting: Prompting, number: int) -> int:
     return prompting.seed if prompting.samples == 1 else 100 * prompting.seed + number
 
 
-def _examples(prompting: Prompting) -> list[Message]:
+def _turns(prompting: Prompting) -> list[Message]:
     """Turns of the examples: a sentence, then the answer that is wanted."""
-    few_shot = prompting.few_shot
-    chosen = choose_examples(
-        prompting.examples_from,
-        idiomatic=few_shot.idiomatic_examples,
-        literal=few_shot.literal_examples,
-        seed=prompting.seed,
-    )
+    if not prompting.examples:
+        return []
     prompt = prompting.prompts.load("few_shot_example.jinja")
     return [
         turn
-        for item in chosen
-        for turn in prompt.messages(sentence=item.text.strip(), idioms=item.idioms)
+        for sentence, literal_pie in prompting.examples
+        for turn in prompt.messages(
+            sentence=sentence.text.strip(), idioms=sentence.idioms, literal_pie=literal_pie
+        )
     ]
 
 
@@ -233,7 +254,7 @@ def identify(
             sentence.id,
             [read_sample(answers[question.key]) for question in questions[sentence.id]],
             language=sentence.language,
-            few_shot=prompting.few_shot if prompting.is_few_shot else None,
+            few_shot=prompting.few_shot,
         )
         for sentence in sentences
     ]

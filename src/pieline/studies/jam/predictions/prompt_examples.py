@@ -1,0 +1,119 @@
+"""The examples of few-shot prompts, from ID10M's train split (ID10M-JAM, section 4.2)."""
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pieline.core.errors import UserError
+from pieline.languages.inflection import base_forms
+from pieline.languages.matching import contains_pie
+from pieline.languages.registry import find
+from pieline.languages.spelling import normalise
+from pieline.studies.jam.bio import Span, span_text
+from pieline.studies.jam.raw.id10m import TaggedSentence
+
+_BETWEEN = 4
+"""Punctuation marks and the like that may stand as tokens between a PIE's words."""
+
+
+class Example(NamedTuple):
+    """A sentence that a prompt shows with its answer.
+
+    Attributes:
+        sentence: of the train split.
+        literal_pie: of a sentence without an idiom: a PIE in it, word by word, which is an idiom
+            elsewhere in the split; null where it has none.
+    """
+
+    sentence: TaggedSentence
+    literal_pie: str | None = None
+
+    @property
+    def lacks_candidate(self) -> bool:
+        """Whether the answer has nothing to weigh."""
+        return not self.sentence.spans and self.literal_pie is None
+
+
+def choose_examples(
+    sentences: Sequence[TaggedSentence],
+    *,
+    idiomatic: int,
+    literal: int,
+    seed: int,
+    language: str,
+) -> list[Example]:
+    """Examples for a prompt: so many with an idiom and without, in random order (section 4.2).
+
+    Of the sentences without an idiom those come first in which a PIE is used literally: the answer
+    then has a candidate to reject, which is the step that literal sentences need. Where the split
+    has too few, others fill up.
+
+    Raises:
+        UserError: there are too few sentences of either kind.
+    """
+    chooser = random.Random(f"examples {seed}")  # noqa: S311 - not for secrets
+    groups: list[list[TaggedSentence]] = []
+    for wanted, has_idiom in ((idiomatic, True), (literal, False)):
+        group = [item for item in sentences if bool(item.spans) == has_idiom]
+        if len(group) < wanted:
+            kind = "with" if has_idiom else "without"
+            raise UserError(
+                f"{len(group)} sentences {kind} an idiom, {wanted} wanted",
+                where="train split",
+                mend="ask for fewer examples",
+            )
+        groups.append(chooser.sample(group, len(group)))
+    chosen = [Example(item) for item in groups[0][:idiomatic]]
+    chosen += _with_literal_pies(groups[1], literal, _Pies(sentences, language))
+    chooser.shuffle(chosen)
+    return chosen
+
+
+def _with_literal_pies(
+    group: Sequence[TaggedSentence], wanted: int, pies: "_Pies"
+) -> list[Example]:
+    """The first sentences that hold a PIE, and the first others where these are too few."""
+    holding: list[Example] = []
+    others: list[Example] = []
+    for item in group:
+        if len(holding) == wanted:
+            break
+        pie = pies.used_in(item)
+        (others if pie is None else holding).append(Example(item, pie))
+    return (holding + others)[:wanted]
+
+
+class _Pies:
+    """The PIEs that a split tags, of at least two content words: one alone is in many sentences."""
+
+    def __init__(self, sentences: Iterable[TaggedSentence], language: str) -> None:
+        self._language = language
+        light = find(language).stop_words
+        self._by_first_word: dict[str, set[str]] = {}
+        for pie in {normalise(pie) for item in sentences for pie in item.idioms}:
+            words = pie.split()
+            if len(set(words) - light) > 1:
+                for form in base_forms(words[0], language):
+                    self._by_first_word.setdefault(form, set()).add(pie)
+
+    def used_in(self, sentence: TaggedSentence) -> str | None:
+        """The words of a sentence that are one of the PIEs, the longest; null if none is."""
+        begun = {
+            pie
+            for word in normalise(sentence.text).split()
+            for form in base_forms(word, self._language)
+            for pie in self._by_first_word.get(form, ())
+        }
+        for pie in sorted(begun, key=lambda pie: (-len(pie), pie)):
+            if contains_pie(sentence.text, pie, language=self._language):
+                return self._shortest(sentence.tokens, pie)
+        return None
+
+    def _shortest(self, tokens: Sequence[str], pie: str) -> str | None:
+        """The fewest tokens that hold the PIE."""
+        for length in range(1, len(pie.split()) + _BETWEEN):
+            for start in range(len(tokens) - length + 1):
+                text = span_text(tokens, Span(start, start + length))
+                if contains_pie(text, pie, language=self._language):
+                    return text
+        return None
