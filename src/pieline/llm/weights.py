@@ -63,6 +63,8 @@ def _find_snapshot(spec: LLMEntry) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
+    from pieline.models.hub import FETCHING
+
     if spec.revision is None:
         raise UserError(
             "no commit is pinned",
@@ -71,17 +73,18 @@ def _find_snapshot(spec: LLMEntry) -> Path:
             f" https://huggingface.co/{spec.repository}/commits/main lists, all 40 digits, as"
             f" revision into the entry of {spec.label}",
         )
-    mend = f"fetch it: hf download {spec.repository} --revision {spec.revision}"
     try:
         folder = snapshot_download(
             str(spec.repository), revision=spec.revision, local_files_only=True
         )
     except LocalEntryNotFoundError:
-        raise UserError("not in the hub's cache", where=spec.repository or "", mend=mend) from None
+        raise UserError(
+            "not in the hub's cache", where=spec.repository or "", mend=FETCHING
+        ) from None
     if not spec.file:
-        _require_all_shards(Path(folder), mend)
+        _require_all_shards(Path(folder), FETCHING)
     elif not Path(folder, spec.file).exists():
-        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, mend=mend)
+        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, mend=FETCHING)
     return Path(folder, spec.file or "")
 
 
