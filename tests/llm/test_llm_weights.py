@@ -117,13 +117,13 @@ def test_weights_of_the_hub_are_those_of_the_commit_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    told = "not in the hub's cache; fetch it: hf download someone/m --revision 0123456789abcdef01"
+    told = "not in the hub's cache; run `snakemake --cores 1 weights`"
     with pytest.raises(UserError, match=told):
         find_weights(hub())
     with pytest.raises(UserError, match="no commit is pinned; write one of those that https://hug"):
         find_weights(hub(revision=None))
     snapshot = folder(tmp_path / f"models--someone--m/snapshots/{COMMIT}", **{"config.json": "{}"})
-    with pytest.raises(UserError, match=r"model\.safetensors is missing; fetch it: hf download"):
+    with pytest.raises(UserError, match=r"model\.safetensors is missing; run `snakemake"):
         find_weights(hub())
     folder(snapshot, **WHOLE)
     assert weights_path(hub()) == snapshot
