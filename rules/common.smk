@@ -135,7 +135,7 @@ def by_place(asking):
     question to a provider could be asked before all GPUs are done.
     """
     every = JAM.run.names("llm")
-    if asking.constraints.get("model") != alternatives(every):
+    if asking.constraints.get("model") != JAM.run.constraint("llm"):
         return [(asking.name, asking, {})]
     others = alternatives(set(every) - set(SHARE_SERVER))
     return [

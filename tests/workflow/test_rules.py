@@ -194,7 +194,8 @@ def test_the_profile_names_only_rules_that_exist(profile: dict[str, Any]) -> Non
     declared = [
         path.read_text(encoding="utf-8") for path in ROOT.glob("src/pieline/studies/*/study.py")
     ]
-    known |= set(re.findall(r'Asking\(\s*(?:name=)?"(\w+)"', "\n".join(declared)))
+    askings = set(re.findall(r'Asking\(\s*(?:name=)?"(\w+)"', "\n".join(declared)))
+    known |= askings | {f"{name}_served" for name in askings}
     assert set(profile["groups"]) - known == set()
     assert set(profile["set-resources"]) - known == set()
     assert set(profile["groups"].values()) == set(profile["group-components"])
