@@ -129,9 +129,9 @@ SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_s
 
 
 def by_place(asking):
-    """The rules of a kind of question: name, kind, and which models they are for.
+    """How a kind of question is split into rules (name, kind, which models), by where models are.
 
-    What reads the answers of served models is a rule of its own: in one group of jobs on a cluster, no
+    What reads the answers of served models stands apart. In one group of jobs on a cluster, no
     question to a provider could be asked before all GPUs are done.
     """
     every = JAM.run.names("llm")
