@@ -3,15 +3,18 @@
 from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
 
-for asking in chain.from_iterable(study.askings() for study in EVERY_STUDY.values()):
+for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values())):
 
     rule:
         name:
-            asking.name
+            name
         input:
             script=script("ask"),
             modules=modules("ask", asking.task.path()),
             files=lambda wildcards, make=asking.make: list(make(**wildcards).inputs.values()),
+            served=lambda wildcards, asking=asking: served_before(
+                asking.name, asking.make(**wildcards)
+            ),
         output:
             **asking.outputs,
         log:
@@ -19,7 +22,7 @@ for asking in chain.from_iterable(study.askings() for study in EVERY_STUDY.value
         benchmark:
             f"logs/benchmarks/{asking.first_output()}.tsv"
         wildcard_constraints:
-            **asking.constraints,
+            **asking.constraints | models,
         conda:
             "../envs/llm.yaml"
         threads: lambda wildcards, make=asking.make: make(**wildcards).entry().threads
@@ -31,10 +34,51 @@ for asking in chain.from_iterable(study.askings() for study in EVERY_STUDY.value
             task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
             # Another mode reads the same answers, except this one.
             fresh=CONFIG.llm.mode == "fresh",
+            recorded=lambda wildcards, input: "--recorded" if input.served else "",
         shell:
-            "python {input.script} --task {params.kind} --given {params.task:q}"
+            "python {input.script} --task {params.kind} --given {params.task:q} {params.recorded}"
             ' --settings "$PIELINE_LLM_SETTINGS"'
             " 2> >(tee {log} >&2)"
+
+
+rule serve:
+    """All that a run asks one served model of a kind, with one start of its server."""
+    input:
+        script=script("serve"),
+        models=here("models.yaml"),
+        files=lambda wildcards: sorted(
+            set(
+                chain.from_iterable(
+                    task.inputs.values() for task in served_tasks(**wildcards).values()
+                )
+            )
+        ),
+    output:
+        # Gone when the runs have been read, so that a server is thought of only for missing answers.
+        temp("results/served/{asking}/{model}.txt"),
+    log:
+        "logs/served/{asking}/{model}.log",
+    benchmark:
+        "logs/benchmarks/served/{asking}/{model}.tsv"
+    wildcard_constraints:
+        asking=alternatives(ASKINGS),
+        model=alternatives(SHARE_SERVER),
+    conda:
+        "../envs/serve.yaml"
+    threads: lambda wildcards: REGISTRY[wildcards.model].threads
+    resources:
+        gpu=lambda wildcards: served_gpus(REGISTRY[wildcards.model]),
+        gpu_mem_mb=lambda wildcards: served_gpu_memory_mb(REGISTRY[wildcards.model]),
+        mem_mb=growing(lambda wildcards: served_host_memory_mb(REGISTRY[wildcards.model])),
+        runtime=growing(lambda wildcards: ASKINGS[wildcards.asking].minutes),
+    params:
+        kind=lambda wildcards: ASKINGS[wildcards.asking].task.path(),
+        config=CONFIG.model_dump_json(),
+        root=ROOT,
+    shell:
+        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
+        " --task {params.kind} --model {wildcards.model} --log {log}.server --output {output}"
+        " 2> >(tee {log} >&2)"
 
 
 rule estimate_cost:

@@ -23,8 +23,16 @@ from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError, exit_with
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import known as known_languages
+from pieline.llm.obstacles import obstacles
 from pieline.models.registry import load_registry
-from pieline.models.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb
+from pieline.models.sizing import (
+    asks_for_gpu,
+    gpu_memory_mb,
+    host_memory_mb,
+    served_gpu_memory_mb,
+    served_gpus,
+    served_host_memory_mb,
+)
 from pieline.results.whole import Whole
 from pieline.study import alternatives
 
@@ -114,6 +122,43 @@ LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
 # Where jobs, whose stderr is a pipe, draw their progress: on the terminal that shows this run.
 os.environ.update(PIELINE_TERMINAL=os.ttyname(2) if os.isatty(2) else "")
+
+
+ASKINGS = {
+    asking.name: asking
+    for asking in chain.from_iterable(study.askings() for study in EVERY_STUDY.values())
+}
+SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_server]
+
+
+def by_place(asking):
+    """How a kind of question is split into rules (name, kind, which models), by where models are.
+
+    What reads the answers of served models stands apart. In one group of jobs on a cluster, no
+    question to a provider could be asked before all GPUs are done.
+    """
+    every = JAM.run.names("llm")
+    if asking.constraints.get("model") != JAM.run.constraint("llm"):
+        return [(asking.name, asking, {})]
+    others = alternatives(set(every) - set(SHARE_SERVER))
+    return [
+        (asking.name, asking, {"model": others}),
+        (f"{asking.name}_served", asking, {"model": alternatives(SHARE_SERVER)}),
+    ]
+
+
+@cache
+def served_tasks(asking, model):
+    """What the run asks one served model of a kind, by recordings; nothing where it cannot be asked."""
+    if model not in SHARE_SERVER or next(obstacles(REGISTRY[model], CONFIG.llm), None):
+        return {}
+    return {task.recordings: task for task in ASKINGS[asking].tasks() if task.model == model}
+
+
+def served_before(asking, task):
+    """The mark that a task's answers are recorded, where a job of its own asks for them all."""
+    is_served = task.recordings in served_tasks(asking, task.model)
+    return [f"results/served/{asking}/{task.model}.txt"] if is_served else []
 
 
 def gpus(wildcards):

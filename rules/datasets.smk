@@ -58,7 +58,7 @@ rule idiots_dataset:
         script=script("idiots_dataset"),
         modules=modules("idiots_dataset"),
         upstream=here("data/upstream.yaml"),
-        sentences="results/raw/idiots/idiots.json",
+        sentences=f"results/raw/{IDIOTS.raw_name()}",
         kinds=IDIOTS.kinds(),
     output:
         sentences="results/datasets/idiots/sentences.jsonl",
@@ -68,10 +68,11 @@ rule idiots_dataset:
     conda:
         "../envs/core.yaml"
     params:
+        name=IDIOTS.raw_name(),
         sample="--sample" if IDIOTS.run.is_sample else "",
     shell:
         "python {input.script} --sentences {input.sentences} --kinds {input.kinds}"
-        " --upstream {input.upstream} --name idiots/idiots.json {params.sample}"
+        " --upstream {input.upstream} --name {params.name} {params.sample}"
         " --output $(dirname {output.manifest})"
         " 2> >(tee {log} >&2)"
 

@@ -53,3 +53,32 @@ rule unpack_weights:
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --output {output}" " 2> >(tee {log} >&2)"
+
+
+rule list_weights:
+    """What the hub has for this configuration: sizes, licences to accept, what the cache lacks."""
+    input:
+        script=script("weights"),
+        models=here("models.yaml"),
+    log:
+        "logs/list_weights.log",
+    localrule: True
+    conda:
+        "../envs/llm.yaml"
+    params:
+        config=CONFIG.model_dump_json(),
+        root=ROOT,
+        fetch="",
+    shell:
+        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
+        " {params.fetch} 2> >(tee {log} >&2)"
+
+
+use rule list_weights as weights with:
+    log:
+        "logs/weights.log",
+    localrule: True
+    params:
+        config=CONFIG.model_dump_json(),
+        root=ROOT,
+        fetch="--fetch",

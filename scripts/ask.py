@@ -9,8 +9,11 @@ from pieline.llm.task import load_task
 @program(
     task=(str, "module:class"), given=(str, "the task's fields, as JSON"),
     settings=(LLMSettings, "the section llm of config.yaml, as JSON"),
+    recorded=(bool, "everything is recorded already: ask nothing"),
 )  # fmt: skip
 def main(it: Options) -> None:
     task = load_task(it.task, it.given)
     entry = task.entry()
-    task.run(entry, lambda questions: ask(questions, entry, it.settings, task.recordings))
+    mode = "replay" if it.recorded else it.settings.mode
+    settings = it.settings.model_copy(update={"mode": mode})
+    task.run(entry, lambda questions: ask(questions, entry, settings, task.recordings))

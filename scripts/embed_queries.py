@@ -6,13 +6,7 @@ from pieline.core.files import sha256
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl
 from pieline.models.embedder import EmbedderEntry
-from pieline.studies.idiolink.predictions.embedding import embed_query_modes, use_threads
-from pieline.studies.idiolink.predictions.encoders import (
-    load_encoder,
-    loaded_revision,
-    weights_digests,
-)
-from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
+from pieline.models.weights import require_weights
 from pieline.studies.idiolink.records import Query
 
 
@@ -21,6 +15,16 @@ from pieline.studies.idiolink.records import Query
     outputs=(list[Path], "an npy file in the folder of each mode"),
 )  # fmt: skip
 def main(it: Options) -> None:
+    require_weights(it.spec, it.weights)
+    # These load torch.
+    from pieline.studies.idiolink.predictions.embedding import embed_query_modes, use_threads
+    from pieline.studies.idiolink.predictions.encoders import (
+        load_encoder,
+        loaded_revision,
+        weights_digests,
+    )
+    from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
+
     use_threads(it.threads)
     weights, texts = weights_digests(it.spec, it.weights), sha256(it.queries)
     model = load_encoder(it.spec, weights=it.weights)

@@ -30,4 +30,4 @@ def main(it: Options) -> None:
         )
         copy_file(source, it.output, expected=upstream.sha256, mend=mend)
     else:
-        download(upstream, it.output, name=it.name)
+        download(upstream, it.output, name=it.name, digests=it.upstream.with_name("digests"))

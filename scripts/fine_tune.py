@@ -6,13 +6,11 @@ from pieline.core.files import write_json
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl
 from pieline.models.embedder import EmbedderEntry
+from pieline.models.weights import require_weights
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
 from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
-from pieline.studies.idiolink.predictions.embedding import use_deterministic_kernels, use_threads
-from pieline.studies.idiolink.predictions.encoders import load_encoder, save_folder
 from pieline.studies.idiolink.raw.released import meaning_qrels
-from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
 
@@ -23,6 +21,15 @@ from pieline.studies.idiolink.training.settings import TrainingSettings
     output=(Path, "folder to write"), log=(Path, "JSON of the epochs to write"),
 )  # fmt: skip
 def main(it: Options) -> None:
+    require_weights(it.spec, it.weights)
+    # These load torch.
+    from pieline.studies.idiolink.predictions.embedding import (
+        use_deterministic_kernels,
+        use_threads,
+    )
+    from pieline.studies.idiolink.predictions.encoders import load_encoder, save_folder
+    from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
+
     use_threads(it.threads)
     use_deterministic_kernels()
     train = IdiolinkDataset.load(it.train)

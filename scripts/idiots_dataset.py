@@ -9,8 +9,8 @@ from pieline.studies.idiots.raw import read_distractor_kinds, read_sentences
 
 
 @program(
-    sentences=(Path, "the JSON array"), kinds=(Path | None, "CSV that marks the distractors"),
-    upstream=Path, name=(str, "upstream name of the JSON array"),
+    sentences=(Path, "JSON or TSV"), kinds=(Path | None, "CSV that marks the distractors"),
+    upstream=Path, name=(str, "its upstream name"),
     sample=bool, output=(Path, "folder of the dataset"),
 )  # fmt: skip
 def main(it: Options) -> None:

@@ -46,6 +46,26 @@ def test_whole_download_arrives(server: str, tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == CONTENT
 
 
+def test_the_first_download_decides_where_no_digest_is_known(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digests, output = tmp_path / "digests", tmp_path / "file"
+    for _ in range(2):
+        download(UpstreamFile(url=f"{server}/whole"), output, name="x/y.tsv", digests=digests)
+    kept = digests / "x" / "y.tsv.sha256"
+    assert kept.read_text() == f"{DIGEST}\n"
+    told = f"x/y.tsv: no digest is known; that of this download is recorded in {kept}\n"
+    assert capsys.readouterr().err.count(told) == 1
+    output.unlink()
+    with pytest.raises(UserError, match=f"expected {DIGEST}; .* since the first download; delete"):
+        download(UpstreamFile(url=f"{server}/other"), output, name="x/y.tsv", digests=digests)
+    assert not output.exists()
+    # A digest that is known is not recorded.
+    known = UpstreamFile(url=f"{server}/whole", sha256=DIGEST)
+    download(known, output, name="known", digests=digests)
+    assert [path.name for path in digests.rglob("*.sha256")] == ["y.tsv.sha256"]
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [

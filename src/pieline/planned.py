@@ -2,17 +2,18 @@
 
 import json
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pieline.config import load_config, load_studies
+from pieline.config import Config, load_config, load_studies
 from pieline.core.errors import UserError
 from pieline.llm.estimates import not_made
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.llm import LLMEntry
-from pieline.models.registry import load_registry
+from pieline.models.registry import AnyEntry, Registry, load_registry
+from pieline.study import Study
 
 
 class Planned(NamedTuple):
@@ -55,14 +56,7 @@ def planned_tasks(text: str, models: Path, root: Path) -> Planned:
     Raises:
         UserError: configuration or models are wrong.
     """
-    try:
-        raw = json.loads(text)
-    except ValueError:
-        raise UserError("not JSON", where="--config", mend="pass the configuration") from None
-    config = load_config(raw, where="--config")
-    registry = load_registry(models)
-    every_study = load_studies(config, registry, root)
-    studies = [every_study[name] for name in config.studies]
+    config, registry, studies = _configured(text, models, root)
     planned = [
         (task, study.run.language_model(task.model)) for study in studies for task in study.tasks()
     ]
@@ -72,3 +66,31 @@ def planned_tasks(text: str, models: Path, root: Path) -> Planned:
         models={task.model: entry for task, entry in planned},
         made_unasked={path for study in studies for path in study.questions_made_from()},
     )
+
+
+def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
+    """The models that the studies of a configuration run, train, look into or ask, by name.
+
+    Those that it leaves out are not among them. Takes and raises the same as `planned_tasks`.
+    """
+    _, registry, studies = _configured(text, models, root)
+    return {
+        name: registry[name]
+        for study in studies
+        for name in study.models()
+        if name not in getattr(study.settings, "leave_out", ())
+    }
+
+
+def _configured(
+    text: str, models: Path, root: Path
+) -> tuple[Config, Registry, Sequence[Study[Any]]]:
+    """A configuration, the models that exist, and the studies that it names."""
+    try:
+        raw = json.loads(text)
+    except ValueError:
+        raise UserError("not JSON", where="--config", mend="pass the configuration") from None
+    config = load_config(raw, where="--config")
+    registry = load_registry(models)
+    every_study = load_studies(config, registry, root)
+    return config, registry, [every_study[name] for name in config.studies]

@@ -323,11 +323,14 @@ class Study(ABC, Generic[S]):
         The paper's other models of these kinds are named, with the reason why they were not run.
         """
         shown = list(models)
-        absent = [
-            name
-            for name in self.run.names(*kinds)
-            if name not in shown and self.run.registry[name].published_as
-        ]
+        # Several entries may stand for one model of the paper: a provider's, and its weights.
+        told = {None, *(self.run.registry[name].published_as for name in shown)}
+        absent = []
+        for name in self.run.names(*kinds):
+            printed = self.run.registry[name].published_as
+            if printed not in told:
+                absent.append(name)
+                told.add(printed)
         return Given(
             metrics=tuple(metrics),
             models=self.run.described(shown),

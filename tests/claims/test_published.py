@@ -37,14 +37,15 @@ def test_keys_tell_rows_apart(ledger: Ledger) -> None:
             assert len(rows) == sum(1 for _ in stream) - 1, name
 
 
-def test_every_number_of_idiolink_s_text_supports_a_claim(ledger: Ledger) -> None:
+@pytest.mark.parametrize("paper", ["idiots", "idiolink"])
+def test_every_number_of_a_text_supports_a_claim(ledger: Ledger, paper: str) -> None:
     used = {
         number.where["id"]
         for claim in ledger.claims
         for number in claim.numbers.values()
         if number.table == "text_numbers"
     }
-    stated = {name for (name,) in ledger.printed["text_numbers"] if name.startswith("idiolink.")}
+    stated = {name for (name,) in ledger.printed["text_numbers"] if name.startswith(f"{paper}.")}
     assert stated <= used
 
 

@@ -1,5 +1,6 @@
 """The released format, and one line for everything that can be wrong with it."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -71,6 +72,25 @@ def test_a_file_of_another_form(text: str, problem: str, tmp_path: Path) -> None
         read_sentences(path)
     assert problem in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_the_table_that_was_released(tmp_path: Path) -> None:
+    rows = sample_rows()
+    rows[0]["en"] = '"Well," she said, "that broke the ice."'
+    path = tmp_path / "idioms_sentences.tsv"
+    (tmp_path / "idiots.json").write_text(json.dumps(rows), encoding="utf-8")
+    expected = read_sentences(tmp_path / "idiots.json")
+    head = [*rows[0], "idiom_detection_pattern"]
+    lines = [[*map(str, row.values()), "break.*ice"] for row in rows]
+    path.write_text("\n".join("\t".join(line) for line in [head, *lines]), encoding="utf-8")
+    assert read_sentences(path) == expected
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, "excel-tab").writerows([head, *lines])
+    assert read_sentences(path) == expected
+    for text in ("", "idiom_id\ten\n", "idiom_id\ten\na\n"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UserError, match="not a table with tabs"):
+            read_sentences(path)
 
 
 def test_a_repeated_id_and_a_kind_without_sentence(tmp_path: Path) -> None:

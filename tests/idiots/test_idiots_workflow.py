@@ -128,7 +128,7 @@ def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
     reasons = (
         "nothing is recorded, and the environment variable OPENAI_API_KEY is not set",
         "nothing is recorded, and the checkpoint is retired",
-        "nothing is recorded, and its weights are not here (weights/llama-2-7b-chat.gguf:",
+        "nothing is recorded, and its weights are not here (meta-llama/Llama-2-7b-chat-hf:",
         "the provider enforces no form of the answer",
     )
     for table in TARGETS[:3]:

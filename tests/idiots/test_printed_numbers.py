@@ -1,40 +1,53 @@
-"""The paper's Tables 1, 2 and 3 from answers with the counts behind them.
-
-164 idiomatic sentences and 86 distractors leave one set of counts for each model: recall gives the
-true positives (Table 2 prints them too), specificity the true negatives, Tables 2 and 3 the rest.
-"""
+"""All that the paper prints, from raw sentences and answers with the counts behind them."""
 
 import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from idiots_cases import ROOT, predictions_of, score, sentences
+from idiots_cases import (
+    ROOT,
+    answers_of_a_model,
+    printed_counts,
+    published,
+    score,
+    suite_of_the_papers_size,
+)
+from llm.serving_cases import served
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.named import named
-from pieline.core.records import load_record
+from pieline.core.records import load_jsonl, load_record
+from pieline.llm.answers import Answer
+from pieline.llm.client import ask
+from pieline.llm.questions import Question
+from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.given import Given
-from pieline.reporting.printed import read_published
 from pieline.reporting.tables import write_table
+from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.metrics import DetectionMetrics
+from pieline.studies.idiots.predictions import Detection
+from pieline.studies.idiots.raw import read_sentences
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
-from pieline.study import NOT_CONFIGURED, Run
+from pieline.studies.idiots.tables import UNSORTED
+from pieline.studies.idiots.verdicts import (
+    ReviewCase,
+    Run,
+    human_verdicts,
+    read_cases,
+    review_cases,
+    save_cases,
+)
+from pieline.study import NOT_CONFIGURED
+from pieline.study import Run as StudyRun
 
-COUNTS = {
-    "llama-2-7b-chat": {
-        "true_positives": 164, "right_idiom": 138, "true_negatives": 0, "pie_in_distractor": 55,
-    },
-    "mistral-7b-instruct": {
-        "true_positives": 147, "right_idiom": 133, "true_negatives": 18, "pie_in_distractor": 53,
-    },
-    "vicuna-7b": {
-        "true_positives": 162, "right_idiom": 144, "true_negatives": 7, "pie_in_distractor": 47,
-    },
-}  # fmt: skip
+COUNTS = printed_counts()
 
 ODD = {
     # 147 / (147 + 68) = 0.6837, rounded to two decimals and printed with a third.
@@ -48,26 +61,88 @@ TABLES = {"detection": 1, "consistency": 2, "distractors": 3}
 PUBLISHED = {
     name: ROOT / "published" / f"idiots_table{number}.csv" for name, number in TABLES.items()
 }
+REVIEWED = "llama-2-7b-chat"
 
 
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Metric files of the three models, from raw sentences and the texts of answers.
+
+    One person has judged all answers of Llama 2 as the matching function does, and sorted the
+    idioms that it invents: as many as the paper says.
+    """
     folder = tmp_path_factory.mktemp("metrics")
-    suite = sentences(164, 86)
+    (folder / "idiots.json").write_text(json.dumps(suite_of_the_papers_size()), encoding="utf-8")
+    IdiotsDataset("released", read_sentences(folder / "idiots.json")).save(folder)
+    suite = IdiotsDataset.load(folder).sentences
     for model, counts in COUNTS.items():
-        metrics = score(suite, predictions_of(suite, **counts), model=model)
+        predictions = asked_of_a_server(model, answers_of_a_model(suite, **counts), folder)
+        verdicts = judged(suite, predictions, folder) if model == REVIEWED else {}
+        metrics = score(suite, predictions, model=model, verdicts=verdicts)
         write_json(folder / f"{model}.json", metrics.model_dump())
     return [str(folder / f"{model}.json") for model in COUNTS]
 
 
+def asked_of_a_server(model: str, texts: Iterable[str], folder: Path) -> list[DetectionPrediction]:
+    """What becomes of the texts as answers of a served model, in the order of the sentences."""
+    place = folder / model
+    place.mkdir()
+    entry = served(place, accepts=["temperature", "top_p", "top_k", "max_tokens", "seed"], slots=4)
+    task = Detection(
+        model=model,
+        spec=entry.execution_spec(),
+        inputs={
+            "sentences": str(folder / "sentences.jsonl"),
+            "prompt": str(ROOT / "prompts/idiots/detect.jinja"),
+        },
+        outputs={"predictions": str(place / "predictions.jsonl")},
+        recordings=str(place / "answers.jsonl"),
+        setting="zero_shot",
+        seed=0,
+        parameters=DetectionParameters(),
+    )
+    asked = [question.messages[-1].content for question in task.questions(entry)]
+    written = dict(zip(asked, texts, strict=True))
+    (place / "notes.answers").write_text(json.dumps(written), encoding="utf-8")
+    settings = LLMSettings(recordings_folder=place)
+    with Server(entry, place / "server.log") as server:
+
+        def answers(questions: Sequence[Question]) -> Mapping[str, Answer]:
+            return ask(questions, entry, settings, task.recordings, server=server, progress=False)
+
+        task.run(entry, answers)
+    return load_jsonl(place / "predictions.jsonl", DetectionPrediction)
+
+
+def judged(
+    suite: list[IdiotsSentence], predictions: list[DetectionPrediction], folder: Path
+) -> dict[str, ReviewCase]:
+    """What a person makes of a run's cases."""
+    run = Run(REVIEWED, "zero_shot", 0)
+    files = {"jsonl": folder / "cases.jsonl", "table": folder / "cases.csv"}
+    invented, cases = published("text_numbers", "id")["idiots.invented_llama2"]["value"], []
+    for case in review_cases(suite, predictions, run):
+        error = "phrasal_verb" if invented <= 0 else "invented"
+        wrong = (case.gold, case.automatic_verdict) == ("idiomatic", "no")
+        invented -= wrong
+        fields = {"verdict": case.automatic_verdict, "error_type": error if wrong else ""}
+        cases.append(case.model_copy(update=fields))
+    save_cases(cases, **files)
+    return human_verdicts(read_cases(files["table"]), predictions, run)
+
+
 def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, str]], str]:
     """Rows of a table's CSV and its LaTeX; models without a metric file were not run."""
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+    run = StudyRun(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.described(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
     given = Given(
         metrics=tuple(metrics),
-        files={"published": str(PUBLISHED[table])},
+        files={
+            "published": str(PUBLISHED.get(table, "")),
+            "text_numbers": str(ROOT / "published" / "text_numbers.csv"),
+            "manifest": str(Path(metrics[0]).with_name("manifest.json")),
+        },
         models=ran,
         absent=absent,
         not_run={model.name: NOT_CONFIGURED for model in absent},
@@ -83,12 +158,12 @@ def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, s
 def test_table_from_counts(table: str, metrics: list[str], tmp_path: Path) -> None:
     lines, latex = make(table, metrics, tmp_path)
     rows = {(row["model"], row["metric"]): row for row in lines}
-    printed = read_published(PUBLISHED[table], ["model"])
+    printed = published(f"idiots_table{TABLES[table]}")
     models = load_registry(ROOT / "models.yaml")
     cells = {
         (model, metric): value
         for model in COUNTS
-        for metric, value in printed[(models[model].published_as or "",)].items()
+        for metric, value in printed[models[model].published_as or ""].items()
     }
     assert len(cells) == 3 * {"detection": 6, "consistency": 4, "distractors": 3}[table]
     for cell, value in cells.items():
@@ -102,27 +177,93 @@ def test_table_from_counts(table: str, metrics: list[str], tmp_path: Path) -> No
         assert row["ours"] in latex
 
 
+def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_path: Path) -> None:
+    lines, latex = make("errors", metrics, tmp_path)
+    by_id = {row["id"]: row for row in lines if row["id"]}
+    assert {name: (row["ours"], row["reproduced"]) for name, row in by_id.items()} == {
+        "idiots.false_negatives_llama2": ("0", "yes"),
+        "idiots.false_negatives_mistral": ("17", "yes"),
+        "idiots.false_negatives_vicuna": ("2", "yes"),
+        "idiots.invented_llama2": ("23", "yes"),
+    }
+    rows = {(row["model"], row["metric"]): row for row in lines}
+    assert rows[REVIEWED, "phrasal_verb"]["ours"] == "3"
+    assert rows["vicuna-7b", "wrong_idiom"]["ours"] == "18"
+    assert rows["vicuna-7b", "false_positives_elsewhere"]["ours"] == "32"
+    # What nobody judged is empty and says so, in the row too.
+    assert rows["vicuna-7b", "invented"]["ours"] == ""
+    assert UNSORTED in rows["vicuna-7b", "invented"]["reason"]
+    assert latex.count(UNSORTED) == 1
+    assert latex.count(r"Vicuna-7b\textsuperscript{a}") == 1
+    assert r"Llama-2-7b-chat\textsuperscript" not in latex
+    assert r"23\printed{23}" in latex
+
+
+def test_agreement_stands_beside_the_consistency(metrics: list[str], tmp_path: Path) -> None:
+    lines, latex = make("consistency", metrics, tmp_path)
+    found = {(row["model"], row["metric"]): row["ours"] for row in lines}
+    assert [found[REVIEWED, name] for name in ("verdicts_human", "kappa")] == ["250", "1.000"]
+    assert [found["vicuna-7b", name] for name in ("verdicts_human", "kappa")] == ["0", ""]
+    assert "People judged 250 of the 706 answers" in latex
+
+
+def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
+    lines, _ = make("dataset", metrics, tmp_path)
+    assert [(row["id"], row["ours"], row["reproduced"]) for row in lines] == [
+        ("idiots.idioms", "93", "yes"),
+        ("idiots.sentences", "250", "yes"),
+        ("idiots.idiomatic", "164", "yes"),
+        ("idiots.distractors", "86", "yes"),
+    ]
+
+
+def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) -> None:
+    run = StudyRun(
+        load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT
+    )
+    study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
+    lack = "the mirror has no idiots/idioms_sentences.tsv"
+    assert set(study.left_out().values()) == {lack}
+    assert study.raw_files() == study.runs() == study.tasks() == []
+    sizes, first, *_ = study.tables()
+    for table, cells in ((sizes, 4), (first, 18)):
+        content = named(table.maker)(table.given)
+        rows = [row for group in content.groups for row in group.rows]
+        assert {row.reason for row in rows} == {lack}
+        assert len(list(content.numbers())) == cells
+
+
+def test_the_prompt_of_figures_1_and_2(tmp_path: Path) -> None:
+    path = ROOT / "prompts/idiots/detect.jinja"
+    content = named("pieline.studies.idiots.tables:prompt")(Given(files={"prompt": str(path)}))
+    system, user, llama = (
+        " ".join(row.cells[0].text for row in group.rows) for group in content.groups
+    )
+    assert system.startswith("You are a professional linguist")
+    assert user == "sentence"
+    assert llama == f"<s>[INST] <<SYS>> {system} <</SYS>> {user} [/INST]"
+    outputs = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
+    write_table("idiots_prompt", content, templates=ROOT / "templates", **outputs)
+    assert "<<SYS>>" not in outputs["tex"].read_text(encoding="utf-8")
+
+
 def test_no_number_of_false_positives_gives_the_odd_precision() -> None:
     assert not [fp for fp in range(87) if round(147 / (147 + fp), 3) == 0.680]
     assert round(147 / (147 + 68), 2) == 0.68
 
 
 def test_every_count_is_the_only_one_that_rounds_to_the_printed_fraction() -> None:
-    first = read_published(PUBLISHED["detection"], ["model"])
-    second = read_published(PUBLISHED["consistency"], ["model"])
-    names = {"llama-2-7b-chat": "Llama-2-7b-chat", "mistral-7b-instruct": "Mistral-7b-Instruct"}
-    names["vicuna-7b"] = "Vicuna-7b"
-    for model, counts in COUNTS.items():
-        row = first[(names[model],)]
-        found = [n for n in range(165) if round(n / 164, 3) == row["recall"]]
-        assert found == [counts["true_positives"]]
-        found = [n for n in range(87) if round(n / 86, 3) == row["specificity"]]
-        assert found == [counts["true_negatives"]]
-        consistency = second[(names[model],)]["true_positive_consistency"]
+    first, second = published("idiots_table1"), published("idiots_table2")
+    models = load_registry(ROOT / "models.yaml")
+    for name, counts in COUNTS.items():
+        model = models[name].published_as or ""
         of = counts["true_positives"]
-        assert [n for n in range(of + 1) if round(n / of, 3) == consistency] == [
-            counts["right_idiom"]
-        ]
+        for count, size, printed in (
+            (of, 164, first[model]["recall"]),
+            (counts["true_negatives"], 86, first[model]["specificity"]),
+            (counts["right_idiom"], of, second[model]["true_positive_consistency"]),
+        ):
+            assert [n for n in range(size + 1) if round(n / size, 3) == printed] == [count]
 
 
 def test_a_model_that_was_not_run_is_a_row_with_its_reason(
@@ -143,7 +284,7 @@ def test_a_model_that_was_not_run_is_a_row_with_its_reason(
 
 
 def test_other_parameters_than_the_papers_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+    run = StudyRun(load_registry(ROOT / "models.yaml"), LLMSettings())
     parameters = DetectionParameters(temperature=0.5, max_tokens=100)
     study = IdiotsStudy(IdiotsSettings(parameters=parameters), run)
     made = load_record(metrics[0], DetectionMetrics)

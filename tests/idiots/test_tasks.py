@@ -81,7 +81,7 @@ def test_one_error_lists_every_model_with_what_it_lacks(folder: Path, registry: 
     )
     assert f"gpt-4o (2 answers not recorded): {lacking};" in text
     assert f"o3-mini (nothing is recorded): {lacking};" in text
-    weights = "its weights are not here (weights/llama-2-7b-chat.gguf: no such file)"
+    weights = "its weights are not here (meta-llama/Llama-2-7b-chat-hf: not in the hub's cache)"
     assert f"llama-2-7b-chat (nothing is recorded): {weights}" in text
     assert "smollm2" not in text
 

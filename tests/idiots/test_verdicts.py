@@ -6,13 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from idiots_cases import predictions_of, score, sentences
+from idiots_cases import answer, predictions_of, score, sentences
 
 from pieline.core.errors import UserError
+from pieline.core.yamls import read_yaml
+from pieline.studies.idiots.predictions import read_prediction
+from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.idiots.verdicts import (
     ReviewCase,
     Run,
     human_verdicts,
+    names_pie,
     read_cases,
     review_cases,
     save_cases,
@@ -81,6 +85,29 @@ def test_round_trip(cases: tuple[Path, Path], kind: int) -> None:
     assert after.true_positive_consistency.count == 2
     assert after.distractor_pie_ratio.count == 0
     assert after.accuracy == before.accuracy
+    # The matching function says no, yes, no of them: (1/3 - 5/9) / (1 - 5/9).
+    assert before.kappa is None
+    assert after.kappa == pytest.approx(-0.5)
+    assert after.errors == {
+        "false_negatives": 1,
+        "wrong_idiom": 0,
+        "false_positives_on_pie": 0,
+        "false_positives_elsewhere": 2,
+    }
+
+
+def test_a_person_sorts_what_was_named_for_another_reason(cases: tuple[Path, Path]) -> None:
+    def sort(rows: list[dict[str, str]]) -> None:
+        rows[1].update(verdict="no", error_type="Phrasal verb")
+
+    assert score(SUITE, PREDICTIONS).error_types == {}
+    edit(cases[1], sort)
+    verdicts = human_verdicts(read_cases(cases[1]), PREDICTIONS, RUN)
+    types = score(SUITE, PREDICTIONS, verdicts=verdicts).error_types
+    assert {name: count for name, count in types.items() if count} == {"phrasal_verb": 1}
+    edit(cases[1], lambda rows: rows[2].update(verdict="no", error_type="other"))
+    with pytest.raises(UserError, match=r":4: .*error_type sorts idiomatic sentences"):
+        read_cases(cases[1])
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -114,3 +141,32 @@ def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> Non
         human_verdicts(unknown, PREDICTIONS, RUN)
     # Verdicts on other runs may stand in the same file.
     assert human_verdicts(other + unknown, PREDICTIONS, Run("a-model", "zero_shot", 1)) == {}
+
+
+@pytest.mark.parametrize(("part", "size"), [("tuned", 187), ("held_back", 46)])
+def test_the_automatic_verdict_is_that_of_a_person(part: str, size: int) -> None:
+    said = {True: 0, False: 0}
+    for number, case in enumerate(read_yaml(Path(__file__).with_name("verdict_cases.yaml"))[part]):
+        suite = IdiotsSentence(
+            id=f"idi{number:03}",
+            pie_id=f"idi{number:03}",
+            pie=case["pie"],
+            sentence=case["sentence"],
+            translation="",
+            is_idiomatic=not case.get("distractor"),
+        )
+        for verdict, answers in ((True, case["names"]), (False, case["not"])):
+            for item in answers:
+                idiom, meaning = item if isinstance(item, list) else (item, "")
+                fields = {"hasIdiom": True, "idiom": idiom, "meaning": meaning}
+                prediction = read_prediction(suite.id, answer(suite.id, json.dumps(fields)))
+                assert prediction.has_idiom, item
+                assert names_pie(suite, prediction) is verdict, (case["pie"], item)
+                said[verdict] += 1
+    assert sum(said.values()) == size
+    assert min(said.values()) > 0.4 * size
+
+
+def test_an_answer_without_an_idiom_names_none() -> None:
+    text = json.dumps({"hasIdiom": False, "idiom": "spill the beans"})
+    assert not names_pie(SUITE[0], read_prediction(SUITE[0].id, answer("q", text)))

@@ -575,7 +575,7 @@ def test_figures_tell_the_unreadable_answers_of_a_run(tmp_path: Path) -> None:
         assert names.count(label) == 1
         assert "Unreadable answers" in figure.get_supxlabel()
     note = figure_of("confused_models", runs).get_supxlabel()
-    assert "Unreadable: GPT-4o, Zero-shot, English: 163 of 712." in note
+    assert "Unreadable: GPT-4o, Zero-shot, English: 163 of 712." in note.replace("\n", " ")
 
 
 def paper_runs() -> list[JamMetrics]:

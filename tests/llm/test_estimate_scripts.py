@@ -75,7 +75,7 @@ def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Ru
         ),
         (
             "llama-2-7b-chat",
-            "its weights are not here (weights/llama-2-7b-chat.gguf: no such file)",
+            "its weights are not here (meta-llama/Llama-2-7b-chat-hf: not in the hub's cache)",
         ),
     ):
         assert any(line.startswith(f"{model} cannot be asked: {lacking}") for line in lines)
@@ -120,7 +120,7 @@ def test_the_check_is_one_line_with_every_key_weight_and_file(run: Run) -> None:
         "gemini-2.5-pro (nothing is recorded): the environment variable GEMINI_API_KEY",
         "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY",
         "o3-mini (nothing is recorded): the checkpoint is retired, the environment variable OPENAI",
-        "llama-2-7b-chat (nothing is recorded): its weights are not here (weights/llama-2",
+        "llama-2-7b-chat (nothing is recorded): its weights are not here (meta-llama/L",
         f"snakemake --cores 1 -- results/datasets/idiots/sentences.jsonl {ORIGINALS}",
         "not known before models have answered: results/datasets/jam/german.jsonl;",
     ):

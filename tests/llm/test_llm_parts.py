@@ -22,12 +22,14 @@ from pieline.llm.costs import (
     spent,
     usd_at_most,
 )
+from pieline.llm.keys import api_base
+from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, make_question
 from pieline.llm.recordings import record
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
-from pieline.models.llm import LLMEntry
+from pieline.models.llm import LLMEntry, name_on_the_wire
 
 ENTRY = {
     "kind": "llm",
@@ -39,6 +41,10 @@ ENTRY = {
     "api_key_env": "K",
     "accepts": ["seed"],
 }
+LOCAL = {"api_key_env": None, "litellm_id": "openai/m"}
+GGUF = LOCAL | {"source": "file", "path": "m.gguf"}
+PLAIN = {"server": None, "dtype": None}
+HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "dtype": "float32"}
 
 
 @pytest.mark.parametrize(
@@ -46,13 +52,38 @@ ENTRY = {
     [
         ({"acepts": ["seed"]}, "acepts: Extra inputs"),
         ({"accepts": ["sede"]}, "accepts.0: Input should be"),
-        ({"source": "hub"}, "source: Input should be 'api', 'package' or 'file'"),
+        ({"source": "web"}, "source: Input should be 'api', 'package', 'file' or 'hub'"),
         ({"source": "package"}, "source: package needs package and file"),
         ({"source": "file"}, "source: file needs path"),
-        ({"api_key_env": None}, "api needs api_key_env or api_base"),
+        ({"api_key_env": None}, "api needs api_key_env, api_base or api_base_env"),
         ({"prices": {"input": 1}}, "prices.Prices.output: Field required"),
         ({"prices": {"input": -1, "output": 1}}, "prices.Prices.input: Input should be greater"),
         ({"source": "file", "path": "x.gguf"}, "a local model takes no api_base"),
+        ({"api_base": "x", "api_base_env": "Y"}, "api_base and api_base_env are one too many"),
+        ({"slots": 4}, "slots is for a server that is started; an api has its own"),
+        (HUB | {"repository": None}, "source: hub needs repository"),
+        (HUB | {"revision": "main"}, "revision: String should match pattern '^[0-9a-f]{40}$'"),
+        (HUB | {"weights_sha256": "0" * 64}, "source: hub is pinned by revision"),
+        (GGUF | {"revision": "0" * 40}, "source: file is pinned by weights_sha256"),
+        (HUB | {"server": None, "dtype": None}, "does not serve a folder; transformers or vllm d"),
+        (GGUF | {"server": "vllm", "dtype": "float32"}, "vllm does not serve a GGUF file; llama.c"),
+        (
+            HUB | {"dtype": None},
+            "server: transformers needs dtype, or it would choose one silently",
+        ),
+        (GGUF | {"dtype": "float16"}, "server: llama.cpp is not started with dtype"),
+        (HUB | {"gpu_layers": 9}, "server: transformers is not started with gpu_layers"),
+        (HUB | {"quantisation": "Q4_0"}, "quantisation is that of a GGUF file"),
+        (HUB | {"accepts": ["top_k", "seed"]}, "accepts: transformers does not obey top_k"),
+        (HUB | {"server": "vllm", "accepts": ["reasoning_effort"]}, "vllm does not obey reasoning"),
+        (HUB | {"server": "vllm"}, "server: vllm promises no equal answers: say repeatable: false"),
+        (HUB | {"slots": 2}, "transformers promises no equal answers with several slots: say rep"),
+        (GGUF | {"slots": 2, "gpu_layers": 9}, "llama.cpp promises no equal answers with several"),
+        (GGUF | {"server": "vlm"}, "'vlm' is none of llama.cpp, transformers, vllm, and as a comm"),
+        (GGUF | {"server": "x {checkpoint} {prot}"}, "unknown placeholder {prot}; known: checkpo"),
+        (GGUF | {"server": "x {checkpoint}"}, "as a command it lacks {port}"),
+        (GGUF | {"server": "x '{checkpoint} {port}"}, "No closing quotation"),
+        (GGUF | {"server": "x {checkpoint} {port} {", "repeatable": False}, "Single '{'"),
     ],
 )
 def test_wrong_entries(changes: dict[str, object], message: str) -> None:
@@ -107,6 +138,49 @@ def test_pinned_weights_enter_the_key() -> None:
         for pin in ({}, {"weights_sha256": "0" * 64}, {"weights_sha256": "1" * 64})
     }
     assert len(keys) == 3
+
+
+def test_a_key_tells_which_weights_answer_and_how_they_are_served() -> None:
+    def checkpoint(**fields: object) -> str:
+        return LLMEntry.model_validate({**ENTRY, **fields}).checkpoint
+
+    pinned = HUB | {"revision": "0123456789abcdef" + "0" * 24}
+    assert checkpoint(**HUB) == "openai/m@hub:unknown+transformers+float32"
+    told = [
+        checkpoint(**pinned),
+        checkpoint(**pinned | {"dtype": "bfloat16"}),
+        checkpoint(**pinned | {"chat_template": "{{ messages }}"}),
+        checkpoint(**pinned | {"server": "vllm", "repeatable": False}),
+        *(checkpoint(**pinned | PLAIN | {"file": f"{name}.gguf"}) for name in ("a", "b")),
+        checkpoint(**GGUF | {"weights_sha256": "0" * 64}),
+        checkpoint(**GGUF | {"weights_sha256": "0" * 64, "chat_template": "vicuna"}),
+        checkpoint(
+            **GGUF | {"weights_sha256": "0" * 64, "server": "x {checkpoint} {port}"},
+            repeatable=False,
+        ),
+    ]
+    assert told[0] == "openai/m@hub:0123456789abcdef+transformers+float32"
+    assert told[4] == "openai/m@hub:0123456789abcdef+a.gguf"
+    assert told[6] == "openai/m@sha256:0000000000000000"
+    assert len(set(told)) == len(told)
+    assert {name_on_the_wire(checkpoint) for checkpoint in told} == {"m"}
+    # How many questions it gets at once, on how many GPUs, does not make another model.
+    assert checkpoint(**pinned | {"slots": 4, "gpus": 2, "repeatable": False}) == told[0]
+    assert checkpoint(**GGUF | {"weights_sha256": "0" * 64, "server": "llama.cpp"}) == told[6]
+
+
+def test_an_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = {"api_base_env": "TEST_ADDRESS", "api_key_env": None}
+    spec = LLMEntry.model_validate({**ENTRY, **address})
+    # What is not known may be anywhere.
+    assert spec.cost_is_unknown
+    spec = LLMEntry.model_validate({**ENTRY, **address, "prices": "free"})
+    monkeypatch.delenv("TEST_ADDRESS", raising=False)
+    (lacking,) = obstacles(spec, LLMSettings())
+    assert lacking.what == "the environment variable TEST_ADDRESS is not set"
+    monkeypatch.setenv("TEST_ADDRESS", "http://gpu7:8000/v1")
+    assert list(obstacles(spec, LLMSettings())) == []
+    assert api_base(spec) == "http://gpu7:8000/v1"
 
 
 def test_key_is_the_documented_digest() -> None:

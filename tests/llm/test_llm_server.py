@@ -76,6 +76,31 @@ def test_same_bytes_in_any_order(tmp_path: Path) -> None:
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
+def test_four_slots_answer_as_one(tmp_path: Path) -> None:
+    asked = [
+        make_question(
+            bundled(),
+            [("system", "You mark idioms."), ("user", f"Sentence {i}: {SENTENCE[i:]}")],
+            {"temperature": 0, "max_tokens": 16},
+        )
+        for i in range(20)
+    ]
+    texts = []
+    for slots in (1, 4):
+        spec, folder = bundled(slots=slots), tmp_path / str(slots)
+        answers = ask(asked, spec, settings_for(folder), folder / "a.jsonl", progress=False)
+        texts.append([answer.text for answer in answers.values()])
+    assert len(set(texts[0])) > 5
+    assert texts[0] == texts[1]
+
+
+def test_gpu_layers_are_refused_where_no_gpu_would_take_them() -> None:
+    spec = bundled(gpu_layers=99)
+    with pytest.raises(UserError, match=r"llama\.cpp finds no GPU here"), LocalServer(spec):
+        pass
+
+
 def test_same_answers_when_questions_come_at_once() -> None:
     with LocalServer(bundled()) as server:
 

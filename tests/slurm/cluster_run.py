@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from llm.serving_cases import served
 from slurm_cluster import SlurmCluster, missing_programs
 
 needs_slurm = pytest.mark.skipif(
@@ -70,6 +72,17 @@ if MARK.exists() and any(name.endswith("fine_tune.py") for name in sys.orig_argv
 """,
         encoding="utf-8",
     )
+
+
+def serve_stand_in(folder: Path) -> None:
+    """Have a project ask IdioTS of a served model, whose server stalls in its first life."""
+    spec = served(folder, "stalls", parameters="7B")
+    entry = spec.model_dump(mode="json", exclude_unset=True)
+    with (folder / "models.yaml").open("a", encoding="utf-8") as stream:
+        yaml.safe_dump({"stand-in": entry}, stream)
+    asked = {"models": ["stand-in"], "settings": ["zero_shot"]}
+    text = yaml.safe_dump({"studies": ["idiots"], "idiots": asked})
+    (folder / "config.yaml").write_text(text, encoding="utf-8")
 
 
 class ClusterRun:

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cluster_run import CONFIGURATION, TABLES, TRAINING, ClusterRun, slow_node
+from cluster_run import (
+    CONFIGURATION,
+    TABLES,
+    TRAINING,
+    ClusterRun,
+    serve_stand_in,
+    slow_node,
+)
 from slurm_cluster import SlurmCluster, missing_programs, slurm_cluster
 from support import copy_project, run_snakemake
 
@@ -66,14 +73,34 @@ def training_on_a_slow_node(
 
 
 @pytest.fixture(scope="session")
+def served_model(
+    cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClusterRun]:
+    """IdioTS with a served model under way, whose time limit will end its server in the middle."""
+    folder = copy_project(tmp_path_factory.mktemp("served") / "project")
+    serve_stand_in(folder)
+    run = ClusterRun(
+        cluster,
+        folder,
+        "--set-resources",
+        "serve:runtime=2 ** (attempt - 1)",
+        "--",
+        "paper_tables/idiots_detection.tex",
+    )
+    yield run
+    run.end()
+
+
+@pytest.fixture(scope="session")
 def study(
     cluster: SlurmCluster,
     narrowed: Path,
     training_on_a_slow_node: ClusterRun,
+    served_model: ClusterRun,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ClusterRun]:
-    """The study, run while the training waits."""
-    del training_on_a_slow_node
+    """The study, run while the training and the served model wait."""
+    del training_on_a_slow_node, served_model
     folder = tmp_path_factory.mktemp("study") / "project"
     shutil.copytree(narrowed, folder)
     run = ClusterRun(cluster, folder, "--", *TABLES)

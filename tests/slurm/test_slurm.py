@@ -1,5 +1,6 @@
 """The workflow on a real SLURM: what it is sent, what comes out, and what a time limit does."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from cluster_run import TABLES, TRAINING, ClusterRun, contents, needs_slurm
+from llm.serving_cases import notes
 from slurm_cluster import slurm_cluster
+
+from pieline.llm.recordings import read_lines
 
 pytestmark = [pytest.mark.slow, needs_slurm]
 
@@ -93,6 +97,29 @@ def test_training_goes_on_from_its_checkpoint(
     made = contents(folder, TRAINING)
     assert sorted(made) == sorted(expected)
     assert [name for name in expected if made[name] != expected[name]] == []
+
+
+def test_a_served_model_that_the_time_limit_kills_loses_no_answer(
+    study: ClusterRun, served_model: ClusterRun
+) -> None:
+    del study  # ran meanwhile
+    served_model.wait()
+    jobs = served_model.jobs()["serve"]
+    assert [job["JobState"] for job in jobs] == ["TIMEOUT"] * (len(jobs) - 1) + ["COMPLETED"]
+    assert len(jobs) > 1
+    assert {(job["Partition"], job["TresPerJob"]) for job in jobs} == {("gpu", "gres:gpu:1")}
+    lives = notes(served_model.folder)
+    assert len(lives) == len(jobs)
+    left = [pid for life in lives for pid in life["pids"] if Path(f"/proc/{pid}").exists()]
+    assert left == []
+    told = (served_model.folder / "notes.questions").read_text().splitlines()
+    sentences = json.loads((served_model.folder / "data/sample/idiots/idiots.json").read_text())
+    # Only the one that was under way when the server was ended is asked again.
+    assert len(set(told)) == len(sentences)
+    assert len(told) == len(sentences) + 1
+    (recorded,) = (served_model.folder / "recordings/idiots/stand-in").rglob("*.jsonl")
+    keys = [line.place for line in read_lines(recorded) if line.place.startswith(b"1")]
+    assert len(keys) == len(set(keys)) == len(sentences)
 
 
 def test_the_cluster_runs_a_command(tmp_path: Path) -> None:

@@ -9,7 +9,15 @@ from support import ROOT, run_snakemake
 
 from pieline.core.errors import UserError
 from pieline.models.registry import load_registry
-from pieline.models.sizing import asks_for_gpu, gpu_memory_mb, host_memory_mb, parameter_count
+from pieline.models.sizing import (
+    asks_for_gpu,
+    gpu_memory_mb,
+    host_memory_mb,
+    parameter_count,
+    served_gpu_memory_mb,
+    served_gpus,
+    served_host_memory_mb,
+)
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 
@@ -95,6 +103,24 @@ def test_memory_fits_the_weights() -> None:
     assert gpu_memory_mb(large, training=True) > 7_000 * 16
     assert host_memory_mb(small) == 8000
     assert host_memory_mb(large) > gpu_memory_mb(large)
+
+
+def test_a_served_model_gets_gpus_by_its_size() -> None:
+    qwen, scout = REGISTRY["qwen2.5-72b-weights"], REGISTRY["llama-4-scout-weights"]
+    llama, small = REGISTRY["llama-2-7b-chat"], REGISTRY["smollm2-135m-instruct"]
+    assert qwen.kind == scout.kind == llama.kind == small.kind == "llm"
+    assert [served_gpus(entry) for entry in (qwen, scout, llama, small)] == [4, 4, 1, 0]
+    # 72 billion weights of two bytes, and room to compute; of a mixture all experts count.
+    assert 160_000 <= served_gpu_memory_mb(qwen) <= 200_000
+    assert served_gpu_memory_mb(scout) > 109_000 * 2
+    assert served_gpu_memory_mb(small) == 0
+    assert served_host_memory_mb(qwen) > 144_000
+    assert served_host_memory_mb(small) == 8000
+    quarter = llama.model_copy(
+        update={"server": None, "quantisation": "Q4_K_M", "dtype": None, "gpu_layers": 33}
+    )
+    assert served_gpus(quarter) == 1
+    assert served_gpu_memory_mb(quarter) < served_gpu_memory_mb(llama) / 2
 
 
 def test_every_embedder_has_a_size() -> None:

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from support import ROOT
 
 ENVS = ROOT / "envs"
-KINDS = ["core", "llm", "gpu", "report"]
+KINDS = ["core", "llm", "serve", "gpu", "report"]
 
 
 def lock(name: str) -> set[str]:
@@ -144,7 +144,7 @@ def test_container_copies_files_that_exist(name: str) -> None:
 
 def test_what_is_installed_afterwards_is_installed_by_bash() -> None:
     scripts = sorted(ENVS.glob("*.post-deploy.sh"))
-    assert [script.name.split(".")[0] for script in scripts] == ["gpu", "llm"]
+    assert [script.name.split(".")[0] for script in scripts] == ["gpu", "llm", "serve"]
     for script in scripts:
         assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
         assert installed_after(script.name.split(".")[0])

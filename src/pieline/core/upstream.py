@@ -1,6 +1,7 @@
 """Retrieval of the raw files: from a mirror folder or by URL, checked by digest."""
 
 import shutil
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_path, sha256
+from pieline.core.files import atomic_path, read_text, sha256, write_text
 from pieline.core.progress import Progress
 from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_yaml
@@ -60,12 +61,22 @@ def copy_file(source: str | Path, output: str | Path, *, expected: str | None, m
         _check_digest(temporary, expected, where=source, mend="replace the file in the mirror")
 
 
-def download(upstream: UpstreamFile, output: str | Path, *, name: str) -> None:
+def download(
+    upstream: UpstreamFile, output: str | Path, *, name: str, digests: str | Path | None = None
+) -> None:
     """Download a public file; a partial or altered download never reaches `output`.
 
+    Of a file with no expected digest the first download writes it into the folder `digests`, and
+    says so on standard error; later ones must have it.
+
     Raises:
-        UserError: no network, an HTTP error, or another digest than expected.
+        UserError: no network, an HTTP error, or another digest than expected or recorded.
     """
+    kept = Path(digests, f"{name}.sha256") if digests and not upstream.sha256 else None
+    expected, changed = upstream.sha256, "the file changed upstream"
+    if kept and kept.exists():
+        expected = read_text(kept).strip()
+        changed += f" since the first download; delete {kept} to take the new one"
     offline = f"check the network, or put the file into a folder as {name} and set mirror"
     if upstream.url is None:
         raise UserError("no public URL is known", where=name, mend="name a mirror that has it")
@@ -89,9 +100,13 @@ def download(upstream: UpstreamFile, output: str | Path, *, name: str) -> None:
                     where=upstream.url,
                     mend="try again",
                 )
-            _check_digest(
-                temporary, upstream.sha256, where=upstream.url, mend="the file changed upstream"
-            )
+            _check_digest(temporary, expected, where=upstream.url, mend=changed)
+            if kept and not expected:
+                write_text(kept, f"{sha256(temporary)}\n")
+                print(
+                    f"{name}: no digest is known; that of this download is recorded in {kept}",
+                    file=sys.stderr,
+                )
     except urllib.error.HTTPError as error:
         raise UserError(f"HTTP status {error.code}", where=upstream.url, mend=offline) from None
     except (urllib.error.URLError, OSError) as error:

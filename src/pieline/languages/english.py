@@ -39,6 +39,14 @@ LANGUAGE = Language(
         again almost also already ever even instead only still yet
         """
     ),
+    supporting=words(
+        """
+        become come feel get give go have keep look make put remain seem stay take
+        absolutely bit completely just little lot much only quite rather really right simply so too
+        totally very
+        as like
+        """
+    ),
     irregular=forms(
         """
         bear/bore/born bend/bent bite/bit break/broke develop/developed drink/drunk feel/felt

@@ -20,6 +20,8 @@ class Language:
             and do, negation.
         quantifiers: quantifiers and adverbs of time and degree ("every", "yet"): no content words,
             though PIEs may differ in one of them, so that matching keeps them.
+        supporting: base forms of light verbs, adverbs of degree and comparing words: what people
+            leave out or exchange when they point at a PIE ("get cold feet", "have cold feet").
         irregular: base forms by inflected form, where simplemma's dictionary misses them.
         endings: regular endings as regular expressions, and what stands in their place in the base
             form: the dictionary gives one lemma, and takes "sitting" for a noun only.
@@ -35,6 +37,7 @@ class Language:
     light_words: frozenset[str]
     stop_words: frozenset[str]
     quantifiers: frozenset[str] = frozenset()
+    supporting: frozenset[str] = frozenset()
     irregular: Mapping[str, frozenset[str]] = field(default_factory=dict)
     endings: tuple[tuple[str, str], ...] = ()
     prefixes: frozenset[str] = frozenset()

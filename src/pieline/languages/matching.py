@@ -1,10 +1,11 @@
-"""The one function that says whether a text names a PIE."""
+"""The functions that say whether a text names a PIE."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Literal
 
-from pieline.languages.inflection import same_word
+from pieline.languages.inflection import base_forms, same_word
 from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 
@@ -64,7 +65,50 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
     return bool(wanted) and _holds(words, wanted, language)
 
 
+def points_at_pie(
+    answer: str, pie: str, *, sentence: str, language: str, echoes: bool = False
+) -> bool:
+    """Whether a person would say that an answer means the PIE of this very sentence.
+
+    The sentence being known, less has to be named than for `matches_pie`. Of an answer, or of a
+    part of it that is quoted or set off by a sign, one of these holds:
+
+    - it names the PIE by `matches_pie`, also if light verbs, adverbs of degree and "like" are left
+      out on both sides ("out on a limb" for "go out on a limb"), or as other words of the same
+      letters ("easy-peasy", "easypeasy");
+    - it is quoted from the sentence, is not much longer than the PIE (see `matches_pie`), and has
+      two or more of the PIE's content words, and more than half of them ("brick wall" for "like
+      talking to a brick wall"); of a PIE with one content word, the other words count too;
+    - where the sentence `echoes` the PIE without using it (a distractor of IdioTS), it is quoted
+      from the sentence, and some words in a row are spelt nearly as the PIE.
+    """
+    spoken = find(language)
+    known, wanted = _words(sentence, language), _words(pie, language)
+    heavy = _without(spoken.light_words, wanted)
+    for part in _parts(answer):
+        words = _words(part, language)
+        if matches_pie(part, pie, language=language) or _overlap(
+            _kernel(words, language), _kernel(wanted, language), language
+        ):
+            return True
+        if len(words) > max(_LONGEST_ANSWER, 3 * len(wanted)):
+            continue
+        others = _without(spoken.light_words, words)
+        sizes = set(range(1, len(others) + 1)) - {len(heavy)}
+        if "".join(heavy) in map("".join, _stretches(others, sizes)):
+            return True
+        if all(any(same_word(word, other, language) for other in known) for word in words) and (
+            _has_most(words, wanted, language) or (echoes and _sounds_like(words, wanted))
+        ):
+            return True
+    return False
+
+
 _LONGEST_ANSWER = 8
+_ALIKE = 0.7
+"""From which likeness of their letters two phrases sound alike. The words that only one of the two
+has must be half as much alike: "paint the boat" is no play on "miss the boat"."""
+_SET_OFF = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
 
 
 def _words(text: str, language: str) -> list[str]:
@@ -92,6 +136,49 @@ def _overlap(one: Sequence[str], other: Sequence[str], language: str) -> bool:
         return False
     first, second = (_without(find(language).light_words, text) for text in (one, other))
     return 3 * _shared(first, second, language) > len(first) + len(second)
+
+
+def _parts(answer: str) -> Iterator[str]:
+    """An answer, and the parts of it that signs set off."""
+    yield answer
+    yield from _SET_OFF.split(answer)
+
+
+def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
+    """Whether words have two or more of the words that a PIE is known by, and most of them."""
+    kernel = _kernel(wanted, language)
+    content = _without(find(language).stop_words, kernel)
+    telling = content if len(content) > 1 else kernel
+    shared = _shared(telling, words, language)
+    return shared > 1 and 2 * shared > len(telling)
+
+
+def _sounds_like(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether some words in a row are spelt nearly as a PIE."""
+    return any(
+        _likeness(part, wanted) >= _ALIKE
+        and _likeness(_without(wanted, part), _without(part, wanted)) >= _ALIKE / 2
+        for part in _stretches(words, range(max(1, len(wanted) - 1), len(wanted) + 2))
+    )
+
+
+def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
+    return SequenceMatcher(None, " ".join(words), " ".join(others), autojunk=False).ratio()
+
+
+def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
+    """Every run of so many words."""
+    for size in sizes:
+        for start in range(len(words) - size + 1):
+            yield words[start : start + size]
+
+
+def _kernel(words: Sequence[str], language: str) -> list[str]:
+    """Words without light and supporting ones, if two are left without the latter."""
+    spoken = find(language)
+    heavy = _without(spoken.light_words, words)
+    kernel = [word for word in heavy if spoken.supporting.isdisjoint(base_forms(word, language))]
+    return kernel if len(kernel) > 1 else heavy
 
 
 def _without(dropped: Collection[str], words: Sequence[str]) -> list[str]:

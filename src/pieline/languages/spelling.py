@@ -5,11 +5,14 @@ Apart, so that what only compares spellings depends on no language's words.
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘‚‛`´′ʼ＇", "'"))
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
+# Votes and scoring compare the same few texts over and over.
+@lru_cache(maxsize=1 << 14)
 def normalise(text: str) -> str:
     """Lowercase words separated by one space, so that spelling details do not decide a match.
 

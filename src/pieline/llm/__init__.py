@@ -17,5 +17,5 @@ Where to look:
 - `costs`, `estimates`, `spending`: what it will cost, what it cost, and the spending cap
 - `keys`: API keys, and keeping them out of every output
 - `asking`, `transport`, `retries`, `budget`, `keeping`, `stopping`, `locks`: how `client` asks
-- `server`, `weights`: a local OpenAI-compatible server for a GGUF file, and that file
+- `server`, `processes`, `guard`, `weights`: the server of a local model, and its weights
 """

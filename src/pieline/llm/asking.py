@@ -71,7 +71,7 @@ class Asking:
     ) -> None:
         limits = settings.limits(spec.provider)
         self._spec, self._settings, self._questions = spec, settings, questions
-        self._concurrency = 1 if spec.is_local else limits.concurrency
+        self._concurrency = (spec.slots or 1) if spec.is_local else limits.concurrency
         self._rates = Rates(limits)
         self._keeper = Keeper(recorder)
         self._on_answer = on_answer

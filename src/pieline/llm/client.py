@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from pieline.core.errors import UserError, number_of
 from pieline.llm.answers import Answer
 from pieline.llm.costs import estimate, spent, usd_of
-from pieline.llm.keys import api_key
+from pieline.llm.keys import api_base, api_key
 from pieline.llm.locks import lock
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import canonicalise, read_answers, recording, unite
-from pieline.llm.server import LocalServer
+from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.llm.weights import require_digest
 from pieline.models.llm import LLMEntry
@@ -33,6 +33,8 @@ def ask(
     settings: LLMSettings,
     recordings_path: str | Path,
     progress: bool = True,
+    *,
+    server: Server | None = None,
 ) -> dict[str, Answer]:
     """Answers to questions of one model, by key, in the order of the questions.
 
@@ -47,7 +49,8 @@ def ask(
     and the next one asks only what is missing. Equal questions are asked once.
 
     Processes that ask one provider take turns (a lock in the recordings folder), so that its limits
-    hold for all of them together; a local model is asked by its own server, one question at a time.
+    hold for all of them together; a local model is asked by a server of its own, with as many
+    questions at once as its entry has slots.
     The spending cap holds for all runs with one recordings folder (see `spending`).
 
     Args:
@@ -56,6 +59,7 @@ def ask(
         settings: how it may be asked.
         recordings_path: the file of recordings, within `settings.recordings_folder`.
         progress: whether to tell on stderr what is asked, what it may cost and what it did cost.
+        server: of a local model, where calls share one start of it.
 
     Raises:
         UserError: in replay, answers are missing; no prices or no API key; a local model without
@@ -72,7 +76,7 @@ def ask(
     if missing and settings.mode == "replay":
         raise _not_recorded(missing, spec, path)
     if missing:
-        answers |= _ask_missing(unique, spec, settings, target, progress=progress)
+        answers |= _ask_missing(unique, spec, settings, target, server, progress=progress)
     if settings.mode == "fresh":
         _take_over(path, target)
     return {key: answers[key] for key in unique}
@@ -83,6 +87,7 @@ def _ask_missing(
     spec: LLMEntry,
     settings: LLMSettings,
     target: Path,
+    server: Server | None,
     *,
     progress: bool,
 ) -> dict[str, Answer]:
@@ -110,9 +115,11 @@ def _ask_missing(
         if not missing:
             return answers
         say(_announcement(unique, spec, answers))
-        api_base = spec.api_base
         if spec.is_local:
-            api_base = stack.enter_context(LocalServer(spec)).api_base
+            server = server or stack.enter_context(Server(spec))
+            address: str | None = server.address(settings.start_timeout_s, say)
+        else:
+            address = api_base(spec)
 
         from pieline.core.progress import Progress
         from pieline.llm.asking import Asking
@@ -123,9 +130,7 @@ def _ask_missing(
         )
 
         async def run() -> tuple[dict[str, Answer], str]:
-            transport = Transport(
-                spec, api_key=key, api_base=api_base, timeout_s=settings.timeout_s
-            )
+            transport = Transport(spec, api_key=key, api_base=address, timeout_s=settings.timeout_s)
             asking = Asking(spec, settings, recorder, missing, _telling(bar, spec))
             return await asking.run(transport), asking.perhaps_billed
 

@@ -1,4 +1,7 @@
-"""API keys: read from the environment variable that an entry names, and shown nowhere."""
+"""API keys and addresses: read from the environment variables that an entry names.
+
+Keys are shown nowhere.
+"""
 
 import json
 import os
@@ -21,14 +24,27 @@ def api_key(spec: LLMEntry) -> str:
     """
     if spec.api_key_env is None:
         return NO_KEY
-    key = os.environ.get(spec.api_key_env, "").strip()
-    if not key:
+    return _from_environment(spec.api_key_env, spec)
+
+
+def api_base(spec: LLMEntry) -> str | None:
+    """The address of a model that is not the provider's, null where it is.
+
+    Raises:
+        UserError: the environment variable that the entry names is not set.
+    """
+    return _from_environment(spec.api_base_env, spec) if spec.api_base_env else spec.api_base
+
+
+def _from_environment(name: str, spec: LLMEntry) -> str:
+    value = os.environ.get(name, "").strip()
+    if not value:
         raise UserError(
-            f"the environment variable {spec.api_key_env} is not set",
+            f"the environment variable {name} is not set",
             where=spec.label,
             mend="set it, or use recorded answers with llm.mode: replay",
         )
-    return key
+    return value
 
 
 def redact(text: str, spec: LLMEntry) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pieline.core.errors import UserError
-from pieline.llm.keys import api_key
+from pieline.llm.keys import api_base, api_key
 from pieline.llm.settings import LLMSettings
 from pieline.llm.weights import find_weights
 from pieline.models.llm import LLMEntry
@@ -33,10 +33,11 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
         return
     if entry.retired or entry.checkpoint in settings.retired:
         yield obstacle("the checkpoint is retired", "import its recordings, or leave the model out")
-    try:
-        api_key(entry)
-    except UserError as error:
-        yield error
+    for wanted in (api_key, api_base):
+        try:
+            wanted(entry)
+        except UserError as error:
+            yield error
     if entry.is_local:
         try:
             find_weights(entry)

@@ -27,6 +27,7 @@ class LLMSettings(Settings):
         max_cost_usd: most that all runs with this recordings folder may spend together (see
             `spending`). The default of 0 asks nothing that costs money.
         timeout_s: seconds for one attempt, from sending to the last byte.
+        start_timeout_s: seconds that the server of a local model may take to load it.
         max_attempts: attempts for one question before it counts as failed.
         backoff_s: scale of the random exponential wait between attempts.
         max_wait_s: longest wait that a Retry-After header is followed for.
@@ -39,6 +40,7 @@ class LLMSettings(Settings):
     mode: Literal["record", "replay", "fresh"] = "record"
     max_cost_usd: float = Field(default=0.0, ge=0)
     timeout_s: float = Field(default=120.0, gt=0)
+    start_timeout_s: float = Field(default=1800.0, gt=0)
     max_attempts: int = Field(default=6, ge=1)
     backoff_s: float = Field(default=1.0, gt=0)
     max_wait_s: float = Field(default=300.0, gt=0)

@@ -1,12 +1,15 @@
-"""The GGUF files of local models, and whether they are those of their entries."""
+"""The weights of local models: where they lie, and whether they are those of their entries."""
 
 import importlib.util
+import json
 from fnmatch import fnmatch
+from hashlib import sha256 as new_sha256
 from pathlib import Path
 
 from pieline.core.errors import UserError
-from pieline.core.files import sha256
+from pieline.core.files import read_json, sha256
 from pieline.models.llm import LLMEntry
+from pieline.models.servers import SERVERS
 
 
 def find_package_file(package: str, pattern: str) -> Path:
@@ -31,56 +34,150 @@ def find_package_file(package: str, pattern: str) -> Path:
 
 
 def find_weights(spec: LLMEntry) -> Path:
-    """The GGUF file of a local model.
+    """The GGUF file of a local model, or the folder of its weights.
 
     Raises:
-        UserError: there is no such file.
+        UserError: there is no such file or folder, it is not complete, or the entry does not say
+            which commit of the hub is meant.
     """
+    if spec.source == "hub":
+        return _find_snapshot(spec)
     if spec.source == "package":
         path = find_package_file(str(spec.package), str(spec.file))
     else:
         path = Path(str(spec.path), spec.file or "")
-    if not path.is_file():
+    if not (path.is_file() if spec.is_gguf else path.is_dir()):
         raise UserError(
-            "no such file",
+            f"no such {'file' if spec.is_gguf else 'folder'}",
             where=path,
             mend=f"put it there or correct the entry of {spec.label}; to replay recordings its"
             " weights_sha256 is enough",
         )
+    if not spec.is_gguf:
+        _require_all_shards(path, "copy the whole folder")
     return path
+
+
+def _find_snapshot(spec: LLMEntry) -> Path:
+    """The folder of a commit in the hub's cache; nothing is fetched, which may be 200 GB."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    from pieline.models.hub import FETCHING
+
+    if spec.revision is None:
+        raise UserError(
+            "no commit is pinned",
+            where=spec.repository or "",
+            mend="write one of those that"
+            f" https://huggingface.co/{spec.repository}/commits/main lists, all 40 digits, as"
+            f" revision into the entry of {spec.label}",
+        )
+    try:
+        folder = snapshot_download(
+            str(spec.repository), revision=spec.revision, local_files_only=True
+        )
+    except LocalEntryNotFoundError:
+        raise UserError(
+            "not in the hub's cache", where=spec.repository or "", mend=FETCHING
+        ) from None
+    if not spec.file:
+        _require_all_shards(Path(folder), FETCHING)
+    elif not Path(folder, spec.file).exists():
+        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, mend=FETCHING)
+    return Path(folder, spec.file or "")
+
+
+def _require_all_shards(folder: Path, mend: str) -> None:
+    """Raise a `UserError` unless a folder holds a model's configuration and all its weights."""
+    names = {"config.json"}
+    indices = sorted(folder.glob("*.index.json"))
+    for index in indices[:1]:
+        names |= set(read_json(index).get("weight_map", {}).values())
+    lacking = sorted(name for name in names if not (folder / name).exists())
+    single = ("model.safetensors", "consolidated.safetensors", "pytorch_model.bin")
+    if not indices and not any((folder / name).exists() for name in single):
+        lacking.append(single[0])
+    if lacking:
+        raise UserError(f"{lacking[0]} is missing", where=folder, mend=mend)
 
 
 def weights_path(spec: LLMEntry) -> Path:
-    """The same, with its digest checked.
+    """The same, with all checked that the entry says of them.
 
     Raises:
-        UserError: there is no such file, it is another than the entry says, or the entry does not
-            say (see `require_digest`).
+        UserError: there are no such weights, they are others than the entry says, the entry does
+            not say which they are (see `require_digest`), or they have no chat template.
     """
     path = find_weights(spec)
-    digest = sha256(path)
-    if spec.weights_sha256 is None:
-        raise UserError(
-            "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
-            f" that of {path} is {digest}",
-            where=spec.label,
-            mend="write it there if this is the file that is meant",
-        )
-    if digest != spec.weights_sha256:
-        raise UserError(
-            "these are not the weights of the entry (sha256 differs)",
-            where=path,
-            mend="install the pinned version or correct weights_sha256",
-        )
+    if spec.source != "hub":
+        digest = sha256(path) if path.is_file() else folder_digest(path)
+        if spec.weights_sha256 is None:
+            raise UserError(
+                "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
+                f" that of {path} is {digest}",
+                where=spec.label,
+                mend="write it there if this is what is meant",
+            )
+        if digest != spec.weights_sha256:
+            raise UserError(
+                "these are not the weights of the entry (sha256 differs)",
+                where=path,
+                mend="install the pinned version or correct weights_sha256",
+            )
+    if spec.source != "package":  # whose file is known
+        quantisation, template = _gguf_says(path) if spec.is_gguf else (None, _template_in(path))
+        if spec.quantisation and quantisation != spec.quantisation:
+            raise UserError(
+                f"the file's quantisation is {quantisation}, the entry's {spec.quantisation}",
+                where=path,
+                mend="correct quantisation",
+            )
+        if not (spec.chat_template or template) and spec.serves_with in SERVERS:
+            raise UserError(
+                "the weights have no chat template, and the server would take one of its own",
+                where=path,
+                mend=f"write that of the model as chat_template into the entry of {spec.label}",
+            )
     return path
+
+
+def folder_digest(folder: Path) -> str:
+    """SHA-256 of what `sha256sum` lists of a folder's files, sorted by name."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    return new_sha256("".join(lines).encode("utf-8")).hexdigest()
+
+
+def _gguf_says(path: Path) -> tuple[str, str]:
+    """Quantisation and chat template, as a GGUF file itself has them."""
+    from gguf import GGUFReader, LlamaFileType
+
+    fields = GGUFReader(path).fields
+    kind, template = fields.get("general.file_type"), fields.get("tokenizer.chat_template")
+    try:
+        name = LlamaFileType(int(kind.contents())).name if kind else "unknown"
+    except ValueError:  # newer than the package that reads it
+        name = "unknown"
+    name = name.removeprefix("MOSTLY_").removeprefix("ALL_")
+    return name, template.contents() if template else ""
+
+
+def _template_in(folder: Path) -> str:
+    """The chat template in a folder of weights, empty if there is none."""
+    if (folder / "chat_template.jinja").exists() or (folder / "chat_template.json").exists():
+        return "its file"
+    config = folder / "tokenizer_config.json"
+    template = read_json(config).get("chat_template") if config.exists() else None
+    return json.dumps(template) if template else ""
 
 
 def require_digest(spec: LLMEntry) -> None:
     """See to it that the keys of a model's recordings tell its weights.
 
     Raises:
-        UserError: a local model without `weights_sha256`; tells what to write, or that its file is
-            missing.
+        UserError: a local model without `weights_sha256` or `revision`; tells what to write, or
+            that its file is missing.
     """
-    if spec.is_local and spec.weights_sha256 is None:
+    if spec.is_local and spec.weights_sha256 is None and spec.revision is None:
         weights_path(spec)

@@ -14,6 +14,7 @@ from typing import Any
 
 from pieline.llm.answers import Sent
 from pieline.llm.questions import Message, Question
+from pieline.models.llm import name_on_the_wire
 
 Body = dict[str, Any]
 
@@ -78,7 +79,7 @@ def difference(question: Question, path: str, body: Body) -> str | None:
     What no format can say of a question does not count: the number of the sample, and in Gemini's
     the name of a JSON schema and that it is strict, which it always is there.
     """
-    model = question.model.partition("@sha256:")[0].partition("/")[2]
+    model = name_on_the_wire(question.model)
     for end, expected in _FORMATS.items():
         if path.endswith(end.format(model=model)):
             return next(_differences(expected(question, model, body), body), None)

@@ -1,6 +1,8 @@
 """What a language model is: entries of kind llm."""
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -10,6 +12,7 @@ from pydantic import Field, field_serializer, model_validator
 
 from pieline.core.settings import Settings
 from pieline.models.entry import ModelEntry
+from pieline.models.servers import FOLDER, GGUF, OWN, PLACEHOLDERS, SERVERS, own_command
 
 Parameter = Literal[
     "temperature",
@@ -37,11 +40,13 @@ class LLMEntry(ModelEntry):
     """A language model that is asked (IdioTS, section 4.1; ID10M-JAM, appendix I).
 
     Its weights are behind an `api` (a provider over the network), a GGUF file inside an installed
-    Python `package` (`package` and `file`), or a GGUF `file` on disk (`path`, and `file` in it).
+    Python `package` (`package` and `file`), a GGUF `file` or a folder on disk (`path`, and `file`
+    in it), or a `repository` of the `hub` at a `revision` (or a GGUF `file` in it). All but the
+    first are served where the job runs, by the `server` that the entry names.
     """
 
     kind: Literal["llm"]
-    source: Literal["api", "package", "file"]
+    source: Literal["api", "package", "file", "hub"]
     litellm_id: str = Field(
         min_length=1,
         description="Provider prefix and checkpoint as litellm spells it; 'openai/<name>' of a "
@@ -52,6 +57,9 @@ class LLMEntry(ModelEntry):
     )
     api_base: str | None = Field(
         default=None, description="Address of an OpenAI-compatible endpoint, not the provider's."
+    )
+    api_base_env: str | None = Field(
+        default=None, description="Environment variable that holds this address instead."
     )
     api_key_env: str | None = Field(
         default=None, description="Environment variable that holds the key, where one is needed."
@@ -89,29 +97,131 @@ class LLMEntry(ModelEntry):
     weights_sha256: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{64}$",
-        description="Of the GGUF file: is checked and part of every question's key.",
+        description="Of the GGUF file, or of the `sha256sum` list of a folder's files: is checked"
+        " and part of every question's key.",
+    )
+    repository: str | None = Field(default=None, description="Name on the hub.")
+    revision: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{40}$",
+        description="Commit on the hub, part of every question's key; not asked without it.",
+    )
+    pickled: Literal[True] | None = Field(
+        default=None, description="The commit has its weights only as a pickle."
+    )
+    quantisation: str | None = Field(
+        default=None, description="Of a GGUF file as it says itself, Q4_K_M; is checked."
+    )
+    server: str | None = Field(
+        default=None,
+        description="llama.cpp (for GGUF, the default), transformers, vllm, or the command line of"
+        " another OpenAI-compatible server with {checkpoint}, {port} and {gpus}.",
+    )
+    dtype: Literal["float32", "bfloat16", "float16"] | None = Field(
+        default=None, description="In which transformers or vllm computes."
+    )
+    chat_template: str | None = Field(
+        default=None,
+        description="Jinja text, or a name that llama.cpp knows; null: that of the weights.",
+    )
+    gpu_layers: int | None = Field(
+        default=None, ge=0, description="Layers that llama.cpp puts on GPUs; null: none."
+    )
+    gpus: int | None = Field(
+        default=None,
+        ge=0,
+        description="GPUs that hold the model together; null: one if it is large.",
+    )
+    slots: int | None = Field(
+        default=None, ge=1, le=256, description="Questions that its server gets at once; null: 1."
+    )
+    repeatable: Literal[False] | None = Field(
+        default=None,
+        description="false where the server cannot promise the same answer to the same question"
+        " (continuous batching): only the recording can be reproduced.",
     )
     context_length: int = Field(
-        default=4096, ge=64, description="Tokens of prompt and answer together, of a local model."
+        default=4096,
+        ge=64,
+        description="Tokens of prompt and answer together, of a model that llama.cpp or vllm"
+        " serves; with transformers the model's own window counts.",
     )
     threads: int = Field(default=1, ge=1, description="CPU threads of a local model.")
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
-        if self.source == "package" and not (self.package and self.file):
-            raise ValueError("source: package needs package and file")
-        if self.source == "file" and not self.path:
-            raise ValueError("source: file needs path")
-        if self.source == "api" and not (self.api_key_env or self.api_base):
-            raise ValueError("source: api needs api_key_env or api_base")
-        if self.source != "api" and (self.api_base or self.api_key_env or self.prices):
+        needed = {
+            "package": ("package", "file"),
+            "file": ("path",),
+            "hub": ("repository",),
+            "api": (),
+        }[self.source]
+        if not all(getattr(self, name) for name in needed):
+            raise ValueError(f"source: {self.source} needs {' and '.join(needed)}")
+        if self.api_base and self.api_base_env:
+            raise ValueError("api_base and api_base_env are one too many")
+        if self.source == "api":
+            if not (self.api_key_env or self.api_base or self.api_base_env):
+                raise ValueError("source: api needs api_key_env, api_base or api_base_env")
+        elif self.api_base or self.api_base_env or self.api_key_env or self.prices:
             raise ValueError("a local model takes no api_base, api_key_env or prices")
+        for fault in self._serving_faults():
+            raise ValueError(fault)
         return self
+
+    def _serving_faults(self) -> Iterator[str]:
+        """What keeps the entry's server from serving it as the entry says."""
+        said = {name for name in _SERVING if getattr(self, name) is not None}
+        if not self.is_local:
+            if said:
+                yield f"{min(said)} is for a server that is started; an api has its own"
+            return
+        on_hub = self.source == "hub"
+        if (self.weights_sha256 if on_hub else self.repository or self.revision) is not None:
+            yield f"source: {self.source} is pinned by {'revision' if on_hub else 'weights_sha256'}"
+        server, shown = SERVERS.get(self.serves_with, OWN), self.serves_with
+        if server is OWN:
+            shown = "a command of your own"
+            try:
+                own_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
+            except ValueError as error:
+                yield str(error)
+        weights = GGUF if self.is_gguf else FOLDER
+        if weights not in server.serves:
+            fitting = " or ".join(name for name in SERVERS if weights in SERVERS[name].serves)
+            yield f"server: {shown} does not serve {weights}; {fitting} does"
+        if self.quantisation and not self.is_gguf:
+            yield "quantisation is that of a GGUF file"
+        if ignored := said & _STARTED_WITH - server.fields:
+            yield f"server: {shown} is not started with {min(ignored)}"
+        if lacking := server.needs - said:
+            yield f"server: {shown} needs {min(lacking)}, or it would choose one silently"
+        if server.obeys is not None and (vain := set(self.accepts) - server.obeys):
+            yield f"accepts: {shown} does not obey {', '.join(sorted(vain))}"
+        several = (self.slots or 1) > 1 and (shown == "transformers" or self.gpu_layers)
+        if self.repeatable is None and (server.batches or several):
+            with_slots = "" if server.batches else " with several slots"
+            yield f"server: {shown} promises no equal answers{with_slots}: say repeatable: false"
 
     @property
     def is_local(self) -> bool:
         """Whether this machine runs the model."""
         return self.source != "api"
+
+    @property
+    def is_gguf(self) -> bool:
+        """Whether its weights are one GGUF file."""
+        return self.source == "package" or str(self.file or self.path).endswith(".gguf")
+
+    @property
+    def serves_with(self) -> str:
+        """The server of a local model: that of the entry, else llama.cpp."""
+        return self.server or "llama.cpp"
+
+    @property
+    def shares_server(self) -> bool:
+        """Whether one start of its server is to answer all tasks of a kind: it takes minutes."""
+        return self.source in {"file", "hub"}
 
     @property
     def paid(self) -> Prices | None:
@@ -136,13 +246,26 @@ class LLMEntry(ModelEntry):
 
     @property
     def checkpoint(self) -> str:
-        """What answers: the litellm id, and for local weights the start of their digest.
+        """What answers: the litellm id, for local weights also which they are and how served.
 
-        Weights whose digest is `unknown` are not asked, and no recording is found for them.
+        That is the start of their digest or commit (and the GGUF file in it), and what the entry
+        says of server, dtype and template, since each of them may give other answers. Weights whose
+        digest or commit is `unknown` are not asked, and no recording is found for them.
         """
-        if self.weights_sha256 or self.is_local:
-            return f"{self.litellm_id}@sha256:{(self.weights_sha256 or 'unknown')[:16]}"
-        return self.litellm_id
+        if self.source == "hub":
+            pin = f"@hub:{(self.revision or 'unknown')[:16]}"
+        elif self.weights_sha256 or self.is_local:
+            pin = f"@sha256:{(self.weights_sha256 or 'unknown')[:16]}"
+        else:
+            return self.litellm_id
+        server = self.serves_with
+        said = (
+            self.file if self.source == "hub" else None,
+            server.replace("llama.cpp", "") if server in SERVERS else f"own:{_short(server)}",
+            self.dtype,
+            self.chat_template and f"template:{_short(self.chat_template)}",
+        )
+        return "+".join([f"{self.litellm_id}{pin}", *filter(None, said)])
 
     def accepted(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Split wanted parameters into those sent (by name) and the names of those dropped.
@@ -160,6 +283,22 @@ class LLMEntry(ModelEntry):
     def _sorted(self, accepts: frozenset[str]) -> list[str]:
         # A set has no order of its own, and an execution spec must not depend on the process.
         return sorted(accepts)
+
+
+def name_on_the_wire(checkpoint: str) -> str:
+    """The name by which a model is asked for, of its checkpoint."""
+    return re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0].partition("/")[2]
+
+
+_STARTED_WITH = frozenset({"chat_template", "dtype", "gpu_layers"})
+"""Fields that a server must be started with, or they would be said in vain."""
+_SERVING = _STARTED_WITH | {
+    "gpus", "quantisation", "repeatable", "repository", "revision", "server", "slots",
+}  # fmt: skip
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:8]
 
 
 def _is_loopback(address: str) -> bool:

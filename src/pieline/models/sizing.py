@@ -7,6 +7,7 @@ import re
 
 from pieline.core.errors import UserError
 from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.llm import LLMEntry
 
 MEGABYTE = 1_000_000
 BYTES_PER_WEIGHT = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -56,6 +57,38 @@ def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
 def host_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
     """Main memory of the same job, in MB: enough to load the model, or to compute without a GPU."""
     return max(8000, INTERPRETER_MB + gpu_memory_mb(entry, training=training))
+
+
+def served_gpus(entry: LLMEntry) -> int:
+    """GPUs that a cluster should give the server of a language model."""
+    if entry.gpus is not None:
+        return entry.gpus
+    if entry.serves_with == "llama.cpp":
+        return int(bool(entry.gpu_layers))
+    return int(_largest_count(entry) > SMALL_MODEL_PARAMETERS)
+
+
+def served_gpu_memory_mb(entry: LLMEntry) -> int:
+    """Memory of all these GPUs together, in MB: the weights, and a quarter for what is computed."""
+    return (_weights_mb(entry) * 5 // 4 + ACTIVATIONS_MB) * bool(served_gpus(entry))
+
+
+def served_host_memory_mb(entry: LLMEntry) -> int:
+    """Main memory of the same job, in MB."""
+    return max(8000, INTERPRETER_MB + _weights_mb(entry))
+
+
+def _largest_count(entry: LLMEntry) -> int:
+    """Number of parameters of a language model; of a mixture of experts all of them."""
+    counts = re.findall(r"\d+(?:\.\d+)?\s*[MB]", entry.parameters or "")
+    return max(map(parameter_count, counts), default=0)
+
+
+def _weights_mb(entry: LLMEntry) -> int:
+    bits = 8 * BYTES_PER_WEIGHT[entry.dtype or "bfloat16"]
+    if found := re.search(r"\d+", entry.quantisation or ""):
+        bits = int(found[0]) + (int(found[0]) < 16)  # with the scales of its blocks
+    return _largest_count(entry) * bits // 8 // MEGABYTE
 
 
 def _parameters(entry: CheckpointEntry) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.hub import offline, on_hub, remote_code
 
 
 def package_path(package: str, path: str) -> Path:
@@ -32,12 +33,33 @@ def package_path(package: str, path: str) -> Path:
 
 
 def weights_location(entry: CheckpointEntry) -> str:
-    """Local path of the weights, or their name on the hub."""
+    """Folder or GGUF file of the weights; those on the hub are fetched if the cache lacks them.
+
+    Raises:
+        UserError: they cannot be had.
+    """
     if entry.source == "package":
         return str(package_path(str(entry.package), str(entry.path)))
     if entry.source == "folder":
         return str(entry.path)
-    return entry.checkpoint
+    weights = on_hub(entry)
+    assert weights is not None
+    folder = weights.snapshot()
+    for code in remote_code(entry, lambda name: file if (file := folder / name).exists() else None):
+        code.snapshot()
+    return str(folder)
+
+
+def require_weights(entry: CheckpointEntry, weights: str | Path | None) -> None:
+    """See that a job has its weights, or can fetch them, before it loads what takes seconds.
+
+    `weights` is a folder to load instead of the entry's own.
+
+    Raises:
+        UserError: they cannot be had.
+    """
+    if not weights:
+        weights_location(entry)
 
 
 @contextmanager
@@ -48,7 +70,9 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
         UserError: they cannot be.
     """
     try:
-        yield
+        # All that is loaded is here by now; what a library asks for besides is not worth a request.
+        with offline():
+            yield
     except (OSError, ValueError) as error:
         if "file named model.safetensors" in str(error):
             raise UserError(
@@ -59,5 +83,5 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
         raise UserError(
             f"cannot load the weights: {str(error).splitlines()[0]}",
             where=f"{entry.checkpoint} ({entry.source})",
-            mend="check network and revision, or download the checkpoint on a machine with network",
+            mend="correct the entry, or delete these files and fetch them again",
         ) from None

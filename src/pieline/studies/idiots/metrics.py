@@ -11,14 +11,20 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
+from sklearn.metrics import (
+    accuracy_score,
+    cohen_kappa_score,
+    precision_score,
+    recall_score,
+    zero_one_loss,
+)
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import Frozen
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
-from pieline.studies.idiots.verdicts import Run, names_pie, paired
+from pieline.studies.idiots.verdicts import ErrorType, ReviewCase, Run, names_pie, paired
 
 NO, YES, UNREADABLE = 0, 1, 2
 """Classes of a sentence, and what was said of it, as scikit-learn's labels."""
@@ -58,6 +64,12 @@ class DetectionMetrics(MetricRecord):
         outcomes: how many answers had each outcome.
         verdicts: of the answers that found an idiom, how many a person judged, and how many only
             the matching function.
+        kappa: Cohen's kappa of both on the answers that a person judged; None where there is none,
+            or only one verdict.
+        errors: how many idiomatic sentences were denied (`false_negatives`) or taken for another
+            idiom (`wrong_idiom`), and how many distractors were taken for their PIE
+            (`false_positives_on_pie`) or something else (`false_positives_elsewhere`).
+        error_types: how many of the wrong idioms a person gave each type; empty where nobody did.
         resamples: of the bootstrap.
     """
 
@@ -78,6 +90,9 @@ class DetectionMetrics(MetricRecord):
     by_distractor_kind: dict[str, dict[str, Score]]
     outcomes: dict[str, int]
     verdicts: dict[str, int]
+    kappa: float | None
+    errors: dict[str, int]
+    error_types: dict[ErrorType, int]
     resamples: int
 
 
@@ -96,13 +111,12 @@ def detection_metrics(
     origin: Origin,
     resamples: int,
     conditions: Conditions = NO_CONDITIONS,
-    verdicts: Mapping[str, bool] | None = None,
+    verdicts: Mapping[str, ReviewCase] | None = None,
     computed_from: Mapping[str, str] | None = None,
 ) -> DetectionMetrics:
     """Score one run.
 
-    `verdicts` are by sentence, whether a person says that the answer names the gold PIE, and
-    replace the matching function's.
+    `verdicts` are a person's by sentence, and replace the matching function's.
 
     Raises:
         UserError: sentences and predictions do not belong together.
@@ -111,7 +125,9 @@ def detection_metrics(
     cases = paired(sentences, predictions)
     gold = np.array([int(sentence.is_idiomatic) for sentence, _ in cases])
     said = np.array([_label(prediction) for _, prediction in cases])
-    named = np.array([verdicts.get(case[0].id, names_pie(*case)) for case in cases], dtype=bool)
+    matched = {case[0].id: names_pie(*case) for case in cases}
+    judged = {name: case.verdict == "yes" for name, case in verdicts.items()}
+    named = np.array(list((matched | judged).values()), dtype=bool)
     fractions = _fractions(gold, said, named)
     weights = bootstrap_weights(gold, resamples)
     scores = {name: _score(fraction, weights) for name, fraction in fractions.items()}
@@ -120,6 +136,7 @@ def detection_metrics(
     found = [prediction for prediction in predictions if prediction.has_idiom]
     human = sum(prediction.id in verdicts for prediction in found)
     outcomes = Counter(prediction.outcome for prediction in predictions)
+    types = Counter(case.error_type for case in verdicts.values() if case.error_type)
     return DetectionMetrics(
         **run._asdict(),
         origin=origin,
@@ -130,6 +147,14 @@ def detection_metrics(
         by_distractor_kind=_by_kind(cases, fractions, weights),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": human, "automatic": len(found) - human},
+        kappa=_kappa([matched[name] for name in judged], list(judged.values())),
+        errors={
+            "false_negatives": int(np.sum((gold == YES) & (said == NO))),
+            "wrong_idiom": int(np.sum((gold == YES) & (said == YES) & ~named)),
+            "false_positives_on_pie": int(np.sum((gold == NO) & (said == YES) & named)),
+            "false_positives_elsewhere": int(np.sum((gold == NO) & (said == YES) & ~named)),
+        },
+        error_types={name: types[name] for name in get_args(ErrorType)} if types else {},
         resamples=resamples,
         conditions=conditions,
         computed_from=dict(computed_from or {}),
@@ -152,6 +177,10 @@ def first_level(gold: Counts, said: Counts) -> dict[str, float | None]:
         "precision": precision,
     }
     return {name: None if np.isnan(value) else float(value) for name, value in numbers.items()}
+
+
+def _kappa(automatic: Sequence[bool], human: Sequence[bool]) -> float | None:
+    return float(cohen_kappa_score(automatic, human)) if len({*automatic, *human}) > 1 else None
 
 
 def bootstrap_weights(gold: Counts, resamples: int) -> Counts:

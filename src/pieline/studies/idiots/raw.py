@@ -1,4 +1,4 @@
-"""The released format of IdioTS: one JSON array of sentences."""
+"""The released formats of IdioTS: a table with tabs, or one JSON array of sentences."""
 
 import csv
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _SEE = "see data/sample/idiots/README.md"
 
 
 class _Released(BaseModel):
-    """One object of the array."""
+    """One line of the table, or object of the array."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -29,6 +29,7 @@ class _Released(BaseModel):
     sentence_has_idiom: Literal["True", "False"]
     en: str = Field(min_length=1)
     es: str
+    idiom_detection_pattern: str = ""
 
     @model_validator(mode="after")
     def _label_agrees_with_id(self) -> Self:
@@ -45,18 +46,21 @@ def read_sentences(
     """Read the sentences of IdioTS in file order.
 
     Args:
-        path: the released JSON file.
+        path: the released file; TSV where the name ends in .tsv.
         kinds: distractor kinds by sentence id, where someone marked them.
 
     Raises:
-        UserError: not JSON, not an array, a record that breaks the format (a label that is not the
-            string "True" or "False" or contradicts the id, a missing or unknown field), a
-            duplicate id, or a kind for a sentence that is no distractor. The message names the
-            file, the record's place and its id.
+        UserError: not JSON, not an array, no such table, a record that breaks the format (a label
+            that is not the string "True" or "False" or contradicts the id, a missing or unknown
+            field), a duplicate id, or a kind for a sentence that is no distractor. The message
+            names the file, the record's place and its id.
     """
-    rows = read_json(path)
-    if not isinstance(rows, list) or not rows:
-        raise UserError("not a JSON array of sentences", where=path, mend=_SEE)
+    if Path(path).suffix.lower() == ".tsv":
+        rows = _table(path)
+    else:
+        rows = read_json(path)
+        if not isinstance(rows, list) or not rows:
+            raise UserError("not a JSON array of sentences", where=path, mend=_SEE)
     kinds = kinds or {}
     sentences = []
     for number, row in enumerate(rows, start=1):
@@ -79,6 +83,20 @@ def read_sentences(
             f"no sentence {unknown[0]!r}, which has a distractor kind", where=path, mend=_SEE
         )
     return sentences
+
+
+def _table(path: str | Path) -> list[dict[str, str]]:
+    """The lines of a TSV by column, whether it writes quotes as data or as CSV does."""
+    lines = read_text(path).removeprefix("\ufeff").splitlines()
+    try:
+        head, *rows = csv.reader(lines, "excel-tab", strict=True)
+        if any(len(row) != len(head) for row in rows):
+            raise csv.Error
+    except (csv.Error, ValueError):
+        head, *rows = [line.split("\t") for line in lines] or [[]]
+    if not rows or any(len(row) != len(head) for row in rows):
+        raise UserError("not a table with tabs", where=path, mend=_SEE)
+    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def read_distractor_kinds(path: str | Path) -> dict[str, DistractorKind]:

@@ -14,6 +14,7 @@ PREDICTIONS = "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl"
 CASES = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl"
 METRICS = "results/metrics/idiots/{model}/{setting}/seed-{seed}.json"
 SENTENCES = "results/datasets/idiots/sentences.jsonl"
+MANIFEST = "results/datasets/idiots/manifest.json"
 PROMPT = "prompts/idiots/detect.jinja"
 
 
@@ -53,7 +54,15 @@ class IdiotsStudy(Study[IdiotsSettings]):
         reasons = {"/".join(run.values()): self._why_not(**run) for run in self.configured()}
         return {run: reason for run, reason in reasons.items() if reason}
 
+    def _no_data(self) -> str:
+        """Why there are no sentences, empty if there are."""
+        name = self.raw_name()
+        had = self.run.is_sample or self.run.can_be_had(name)
+        return "" if had else f"the mirror has no {name}"
+
     def _why_not(self, model: str, setting: str, seed: str) -> str:
+        if lack := self._no_data():
+            return lack
         if lack := cannot_be_asked(self.run.language_model(model), setting):
             return lack
         return self.run.unanswered(model, self._recordings(model, setting, seed))
@@ -108,7 +117,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 runs=[
                     run
                     for run in self.configured()
-                    if not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
+                    if not self._no_data()
+                    and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
                 ],
                 constraints=self.constraints(),
             )
@@ -124,8 +134,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ).canonical()
 
     def tables(self) -> list[Table]:
-        """Tables 1 to 3."""
+        """The counts of section 3, Tables 1 to 3, the errors of section 5.2.1, and the prompt."""
         given = self._given()
+        text = self.run.here("published/text_numbers.csv")
+        lack = self._no_data()
+        manifest = {} if lack else {"manifest": MANIFEST}
 
         def table(name: str, number: int, caption: str) -> Table:
             return Table(
@@ -137,9 +150,30 @@ class IdiotsStudy(Study[IdiotsSettings]):
             )
 
         return [
+            Table(
+                "idiots_dataset",
+                "Section 3",
+                "PIEs and sentences of the test suite.",
+                "pieline.studies.idiots.tables:dataset",
+                Given(files={**manifest, "text_numbers": text}, notes=(lack,) if lack else ()),
+            ),
             table("detection", 1, "Automatic metrics of idiom detection."),
             table("consistency", 2, "True positives that name the right idiom."),
             table("distractors", 3, "Distractors whose PIE was given a figurative meaning."),
+            Table(
+                "idiots_errors",
+                "Section 5.2.1",
+                "Errors, and their types as people sorted them.",
+                "pieline.studies.idiots.tables:errors",
+                given.of(text_numbers=text),
+            ),
+            Table(
+                "idiots_prompt",
+                "Figures 1 and 2",
+                "The prompt, and its layout for Llama 2.",
+                "pieline.studies.idiots.tables:prompt",
+                Given(files={"prompt": self.run.here(PROMPT)}),
+            ),
         ]
 
     def figures(self) -> list[Figure]:
@@ -159,7 +193,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def raw_files(self) -> list[str]:
         """The sentences, and the sample's marked distractors."""
-        return ["results/raw/idiots/idiots.json", *self.kinds()]
+        return [] if self._no_data() else [f"results/raw/{self.raw_name()}", *self.kinds()]
+
+    def raw_name(self) -> str:
+        """The file of sentences, by its name in data/upstream.yaml or in the sample."""
+        return f"idiots/{'idiots.json' if self.run.is_sample else 'idioms_sentences.tsv'}"
 
     def other_targets(self) -> list[str]:
         """The cases for people to judge."""

@@ -1,16 +1,22 @@
-"""IdioTS's tables: detection (Table 1), consistency (Table 2) and distractors (Table 3)."""
+"""IdioTS's tables: Tables 1 to 3, the counts of section 3, the errors of 5.2.1, and the prompt."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from textwrap import wrap
 from typing import get_args
 
 from pieline.core.outcomes import READABLE
-from pieline.core.records import load_records
+from pieline.core.records import load_record, load_records
+from pieline.llm.prompts import PromptFolder
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.studies.idiots.datasets import IdiotsManifest, Origin
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
 from pieline.studies.idiots.records import DistractorKind
+from pieline.studies.idiots.verdicts import ErrorType
 
 PAPER_SETTING = "zero_shot"
 """The setting of the printed numbers."""
@@ -34,14 +40,23 @@ _FIRST_LEVEL = (
     "balanced_accuracy",
 )
 _COLUMNS = {
-    "detection": _FIRST_LEVEL,
+    "detection": (*_FIRST_LEVEL, "answers_unreadable"),
     "consistency": (
         "positives",
         "true_positives",
         "true_positives_with_correct_idiom",
         "true_positive_consistency",
+        "verdicts_human",
+        "kappa",
     ),
     "distractors": ("distractors", "false_positives_on_associated_pie", "ratio"),
+    "errors": (
+        "false_negatives",
+        "wrong_idiom",
+        "false_positives_on_pie",
+        "false_positives_elsewhere",
+    ),
+    "error_types": get_args(ErrorType),
 }
 _COUNTS = {
     "positives",
@@ -49,11 +64,34 @@ _COUNTS = {
     "true_positives_with_correct_idiom",
     "distractors",
     "false_positives_on_associated_pie",
+    *_COLUMNS["errors"],
+    *_COLUMNS["error_types"],
 }
 _LOWER_IS_BETTER = ("misclassification_rate", "ratio")
 
-Numbers = dict[str, Score | int]
-"""Numbers of one run by name: scores, which are fractions, and counts."""
+_TYPE_LABELS: dict[ErrorType, str] = {
+    "phrasal_verb": "phrasal verb",
+    "idiom_of_element": "of an element",
+    "unrelated_idiom": "unrelated",
+    "same_meaning": "same meaning",
+    "invented": "invented",
+    "other": "else",
+}
+UNSORTED = "nobody has sorted its wrong idioms (error type, in the cases to judge)"
+_BLANK = (Cell(text=" "),) * 2
+_IN_TEXT = {
+    "Llama-2-7b-chat": "llama2",
+    "Mistral-7b-Instruct": "mistral",
+    "Vicuna-7b": "vicuna",
+}
+"""How published/text_numbers.csv calls the models."""
+
+_LLAMA2 = "<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
+_LINE = 96
+"""Characters of a line of the prompt."""
+
+Numbers = dict[str, Score | float | None]
+"""Numbers of one run by name: scores, which are fractions, counts, and agreement."""
 
 
 def run_labels(
@@ -128,9 +166,18 @@ def consistency(given: Given) -> TableContent:
     return _table(
         "consistency",
         given,
-        heads=(Head("Idiomatic"), Head("TP"), Head("Correct idiom"), Head("TPC ↑")),
+        heads=(
+            Head("Idiomatic"),
+            Head("TP"),
+            Head("Correct idiom"),
+            Head("TPC ↑"),
+            Head("Judged"),
+            Head("κ"),
+        ),
         caption="True Positive Consistency (TPC) on IdioTS: of the true positives (TP) among the"
-        " idiomatic sentences, those whose named idiom is the right one.",
+        " idiomatic sentences, those whose named idiom is the right one. Judged: answers (also on"
+        " distractors) that a person judged; κ: Cohen's kappa of these verdicts and the automatic"
+        " ones.",
     )
 
 
@@ -145,6 +192,116 @@ def distractors(given: Given) -> TableContent:
     )
 
 
+def errors(given: Given) -> TableContent:
+    """The errors of section 5.2.1, counted, and what a person says of their types."""
+    text = read_published(given.files["text_numbers"], ["id"])
+    printed: dict[tuple[str, ...], dict[str, float]] = {
+        (model,): {
+            name: text[identifier,]["value"]
+            for name in (*_COLUMNS["errors"], *_COLUMNS["error_types"])
+            if (identifier := _text_id(name, model),) in text
+        }
+        for model in _IN_TEXT
+    }
+    counted, typed = (
+        _rows(table, given, printed, _COLUMNS[table]) for table in ("errors", "error_types")
+    )
+    counted = tuple(replace(row, cells=(*row.cells, *_BLANK)) for row in counted)
+    heads = ("Missed", "Other idiom", "Distractor: PIE", "Distractor: else", "", "")
+    return TableContent(
+        heads=((Head("Model"), *map(Head, heads)),),
+        groups=(
+            Group(counted),
+            Group(typed, heads=((Head("Other idiom"), *map(Head, _TYPE_LABELS.values())),)),
+        ),
+        caption="Errors on IdioTS: idiomatic sentences without an idiom for the model, and those"
+        " where it names another one; distractors in which it takes the PIE, or something else, for"
+        " an idiom. Below, how people sorted the other idioms: a phrasal verb; an idiom that has an"
+        " element of the sentence, has nothing to do with it, or means the same; one that does not"
+        " exist; anything else.",
+        notes=_notes(load_records(given.metrics, DetectionMetrics), with_verdicts=True),
+        decimals=0,
+    )
+
+
+def dataset(given: Given) -> TableContent:
+    """The counts of section 3."""
+    source = given.files.get("manifest")
+    made = load_record(source, IdiotsManifest) if source else None
+    obstacles = _OF_ORIGIN[made.origin] if made else [f"not made: {given.notes[0]}"]
+    text = read_published(given.files["text_numbers"], ["id"])
+    labels = {
+        "idioms": ("PIEs", "pies"),
+        "sentences": ("Sentences", "sentences"),
+        "idiomatic": ("Idiomatic sentences", "idiomatic"),
+        "distractors": ("Distractors", "distractors"),
+    }
+    rows = [
+        Row(
+            (label,),
+            (
+                Cell(
+                    Number(
+                        {"id": f"idiots.{name}", "metric": "value"},
+                        compare(
+                            getattr(made, field) if made else None,
+                            text[f"idiots.{name}",]["value"],
+                            obstacles=obstacles,
+                            decimals=0,
+                        ),
+                    )
+                ),
+            ),
+            given.notes[0] if given.notes else "",
+        )
+        for name, (label, field) in labels.items()
+    ]
+    kinds = made.distractors_by_kind if made else {}
+    rows += [
+        Row((f"– {KIND_LABELS[kind]}",), (Cell(text=str(count)),))
+        for kind in get_args(DistractorKind)
+        if (count := kinds.get(kind))
+    ]
+    return TableContent(
+        heads=((Head("IdioTS"), Head("Number")),),
+        groups=(Group(tuple(rows)),),
+        caption="The test suite. The released distractors are not marked by kind.",
+        notes=(SAMPLE_NOTE,) if made and made.origin == "sample" else (),
+        wide=False,
+    )
+
+
+def prompt(given: Given) -> TableContent:
+    """Figure 1, the prompt; and Figure 2, how llama-cpp-python laid it out for Llama 2."""
+    path = Path(given.files["prompt"])
+    system, user = PromptFolder(path.parent).load(path.name).messages(sentence="sentence")
+    parts = {
+        "system": system.content,
+        "user": user.content,
+        "for Llama 2": _LLAMA2.format(system=system.content, user=user.content),
+    }
+    return TableContent(
+        heads=((Head("Role"), Head("Content")),),
+        groups=tuple(
+            Group(
+                tuple(
+                    Row((role if place == 0 else "",), (Cell(text=line),))
+                    for place, line in enumerate(_wrapped(content))
+                )
+            )
+            for role, content in parts.items()
+        ),
+        caption="The prompt (Figure 1; the sentence is the user's turn), and its layout for Llama 2"
+        " as the paper has it from llama-cpp-python (Figure 2). Here the server of a local model"
+        " lays it out by the template in the file of its weights.",
+        texts=True,
+    )
+
+
+def _wrapped(text: str) -> list[str]:
+    return [piece for line in text.split("\n") for piece in wrap(line, _LINE)]
+
+
 def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -> TableContent:
     """One of the three tables.
 
@@ -153,63 +310,24 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
     """
     printed = read_published(given.files["published"], ["model"])
     metrics = load_records(given.metrics, DetectionMetrics)
-    published_as = {
-        model.name: model.published_as or "" for model in (*given.models, *given.absent)
-    }
     kinds = [
         kind
         for kind in get_args(DistractorKind)
         if table == "distractors" and any(kind in item.by_distractor_kind for item in metrics)
     ]
     columns = [*_COLUMNS[table], *(f"ratio_{kind}" for kind in kinds)]
-    columns += ["answers_unreadable"] if table == "detection" else []
-    rows: list[Row] = []
-    scores = [_numbers(table, item) for item in metrics]
-    best = {name: _best([row.get(name) for row in scores], name) for name in columns}
-    models = (*given.models, *given.absent)
-    made = [run_of(item) for item in metrics]
-    missing = _not_made(given, made, printed)
-    labels = dict(zip([*made, *missing], run_labels([*made, *missing], models), strict=True))
-    for item, row, source in zip(metrics, scores, given.metrics, strict=True):
-        of_paper = printed.get((published_as[item.model],), {})
-        numbers = {
-            name: Number(
-                _key(item.model, item.setting, str(item.seed), name, _interval(number)),
-                compare(
-                    _value(number),
-                    of_paper.get(name) if item.setting == PAPER_SETTING else None,
-                    obstacles=_obstacles(item),
-                    decimals=_decimals(number),
-                ),
-                (source,),
-            )
-            for name, number in row.items()
-        }
-        cells = tuple(
-            Cell(numbers.get(name), best=_is_best(row.get(name), best[name])) for name in columns
-        )
-        others = tuple(number for name, number in numbers.items() if name not in columns)
-        rows.append(Row((labels[run_of(item)],), cells, unseen=others))
-    for run, reason in missing.items():
-        model, setting, seed = run
-        of_paper = printed.get((published_as[model],), {}) if setting == PAPER_SETTING else {}
-        absent = {
-            name: Number(
-                _key(model, setting, seed, name, ""),
-                compare(
-                    None,
-                    value,
-                    obstacles=[f"not run: {reason}"],
-                    decimals=0 if name in _COUNTS else DECIMALS,
-                ),
-            )
-            for name, value in of_paper.items()
-        }
-        cells = tuple(Cell(absent.get(name)) for name in columns)
-        others = tuple(number for name, number in absent.items() if name not in columns)
-        rows.append(Row((labels[run],), cells, reason, others))
+    return TableContent(
+        heads=((Head("Model"), *heads, *(Head(KIND_LABELS[kind]) for kind in kinds)),),
+        groups=(Group(_rows(table, given, printed, columns)),),
+        caption=caption,
+        notes=_notes(metrics, with_verdicts=table != "detection"),
+        decimals=DECIMALS,
+    )
+
+
+def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple[str, ...]:
     notes = []
-    if table != "detection":
+    if with_verdicts:
         human = sum(item.verdicts["human"] for item in metrics)
         judged = sum(sum(item.verdicts.values()) for item in metrics)
         notes.append(
@@ -218,13 +336,70 @@ def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -
         )
     if any(item.origin == "sample" for item in metrics):
         notes.append(SAMPLE_NOTE)
-    return TableContent(
-        heads=((Head("Model"), *heads, *(Head(KIND_LABELS[kind]) for kind in kinds)),),
-        groups=(Group(tuple(rows)),),
-        caption=caption,
-        notes=tuple(notes),
-        decimals=DECIMALS,
-    )
+    return tuple(notes)
+
+
+def _rows(
+    table: str,
+    given: Given,
+    printed: Mapping[tuple[str, ...], Mapping[str, float]],
+    columns: Sequence[str],
+) -> tuple[Row, ...]:
+    """A row of each run, then one of each that was not made, with the reason."""
+    metrics = load_records(given.metrics, DetectionMetrics)
+    models = (*given.models, *given.absent)
+    published_as = {model.name: model.published_as or "" for model in models}
+    rows: list[Row] = []
+    scores = [_numbers(table, item) for item in metrics]
+    best = {name: _best([row.get(name) for row in scores], name) for name in columns}
+    made = [run_of(item) for item in metrics]
+    sources = {run: (path,) for run, path in zip(made, given.metrics, strict=True)}
+    missing = _not_made(given, made, printed)
+    labels = dict(zip([*made, *missing], run_labels([*made, *missing], models), strict=True))
+
+    def number(
+        run: tuple[str, str, str],
+        name: str,
+        value: Score | float | None,
+        of_paper: Mapping[str, float],
+        obstacles: Sequence[str],
+    ) -> Number:
+        key = _key(*run, name, _interval(value))
+        if table.startswith("error") and name in of_paper:
+            key |= {"metric": "value", "id": _text_id(name, published_as[run[0]])}
+        compared = compare(
+            value.value if isinstance(value, Score) else value,
+            of_paper.get(name),
+            obstacles=obstacles,
+            decimals=0 if isinstance(value, int) or name in _COUNTS else DECIMALS,
+        )
+        return Number(key, compared, sources.get(run, ()))
+
+    for run, item, row in zip(made, metrics, scores, strict=True):
+        in_paper = printed.get((published_as[item.model],), {})
+        of_paper = in_paper if item.setting == PAPER_SETTING else {}
+        unsorted = table == "error_types" and _is_unsorted(item)
+        obstacles = [*([UNSORTED] if unsorted else []), *_obstacles(item)]
+        numbers = {
+            name: number(run, name, value, of_paper, obstacles) for name, value in row.items()
+        }
+        cells = tuple(
+            Cell(numbers.get(name), best=_is_best(row.get(name), best[name])) for name in columns
+        )
+        others = tuple(each for name, each in numbers.items() if name not in columns)
+        rows.append(Row((labels[run],), cells, UNSORTED if unsorted else "", others))
+    for run, reason in missing.items():
+        of_paper = printed.get((published_as[run[0]],), {}) if run[1] == PAPER_SETTING else {}
+        cells = tuple(
+            Cell(
+                number(run, name, None, of_paper, [f"not run: {reason}"])
+                if name in of_paper
+                else None
+            )
+            for name in columns
+        )
+        rows.append(Row((labels[run],), cells, reason))
+    return tuple(rows)
 
 
 def _numbers(table: str, item: DetectionMetrics) -> Numbers:
@@ -241,8 +416,14 @@ def _numbers(table: str, item: DetectionMetrics) -> Numbers:
             "true_positives": item.true_positive_consistency.of or 0,
             "true_positives_with_correct_idiom": item.true_positive_consistency.count or 0,
             "true_positive_consistency": item.true_positive_consistency,
+            "kappa": item.kappa,
         }
         return consistency | verdicts
+    if table == "errors":
+        return dict(item.errors)
+    if table == "error_types":
+        nothing = None if _is_unsorted(item) else 0
+        return {name: item.error_types.get(name, nothing) for name in get_args(ErrorType)}
     numbers: Numbers = {
         "distractors": item.distractors,
         "false_positives_on_associated_pie": item.distractor_pie_ratio.count or 0,
@@ -255,7 +436,12 @@ def _numbers(table: str, item: DetectionMetrics) -> Numbers:
     return numbers | verdicts
 
 
-def _best(column: Sequence[Score | int | None], name: str) -> float | None:
+def _is_unsorted(item: DetectionMetrics) -> bool:
+    """Whether there are wrong idioms, and nobody gave any of them a type."""
+    return bool(item.errors["wrong_idiom"]) and not item.error_types
+
+
+def _best(column: Sequence[Score | float | None], name: str) -> float | None:
     """The best of several different scores of a column; None where there is nothing to mark."""
     scores = {
         round(item.value, DECIMALS)
@@ -266,7 +452,7 @@ def _best(column: Sequence[Score | int | None], name: str) -> float | None:
     return choose(scores) if len(scores) > 1 else None
 
 
-def _is_best(number: Score | int | None, best: float | None) -> bool:
+def _is_best(number: Score | float | None, best: float | None) -> bool:
     if not isinstance(number, Score) or number.value is None or best is None:
         return False
     return round(number.value, DECIMALS) == best
@@ -274,12 +460,20 @@ def _is_best(number: Score | int | None, best: float | None) -> bool:
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
     """What makes a run incomparable with the paper's."""
-    obstacles = []
-    if item.origin == "sample":
-        obstacles.append("sample data, not the released IdioTS")
-    if item.origin == "unverified":
-        obstacles.append("data/upstream.yaml has no digest by which to tell the released IdioTS")
-    return [*obstacles, *item.conditions.deviations]
+    return [*_OF_ORIGIN[item.origin], *item.conditions.deviations]
+
+
+_OF_ORIGIN: dict[Origin, tuple[str, ...]] = {
+    "sample": ("sample data, not the released IdioTS",),
+    "unverified": ("data/upstream.yaml has no digest by which to tell the released IdioTS",),
+    "released": (),
+}
+"""What makes numbers on data of each origin incomparable with the paper's."""
+
+
+def _text_id(name: str, model: str) -> str:
+    """How published/text_numbers.csv calls a number of a model."""
+    return f"idiots.{name}_{_IN_TEXT.get(model, model)}"
 
 
 def _key(model: str, setting: str, seed: str, metric: str, interval: str) -> dict[str, str]:
@@ -292,15 +486,7 @@ def _key(model: str, setting: str, seed: str, metric: str, interval: str) -> dic
     }
 
 
-def _value(number: Score | int) -> float | None:
-    return number.value if isinstance(number, Score) else float(number)
-
-
-def _decimals(number: Score | int) -> int:
-    return DECIMALS if isinstance(number, Score) else 0
-
-
-def _interval(number: Score | int) -> str:
+def _interval(number: Score | float | None) -> str:
     if not isinstance(number, Score) or number.low is None or number.high is None:
         return ""
     return f"{number.low:.{DECIMALS}f} to {number.high:.{DECIMALS}f}"

@@ -9,19 +9,30 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
 from pieline.core.records import Frozen, save_jsonl, validated
-from pieline.languages.matching import matches_pie
+from pieline.languages.denial import is_commented, kind_of, truth_of, views
+from pieline.languages.english import ANSWERS
+from pieline.languages.matching import points_at_pie
+from pieline.languages.spelling import normalise
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
-_INFINITIVE = re.compile(r"^to\s+", re.IGNORECASE)
+_OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
+"""What begins a canonical form and is no word of the PIE: the "to" of an infinitive (section 3.1),
+and the no of "don't quote me", which "quote me" names as well."""
 YesNo = Literal["yes", "no"]
-_MEND = "take the file that the run wrote, and fill in only the column verdict"
+ErrorType = Literal[
+    "phrasal_verb", "idiom_of_element", "unrelated_idiom", "same_meaning", "invented", "other"
+]
+"""What a true positive names that does not name the PIE (section 5.2.1): a phrasal verb; another
+idiom, which has an element of the sentence, has nothing to do with it, or means the same; an idiom
+that does not exist, made of a word or chunk of the sentence; anything else, as a collocation."""
+_MEND = "take the file that the run wrote, and fill in only the columns verdict and error_type"
 
 
 class Run(NamedTuple):
@@ -37,8 +48,9 @@ class ReviewCase(Frozen):
 
     `gold` is the class of the sentence. In an idiomatic sentence "yes" means that the model was
     right for the right reason; in a distractor, that it gave the associated PIE a figurative
-    meaning. `verdict` is empty until a person fills it in. `answer_key` ties a verdict to the very
-    answer that was judged.
+    meaning. `verdict` is empty until a person fills it in, and so is `error_type`, which sorts the
+    idiomatic sentences with the verdict "no". `answer_key` ties both to the very answer that was
+    judged.
     """
 
     model: str
@@ -53,12 +65,19 @@ class ReviewCase(Frozen):
     explanation: str
     automatic_verdict: YesNo
     verdict: Literal["", "yes", "no"] = ""
+    error_type: Literal[""] | ErrorType = ""
     answer_key: str
 
-    @field_validator("verdict", mode="before")
+    @field_validator("verdict", "error_type", mode="before")
     @classmethod
     def _typed_by_a_person(cls, value: object) -> object:
-        return value.strip().lower() if isinstance(value, str) else value
+        return value.strip().lower().replace(" ", "_") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _only_wrong_reasons_have_a_type(self) -> Self:
+        if self.error_type and (self.gold, self.verdict) != ("idiomatic", "no"):
+            raise ValueError('error_type sorts idiomatic sentences with the verdict "no"')
+        return self
 
     @property
     def run(self) -> Run:
@@ -70,11 +89,27 @@ COLUMNS = list(ReviewCase.model_fields)
 
 
 def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool:
-    """Whether an answer found an idiom and, by the matching function, named the sentence's PIE."""
-    # The canonical form is an infinitive (section 3.1): its "to" is no word of the idiom.
-    pie = _INFINITIVE.sub("", sentence.pie)
-    return bool(prediction.has_idiom) and matches_pie(
-        prediction.idiom or "", pie, language="english"
+    """Whether an answer found an idiom and, by the matching functions, means the sentence's PIE.
+
+    In a distractor also an answer counts that quotes the words which play on the PIE. If the field
+    `idiom` names nothing, `meaning` tells which one is explained. An answer that calls the
+    expression literal found no idiom in it.
+    """
+    name, meaning = prediction.idiom or "", prediction.meaning or ""
+    if not prediction.has_idiom or is_commented(name) or views(meaning) == {"denies"}:
+        return False
+    if not normalise(name) or kind_of(name) in {"idioms", "expressions"} or truth_of(name):
+        name = meaning
+    named = normalise(name)
+    begins = set(named.split()[:1]) - set(normalise(sentence.pie).split())
+    if begins & ANSWERS.negations and named not in normalise(sentence.sentence):
+        return False  # "not spill the beans"
+    return points_at_pie(
+        name,
+        _OPENING.sub("", sentence.pie),
+        sentence=sentence.sentence,
+        language="english",
+        echoes=not sentence.is_idiomatic,
     )
 
 
@@ -171,8 +206,8 @@ def human_verdicts(
     run: Run,
     *,
     where: str | Path = "",
-) -> dict[str, bool]:
-    """What people judged of one run: whether the answer names the gold PIE, by sentence.
+) -> dict[str, ReviewCase]:
+    """What people judged of one run, by sentence.
 
     Cases (of the file `where`) of other runs and those without a verdict are left out.
 
@@ -180,7 +215,7 @@ def human_verdicts(
         UserError: a verdict on an answer that the run did not give.
     """
     answers = {prediction.id: prediction for prediction in predictions}
-    verdicts = {}
+    verdicts: dict[str, ReviewCase] = {}
     for case in cases:
         if case.run != run or not case.verdict:
             continue
@@ -191,5 +226,5 @@ def human_verdicts(
                 where=where,
                 mend="judge the case anew or empty its verdict",
             )
-        verdicts[case.sentence_id] = case.verdict == "yes"
+        verdicts[case.sentence_id] = case
     return verdicts

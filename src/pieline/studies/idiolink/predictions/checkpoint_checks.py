@@ -12,7 +12,6 @@ from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from tokenizers import processors
 from transformers import PreTrainedTokenizerBase
-from transformers.utils.hub import cached_file
 
 from pieline.core.errors import UserError
 
@@ -52,13 +51,13 @@ def complete_weights(where: str) -> Iterator[None]:
         library.log_state_dict_report = report
 
 
-def require_pooling_in_files(location: str, revision: str | None, where: str) -> None:
+def require_pooling_in_files(location: str, where: str) -> None:
     """Check that a checkpoint has sentence-transformers files; the library would invent a pooling.
 
     Raises:
         UserError: it has none.
     """
-    if _file(location, "modules.json", revision) is None:
+    if not Path(location, "modules.json").exists():
         raise UserError(
             "it has no modules.json, so nothing says how its tokens become a vector",
             where=where,
@@ -66,25 +65,15 @@ def require_pooling_in_files(location: str, revision: str | None, where: str) ->
         )
 
 
-def _file(location: str, name: str, revision: str | None) -> str | None:
-    """Where a file of a checkpoint lies, None if it has no such file."""
-    found: str | None = cached_file(
-        location, name, revision=revision, _raise_exceptions_for_missing_entries=False
-    )
-    return found
-
-
-def end_token_in_files(
-    tokenizer: PreTrainedTokenizerBase, location: str, revision: str | None
-) -> str | None:
+def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str | None:
     """The end-of-sequence token, if the tokenizer's files ask for one behind each input.
 
     transformers 5 ignores `add_eos_token` wherever there is a tokenizer.json.
     """
-    found = _file(location, "tokenizer_config.json", revision)
-    if found is None:
+    found = Path(location, "tokenizer_config.json")
+    if not found.exists():
         return None
-    asked = json.loads(Path(found).read_text(encoding="utf-8")).get("add_eos_token")
+    asked = json.loads(found.read_text(encoding="utf-8")).get("add_eos_token")
     return str(tokenizer.eos_token) if asked else None
 
 

@@ -37,16 +37,16 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
             files that the checkpoint lacks.
     """
     where = f"{entry.checkpoint} ({entry.source})"
+    location = weights_location(entry)
     with loading(entry), complete_weights(where):
         if entry.is_gguf:
-            _unpack_gguf(Path(weights_location(entry)), output)
+            _unpack_gguf(Path(location), output)
             return
         if entry.pooling == "checkpoint":
-            require_pooling_in_files(weights_location(entry), entry.revision, where)
+            require_pooling_in_files(location, where)
         model = SentenceTransformer(
-            weights_location(entry),
+            location,
             device="cpu",
-            revision=entry.revision,
             # Nothing but tensors is read of a pickle: torch.load(weights_only=True).
             model_kwargs={"dtype": torch.float32, "use_safetensors": False},
         )
@@ -108,12 +108,11 @@ def load_encoder(
             not bidirectional although the entry says so; names the checkpoint and what to do.
     """
     location = str(weights) if weights else weights_location(entry)
-    revision = entry.revision if location == entry.checkpoint else None
     where = f"{entry.checkpoint} ({entry.source})"
     with loading(entry), complete_weights(where):
         if entry.pooling == "checkpoint":
-            require_pooling_in_files(location, revision, where)
-        model = _assembled(entry, location, revision, device=device, dtype=dtype or entry.dtype)
+            require_pooling_in_files(location, where)
+        model = _assembled(entry, location, device=device, dtype=dtype or entry.dtype)
     if not isinstance(model[1], Pooling | LatentAttentionPooling):
         raise UserError(
             f"behind its transformer stands {type(model[1]).__name__}, not a pooling",
@@ -121,20 +120,22 @@ def load_encoder(
             mend="name the pooling in the model's entry",
         )
     model.max_seq_length = entry.max_length
-    _prepare_tokenizer(model, entry, where, end_token_in_files(model.tokenizer, location, revision))
+    _prepare_tokenizer(model, entry, where, end_token_in_files(model.tokenizer, location))
     model.eval()
     if entry.bidirectional:
         # Passed to from_pretrained it would be dropped silently: no decoder's config declares it.
         backbone_of(model).config.is_causal = False
         require_both_ways(model, where)
-    if entry.source == "hub" and not (entry.revision or weights):
-        commit = loaded_revision(model)
-        print(f"{where}: its entry pins no commit; this is {commit}", file=sys.stderr)
+    if entry.source == "hub" and not weights:
+        # As the library notes it of what it loads by name; a snapshot is called by its commit.
+        commit = backbone_of(model).config._commit_hash = Path(location).name
+        if not entry.revision:
+            print(f"{where}: its entry pins no commit; this is {commit}", file=sys.stderr)
     return model
 
 
 def _assembled(
-    entry: EmbedderEntry, location: str, revision: str | None, *, device: str | None, dtype: str
+    entry: EmbedderEntry, location: str, *, device: str | None, dtype: str
 ) -> SentenceTransformer:
     """The modules that the checkpoint's files name, or its transformer with the entry's pooling."""
     model_kwargs: dict[str, Any] = {"dtype": getattr(torch, dtype), "use_safetensors": True}
@@ -144,11 +145,10 @@ def _assembled(
         return SentenceTransformer(
             location,
             device=device,
-            revision=revision,
             trust_remote_code=entry.trust_remote_code,
             model_kwargs=model_kwargs,
         )
-    shared = {"revision": revision, "trust_remote_code": entry.trust_remote_code}
+    shared: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
     if entry.code_revision:
         shared["code_revision"] = entry.code_revision
     backbone = Transformer(
@@ -159,8 +159,7 @@ def _assembled(
     )
     pooling: torch.nn.Module
     if entry.pooling == "latent":
-        folder = _weights_folder(location, revision)
-        pooling = LatentAttentionPooling.from_folder(folder).to(model_kwargs["dtype"])
+        pooling = LatentAttentionPooling.from_folder(location).to(model_kwargs["dtype"])
     else:
         pooling = Pooling(backbone.get_embedding_dimension(), pooling_mode=entry.pooling)
     return SentenceTransformer(modules=[backbone, pooling, Normalize()], device=device)
@@ -200,18 +199,20 @@ def backbone_of(model: SentenceTransformer) -> Any:
 
 
 def loaded_revision(model: SentenceTransformer) -> str | None:
-    """The commit of the hub that a model was loaded from; None for weights of a folder."""
+    """The commit of the hub that a model was loaded from; None for other folders."""
     revision: str | None = getattr(backbone_of(model).config, "_commit_hash", None)
     return revision
 
 
 def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> dict[str, str]:
-    """SHA-256 by name of the files that `load_encoder` reads, where they lie in a folder.
+    """SHA-256 by name of the files that `load_encoder` reads, unless a commit of the hub says it.
 
     Args:
         entry: the model's entry.
         weights: folder that is loaded instead of the entry's own.
     """
+    if entry.source == "hub" and not weights:
+        return {}
     folder = Path(weights or weights_location(entry))
     if not folder.is_dir():
         return {}
@@ -220,12 +221,3 @@ def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> 
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix in {".json", ".safetensors", ".txt", ".model"}
     }
-
-
-def _weights_folder(location: str, revision: str | None) -> str:
-    """A folder with the weights' files, downloaded if they are on the hub."""
-    if Path(location).is_dir():
-        return location
-    from huggingface_hub import snapshot_download
-
-    return snapshot_download(location, revision=revision, allow_patterns=["*.safetensors"])

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from textwrap import wrap
 from typing import NamedTuple
 
 import matplotlib as mpl
@@ -165,6 +166,9 @@ def confused_models(given: Given) -> Figure:
         axis.set(title=title, xlabel="runs that a variant confuses")
         most = max(most, len(heights))
         axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+        if not heights:
+            axis.text(0.5, 0.5, "no variant", transform=axis.transAxes, ha="center")
+            axis.set_ylim(0, max(1.0, axis.get_ylim()[1]))
         axis.grid(axis="x", visible=False)
     for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # the first of each row
         axis.set_ylabel("hard variants")
@@ -344,4 +348,6 @@ def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
     if not runs:
         _say_instead(figure.axes[0], "no language model was run")
         figure.axes[0].set_yticks([])
-    figure.supxlabel("\n".join(notes), fontsize=5, color="#666666")
+    # At this size an inch holds some 26 letters.
+    wrapped = (line for note in notes for line in wrap(note, int(24 * figure.get_figwidth())))
+    figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")

@@ -56,12 +56,10 @@ def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = No
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     location = str(weights) if weights else weights_location(entry)
-    revision = entry.revision if location == entry.checkpoint else None
     with loading(entry):
-        tokenizer = AutoTokenizer.from_pretrained(location, revision=revision)
+        tokenizer = AutoTokenizer.from_pretrained(location)
         model: Any = AutoModelForCausalLM.from_pretrained(
             location,
-            revision=revision,
             dtype=getattr(torch, entry.dtype),
             attn_implementation="eager",
         )

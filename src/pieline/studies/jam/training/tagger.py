@@ -91,16 +91,14 @@ def load_tagger(
         UserError: the weights cannot be had; names the checkpoint and what to do.
     """
     location = str(weights) if weights else weights_location(entry)
-    revision = entry.revision if location == entry.checkpoint else None
     # It warns of a missing tagging head, which is what fine-tuning is for.
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(seed)
     with loading(entry):
-        tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, use_fast=True)
+        tokenizer = AutoTokenizer.from_pretrained(location, use_fast=True)
         model = AutoModelForTokenClassification.from_pretrained(
             location,
-            revision=revision,
             id2label=dict(enumerate(TAGS)),
             label2id=TAG_IDS,
             dtype=torch.float32,

@@ -1,0 +1,43 @@
+"""Ask a language model all of one kind that a run asks it, with one start of its server.
+
+Answers are only recorded; the jobs of the single runs read them from there.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pieline.core.errors import UserError
+from pieline.core.files import write_text
+from pieline.core.program import Options, program
+from pieline.llm.answers import Answer
+from pieline.llm.client import ask
+from pieline.llm.questions import Question
+from pieline.llm.server import Server
+from pieline.planned import planned_tasks
+
+Answers = Mapping[str, Answer]
+
+
+@program(
+    config=str, models=(Path, "models.yaml"), root=Path, task=(str, "module:class"), model=str,
+    log=(Path, "what its server prints"), output=(Path, "written when all is answered"),
+)  # fmt: skip
+def main(it: Options) -> None:
+    planned = planned_tasks(it.config, it.models, it.root)
+    tasks = [task for task in planned.tasks if (task.path(), task.model) == (it.task, it.model)]
+    entry, failed = planned.models[it.model], []
+    with Server(entry, it.log) as server, tempfile.TemporaryDirectory() as folder:
+        for task in tasks:
+            outputs = {name: str(Path(folder, name)) for name in task.outputs}
+
+            def answers(questions: Sequence[Question], path: str = task.recordings) -> Answers:
+                return ask(questions, entry, planned.settings, path, server=server)
+
+            try:
+                task.model_copy(update={"outputs": outputs}).run(entry, answers)
+            except UserError as error:  # what keeps one run from its answers may not keep the next
+                failed.append(error)
+    if failed:
+        raise UserError(f"{len(failed)} of {len(tasks)} runs lack answers; {failed[0]}")
+    write_text(it.output, "".join(f"{task.recordings}\n" for task in tasks))

@@ -1,0 +1,245 @@
+"""Servers that are processes: their command lines, how they start, and that they end."""
+
+import http.client
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json, write_json, write_text
+from pieline.core.progress import EVERY_S, FIRST_S
+from pieline.llm import guard
+from pieline.llm.weights import weights_path
+from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.models.servers import SERVERS, own_command
+
+VLLM = "PIELINE_VLLM"
+"""Environment variable: what starts vLLM, up to the weights. It needs an environment of its own."""
+
+PORTS_TRIED = 3
+"""Another process may take a free port before the server does, which some do after minutes."""
+
+_TAIL_LINES = 3
+_TAIL_CHARACTERS = 400
+_POLL_S = 0.2
+
+
+class _PortTakenError(Exception):
+    """Another process was faster."""
+
+
+@contextmanager
+def serve(
+    spec: LLMEntry, log: Path, patience_s: float, say: Callable[[str], None]
+) -> Iterator[str]:
+    """Serve a model's weights by a process of its own while the block runs; gives its address.
+
+    Neither the process nor anything that it starts outlives this one, however this one ends.
+
+    Args:
+        spec: the model.
+        log: file to which everything is added that the server prints.
+        patience_s: seconds that the server may take to start.
+        say: told every 30 seconds that it is still starting.
+
+    Raises:
+        UserError: the weights are not those of the entry, or the server does not start; with the
+            end of what it printed.
+    """
+    weights = weights_path(spec).resolve()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="pieline-") as folder:
+        for _ in range(PORTS_TRIED):
+            port = _free_port()
+            command = command_line(spec, weights, port, Path(folder))
+            printed = log.stat().st_size if log.exists() else 0
+            # A command of the user's own may name files beside the job.
+            place = Path(folder) if spec.serves_with in SERVERS else None
+            with _guarded(command, place, os.environ | _environment(spec), log) as process:
+                try:
+                    text = _Printed(log, printed)
+                    _await_health(
+                        process, port, text, label=spec.label, patience_s=patience_s, say=say
+                    )
+                except _PortTakenError:
+                    continue
+                yield f"http://127.0.0.1:{port}/v1"
+                return
+    raise UserError(f"{PORTS_TRIED} free ports were taken by others", where=spec.label)
+
+
+def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list[str]:
+    """What starts a model's server.
+
+    Args:
+        spec: the model.
+        weights: its GGUF file, or the folder of its weights.
+        port: to serve on, of the loopback.
+        folder: an empty one in which the server will run; files that it needs are put there.
+    """
+    name, place = name_on_the_wire(spec.checkpoint), ["--host", "127.0.0.1", "--port", str(port)]
+    if spec.serves_with == "transformers":
+        # It insists that requests name the model by the very path that it was started with.
+        _prepare(weights, folder / name, spec.chat_template)
+        start = [sys.executable, "-m", "transformers.cli.transformers", "serve", name]
+        return [
+            *start,
+            *place,
+            *("--dtype", str(spec.dtype)),
+            *("--device", "cpu" if spec.gpus == 0 else "auto"),
+        ]
+    if spec.serves_with == "vllm":
+        template = []
+        if spec.chat_template:
+            write_text(folder / "template.jinja", spec.chat_template)
+            template = ["--chat-template", str(folder / "template.jinja")]
+        return [
+            *shlex.split(os.environ.get(VLLM) or "vllm serve"),
+            str(weights),
+            *place,
+            *("--served-model-name", name),
+            # Not the sampling that the weights recommend: a request means what it says.
+            *("--generation-config", "vllm"),
+            *("--dtype", str(spec.dtype)),
+            *("--max-model-len", str(spec.context_length)),
+            *("--max-num-seqs", str(spec.slots or 1)),
+            *("--tensor-parallel-size", str(spec.gpus or 1)),
+            *template,
+        ]
+    return own_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
+
+
+def _environment(spec: LLMEntry) -> dict[str, str]:
+    """What a server is told besides: no network, no statistics, no more threads than granted."""
+    quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
+    return quiet | {"OMP_NUM_THREADS": str(spec.threads)}
+
+
+def _prepare(weights: Path, folder: Path, template: str | None) -> None:
+    """A folder of links to the weights, with sampling as the request says it.
+
+    Without `do_sample` transformers is greedy whatever the temperature, and what a checkpoint
+    recommends else (top-k, penalties) would be in force though nobody asked for it.
+    """
+    if folder.exists():
+        return  # of an earlier port
+    folder.mkdir(parents=True)
+    own = folder / "generation_config.json"
+    recommended = weights / own.name
+    kept = read_json(weights / "config.json")
+    if recommended.exists():
+        kept |= read_json(recommended)
+    tokens = ("bos_token_id", "eos_token_id", "pad_token_id")
+    sampling = {"do_sample": True, "temperature": 1.0, "top_p": 1.0, "top_k": 0}
+    write_json(own, {name: kept[name] for name in tokens if kept.get(name) is not None} | sampling)
+    if template:
+        write_text(folder / "chat_template.jinja", template)
+    for path in weights.iterdir():
+        if not (folder / path.name).exists():
+            (folder / path.name).symlink_to(path)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def _guarded(
+    command: Sequence[str], folder: Path | None, environment: Mapping[str, str], log: Path
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a command under a guard (see `guard`), and end it with the block."""
+    with ExitStack() as stack:
+        reading, writing = os.pipe()
+        stack.callback(os.close, reading)
+        ending = stack.enter_context(ExitStack())
+        ending.callback(os.close, writing)
+        with log.open("ab") as stream:
+            process = subprocess.Popen(
+                [sys.executable, str(Path(guard.__file__)), str(reading), *command],
+                pass_fds=[reading],
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                start_new_session=True,
+                cwd=folder,
+                env=environment,
+            )
+        try:
+            yield process
+        finally:
+            ending.close()
+            process.wait()
+
+
+class _Printed:
+    """What a server has printed into a log so far."""
+
+    def __init__(self, log: Path, start: int) -> None:
+        self.log, self._start = log, start
+
+    def text(self) -> str:
+        """All of it."""
+        with self.log.open("rb") as stream:
+            stream.seek(self._start)
+            return stream.read().decode("utf-8", "replace")
+
+    def tail(self) -> str:
+        """Its last lines, for a message."""
+        lines = [line.strip() for line in self.text().splitlines() if line.strip()]
+        return " | ".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:] or "nothing"
+
+
+def _await_health(
+    process: "subprocess.Popen[bytes]",
+    port: int,
+    printed: _Printed,
+    *,
+    label: str,
+    patience_s: float,
+    say: Callable[[str], None],
+) -> None:
+    """Wait until a server answers; it may end instead, or stay silent."""
+    begin, told = time.monotonic(), FIRST_S
+    while True:
+        # First whether it lives: at its port another process may answer.
+        status, waited = process.poll(), time.monotonic() - begin
+        if status is None and _is_healthy(port):
+            return
+        if status is not None and "address already in use" in printed.text().lower():
+            raise _PortTakenError
+        if status is not None or waited > patience_s:
+            what = "is silent" if status is None else f"ended with status {status}"
+            raise UserError(
+                f"its server {what} after {waited:.0f} s, having said: {printed.tail()}",
+                where=label,
+                mend=f"see {printed.log}",
+            )
+        if waited > told:
+            say(f"{label}: its server is starting, {waited:.0f} s gone")
+            told += EVERY_S
+        time.sleep(_POLL_S)
+
+
+def _is_healthy(port: int) -> bool:
+    """Whether a server takes questions; of one without /health, whether it lists its models."""
+    # No urllib: it would go to a proxy that the environment names.
+    return _status(port, "/health") == 200 or (
+        _status(port, "/health") == 404 and _status(port, "/v1/models") == 200
+    )
+
+
+def _status(port: int, path: str) -> int | None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    with closing(connection), suppress(OSError, http.client.HTTPException):
+        connection.request("GET", path)
+        return connection.getresponse().status
+    return None

@@ -1,0 +1,300 @@
+"""Checkpoints on the Hugging Face hub: what loading needs of one, and where the cache has it."""
+
+import glob
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import httpx
+from huggingface_hub import (
+    HfApi,
+    constants,
+    get_cached_repo_tree,
+    get_token,
+    snapshot_download,
+    try_to_load_from_cache,
+)
+from huggingface_hub.errors import (
+    CachedRepoTreeNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from huggingface_hub.utils.tqdm import tqdm
+
+from pieline.core.errors import UserError
+from pieline.core.progress import Progress
+from pieline.models.entry import ModelEntry
+
+T = TypeVar("T")
+
+ANSWERS_WITHIN_S = 3.0
+"""Seconds after which a job takes the hub to be out of reach."""
+
+FETCHING = (
+    "run `snakemake --cores 1 weights` with the options of this run where there is network,"
+    " with the same HF_HOME"
+)
+"""What helps where weights are missing and the hub is out of reach."""
+
+_NOT_LOADED = (
+    *("*.onnx*", "*.gguf", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.pt", "*.pth", "*.ckpt"),
+    *("onnx/*", "openvino/*", "coreml/*", "original/*", "consolidated*.safetensors"),
+    *("*.md", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.pdf", ".gitattributes"),
+)
+"""Files of a repository that nothing here loads: weights in other formats, texts and pictures."""
+
+
+class UnreachableError(UserError):
+    """The hub does not answer, or `HF_HUB_OFFLINE` is set."""
+
+
+class Listing(NamedTuple):
+    """What loading needs of a repository: its commit, the files with their bytes, whether gated."""
+
+    commit: str
+    sizes: dict[str, int]
+    gated: bool
+
+
+@dataclass(frozen=True)
+class HubCheckpoint:
+    """Weights or code of a repository on the hub.
+
+    Attributes:
+        repository: its name.
+        revision: pinned commit; none: the main branch, as first fetched.
+        pickled: whether the weights are loaded from a pickle.
+        only: pattern of the files that are loaded; none: all in formats that are loaded.
+    """
+
+    repository: str
+    revision: str | None = None
+    pickled: bool = False
+    only: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.repository} at {self.revision[:8] if self.revision else 'main'}"
+
+    def needed(self, names: Iterable[str]) -> list[str]:
+        """The files that loading needs, of all in the repository."""
+        if self.only:
+            return [name for name in names if fnmatch(name, self.only)]
+        skipped = [*_NOT_LOADED, "*.safetensors" if self.pickled else "*.bin"]
+        found = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
+        # Some repositories have their weights once more in parts; the whole file is loaded.
+        parts = "model-*-of-*.safetensors" if "model.safetensors" in found else ""
+        return [name for name in found if not fnmatch(name, parts)]
+
+    def cached(self) -> Listing | None:
+        """The same of the cache, None if it lacks a file or does not know all; asks nobody."""
+        try:
+            tree = get_cached_repo_tree(self.repository, revision=self.revision)
+        except CachedRepoTreeNotFoundError:
+            return None
+        sizes = {file.path: file.size for file in tree}
+        found = Listing("", {name: sizes[name] for name in self.needed(sizes)}, gated=False)
+        try:
+            return found._replace(commit=self._folder(found.sizes).name)
+        except LocalEntryNotFoundError:
+            return None
+
+    def look_up(self, *, timeout_s: float = 30.0) -> Listing:
+        """Ask the hub what there is to fetch, and whether it may be fetched.
+
+        Raises:
+            UnreachableError: no answer in this time.
+            UserError: no such repository or commit, no access, or no weights that can be loaded.
+        """
+        if constants.is_offline_mode():
+            raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), mend=FETCHING)
+        try:
+            info = _within(timeout_s, lambda: self._info(timeout_s))
+        except GatedRepoError:
+            token = "HF_TOKEN is not of an account that may" if get_token() else "HF_TOKEN not set"
+            page = f"{constants.ENDPOINT}/{self.repository}"
+            raise UserError(
+                f"only who accepted its licence may download it ({token})",
+                where=str(self),
+                mend=f"accept it at {page} and set HF_TOKEN to a token of this account",
+            ) from None
+        except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+            lacking = "commit" if isinstance(error, RevisionNotFoundError) else "repository"
+            raise UserError(
+                f"the hub has no such {lacking}",
+                where=str(self),
+                mend="correct the model's entry, or set HF_TOKEN if it is private",
+            ) from None
+        except HfHubHTTPError as error:
+            told = f"{error.response.status_code} {error.server_message or ''}".strip()
+            mend = "check HF_TOKEN and HF_ENDPOINT, or try again later"
+            raise UserError(f"the hub answers {told}", where=str(self), mend=mend) from None
+        except (httpx.HTTPError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise UnreachableError(
+                f"{constants.ENDPOINT} cannot be reached ({reason})",
+                where=str(self),
+                mend=FETCHING,
+            ) from None
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
+        listing = Listing(
+            info.sha or "", {name: sizes[name] for name in self.needed(sizes)}, bool(info.gated)
+        )
+        weights = "*.bin" if self.pickled else "*.safetensors"
+        if not self.only and not any(fnmatch(name, weights) for name in listing.sizes):
+            raise UserError(
+                f"there are no {'pickled' if self.pickled else 'safetensors'} weights at this"
+                " commit",
+                where=str(self),
+                mend="pin a commit that has them, or set pickled: true to have a pickle converted",
+            )
+        return listing
+
+    def missing(self, listing: Listing) -> dict[str, int]:
+        """Bytes by name of the files that the cache lacks."""
+        return {
+            name: size
+            for name, size in listing.sizes.items()
+            if not isinstance(
+                try_to_load_from_cache(self.repository, name, revision=listing.commit), str
+            )
+        }
+
+    def download(self, listing: Listing) -> Path:
+        """Fetch what the cache lacks; files that are complete stay, whatever ends it.
+
+        Returns:
+            The folder of the snapshot.
+
+        Raises:
+            UserError: the connection broke, or the disk is full.
+        """
+        total = sum(self.missing(listing).values())
+        with Progress(total=total, desc=str(self), unit="B", unit_scale=True) as progress:
+
+            class Bytes(tqdm):
+                """The library's own bars, unseen; the one of all bytes written drives ours."""
+
+                def __init__(self, *arguments: Any, name: str | None = None, **options: Any):
+                    self.drives = name == "huggingface_hub.snapshot_download"
+                    super().__init__(*arguments, **options | {"disable": True})  # type: ignore[no-untyped-call]
+
+                def update(self, n: float | None = 1) -> None:
+                    if self.drives:
+                        progress.update(n)
+
+            try:
+                return self._folder(listing.sizes, local_files_only=False, tqdm_class=Bytes)
+            except (httpx.HTTPError, OSError, RuntimeError) as error:
+                reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+                raise UserError(
+                    f"the download broke off: {reason or type(error).__name__}",
+                    where=str(self),
+                    mend="run the same command again; it goes on with what is missing",
+                ) from None
+
+    def snapshot(self) -> Path:
+        """The folder of the files in the cache; what it lacks is fetched, if the hub answers.
+
+        A complete snapshot is taken without any request, and so is, where the hub does not answer,
+        one of which nobody can say whether it is complete.
+
+        Raises:
+            UnreachableError: neither the cache nor the hub has it.
+            UserError: as of `look_up` and `download`.
+        """
+        if found := self.cached():
+            return self._folder(found.sizes)
+        try:
+            return self.download(self.look_up(timeout_s=ANSWERS_WITHIN_S))
+        except UnreachableError as error:
+            try:
+                return self._folder()
+            except LocalEntryNotFoundError:
+                what = f"not complete in {constants.HF_HUB_CACHE}, and {error.what}"
+                raise UnreachableError(what, where=error.where, mend=error.mend) from None
+
+    def _folder(self, names: Iterable[str] | None = None, **options: Any) -> Path:
+        options = {"revision": self.revision, "local_files_only": True} | options
+        if names is not None:
+            options["allow_patterns"] = list(map(glob.escape, names))
+        return Path(snapshot_download(self.repository, **options))
+
+    def _info(self, timeout_s: float) -> Any:
+        api = HfApi()
+        info = api.model_info(
+            self.repository, revision=self.revision, files_metadata=True, timeout=timeout_s
+        )
+        if info.gated:
+            api.auth_check(self.repository)
+        return info
+
+
+def on_hub(entry: ModelEntry) -> HubCheckpoint | None:
+    """The weights of an entry of models.yaml, None if they come from elsewhere.
+
+    A `repository` and a `file` in it, as entries of chat models have, are taken for what they say.
+    """
+    if getattr(entry, "source", None) != "hub":
+        return None
+    own = vars(entry)
+    return HubCheckpoint(
+        own.get("repository") or own["checkpoint"],
+        own.get("revision"),
+        pickled=bool(own.get("pickled")),
+        only=own.get("file"),
+    )
+
+
+def remote_code(entry: ModelEntry, read: Callable[[str], Path | None]) -> list[HubCheckpoint]:
+    """The other repositories that the code of a checkpoint comes from.
+
+    Args:
+        entry: its entry of models.yaml.
+        read: gives the place of a file of the checkpoint, None if it has no such file.
+    """
+    if not getattr(entry, "trust_remote_code", False):
+        return []
+    named: set[str] = set()
+    for place in filter(None, map(read, ("config.json", "tokenizer_config.json"))):
+        classes = json.loads(place.read_text(encoding="utf-8")).get("auto_map")
+        named.update(re.findall(r'"([\w.-]+/[\w.-]+)--', json.dumps(classes)))
+    revision = getattr(entry, "code_revision", None)
+    return [HubCheckpoint(name, revision, only="*.py") for name in sorted(named)]
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Keep the hub's libraries from asking it for anything in the block."""
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """What a call gives, or a `TimeoutError`: looking up a name keeps to no limit of its own."""
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(call())
+        except Exception as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return answer.result(timeout=seconds)
+    except TimeoutError:
+        raise TimeoutError(f"no answer in {seconds:g} s") from None

@@ -1,0 +1,450 @@
+"""Weights from the hub, here a small stand-in of it: listed, fetched, and loaded from the cache."""
+
+import hashlib
+import json
+import resource
+import runpy
+import threading
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import ROOT
+from tiny_models import SENTENCES, Anatomy, save_checkpoint, save_tiny, tiny_entry
+
+from pieline.config import load_config
+from pieline.core.errors import UserError
+from pieline.core.yamls import read_yaml
+from pieline.models import hub as hub_module
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.fetching import Wanted, fetch, obstacles, summary, wanted
+from pieline.models.hub import HubCheckpoint
+from pieline.studies.idiolink.predictions.embedding import embed_documents
+from pieline.studies.idiolink.predictions.encoders import (
+    load_encoder,
+    loaded_revision,
+    weights_digests,
+)
+
+COMMIT = "a" * 40
+WEIGHTS = bytes(range(256)) * 4096
+FILES = {
+    "config.json": b"{}",
+    "model.safetensors": WEIGHTS,
+    "1_Pooling/config.json": b"{ }",
+    "pytorch_model.bin": b"pickle",
+    "onnx/model.onnx": b"onnx",
+    "README.md": b"text",
+}
+LOADED = {"config.json", "model.safetensors", "1_Pooling/config.json"}
+GOOD_TOKEN = "hf_accepted"
+
+
+@dataclass
+class Hub:
+    """What the stand-in has, by repository, and what was asked of it."""
+
+    address: str = ""
+    files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    gated: set[str] = field(default_factory=set)
+    breaks: set[str] = field(default_factory=set)
+    """Files whose download always breaks off in the middle."""
+    asked: list[str] = field(default_factory=list)
+
+    def publish(self, name: str, folder: Path) -> None:
+        self.files[name] = {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+
+
+class Handler(BaseHTTPRequestHandler):
+    hub: Hub
+
+    def do_GET(self) -> None:
+        self.hub.asked.append(self.path)
+        parts = self.path.partition("?")[0].strip("/").split("/")
+        is_api = parts[0] == "api"
+        name = "/".join(parts[2:4] if is_api else parts[:2])
+        asked, rest = (parts[4:5], parts[5:]) if is_api else (parts[2:3], parts[3:])
+        files = self.hub.files.get(name)
+        token = self.headers.get("Authorization", "")
+        if files is None:
+            self.answer({}, status=401, error="RepoNotFound")
+        elif rest and rest[0] not in {COMMIT, "main"}:
+            self.answer({}, status=404, error="RevisionNotFound")
+        elif (
+            asked in (["auth-check"], ["resolve"])
+            and name in self.hub.gated
+            and (token != f"Bearer {GOOD_TOKEN}")
+        ):
+            self.answer({}, status=403 if token else 401, error="GatedRepo")
+        elif asked == ["resolve"]:
+            self.send_file("/".join(rest[1:]), files)
+        elif asked == ["tree"]:
+            self.answer([
+                {"type": "file", "path": path, "size": len(body), "oid": digest(body)}
+                for path, body in files.items()
+            ])  # fmt: skip
+        else:
+            siblings = [{"rfilename": path, "size": len(body)} for path, body in files.items()]
+            gated = "manual" if name in self.hub.gated else False
+            self.answer({"id": name, "sha": COMMIT, "gated": gated, "siblings": siblings})
+
+    do_HEAD = do_GET
+
+    def send_file(self, path: str, files: dict[str, bytes]) -> None:
+        if path not in files:
+            self.answer({}, status=404, error="EntryNotFound")
+            return
+        body = files[path]
+        start = int(self.headers.get("Range", "bytes=0-")[6:].split("-")[0])
+        self.send_response(206 if start else 200)
+        self.send_header("ETag", f'"{digest(body)}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("Content-Length", str(len(body) - start))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        self.end_headers()
+        if self.command == "GET":
+            is_cut = path in self.hub.breaks
+            self.wfile.write(body[start : len(body) // 2] if is_cut else body[start:])
+            self.close_connection = is_cut
+
+    def answer(self, value: Any, *, status: int = 200, error: str = "") -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        if error:
+            self.send_header("X-Error-Code", error)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+def digest(body: bytes) -> str:
+    return hashlib.sha1(body).hexdigest()
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    made = Hub(files={"org/model": dict(FILES)})
+    handler = type("OwnHandler", (Handler,), {"hub": made})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        made.address = f"http://127.0.0.1:{server.server_port}"
+        use_hub(monkeypatch, made.address)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+        monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setattr("time.sleep", lambda seconds: None)
+        monkeypatch.setenv("HF_TOKEN", "")
+        yield made
+        server.shutdown()
+
+
+def use_hub(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+    template = address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_hub(monkeypatch, "http://127.0.0.1:9")
+
+
+def entry(name: str = "org/model", **fields: Any) -> EmbedderEntry:
+    hub_fields = {"source": "hub", "path": None, "checkpoint": name, "revision": COMMIT}
+    return tiny_entry(Path(), **hub_fields | fields)
+
+
+def fetched(*entries: Any) -> list[Wanted]:
+    """What is wanted after all of it was downloaded."""
+    named = {f"model-{number}": item for number, item in enumerate(entries)}
+    list(fetch(wanted(named)))
+    return wanted(named)
+
+
+def snapshot_files(tmp_path: Path) -> set[str]:
+    folder = tmp_path / "hub/models--org--model/snapshots" / COMMIT
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("checkpoint", "left_out"),
+        [
+            (HubCheckpoint("x"), {"pytorch_model.bin", "model-00001-of-00002.safetensors"}),
+            (HubCheckpoint("x", pickled=True), {"model.safetensors",
+                                                "model-00001-of-00002.safetensors"}),
+        ],
+    )  # fmt: skip
+    def test_one_format_of_the_weights(self, checkpoint: HubCheckpoint, left_out: set[str]) -> None:
+        loaded = {
+            "config.json", "model.safetensors", "model-00001-of-00002.safetensors", "spiece.model",
+            "merges.txt", "tokenizer.json", "pytorch_model.bin", "2_Dense/config.json", "code.py",
+            "chat_template.jinja",
+        }  # fmt: skip
+        never = {
+            "onnx/model.onnx_data", "model.gguf", "tf_model.h5", "flax_model.msgpack", "README.md",
+            "original/consolidated.00.pth", "consolidated.safetensors",
+        }  # fmt: skip
+        assert set(checkpoint.needed(loaded | never)) == loaded - left_out
+
+    def test_parts_count_where_there_is_no_whole(self) -> None:
+        parts = [f"model-0000{part}-of-00002.safetensors" for part in (1, 2)]
+        assert HubCheckpoint("x").needed(parts) == parts
+
+
+class TestListing:
+    def test_tells_sizes_and_downloads_nothing(self, hub: Hub, tmp_path: Path) -> None:
+        [found] = wanted({"one": entry(), "other": entry(label="same weights")})
+        assert found.models == ("one", "other")
+        assert found.size == found.missing == len(WEIGHTS) + 5
+        assert found.state == "to fetch"
+        assert not (tmp_path / "hub").exists()
+        assert "1 checkpoint of 0.0 GB; 0.0 GB to download" in summary([found])
+
+    def test_chat_models_join_in(self, hub: Hub) -> None:
+        chat = SimpleNamespace(
+            kind="llm", source="hub", repository="org/model", revision=COMMIT, checkpoint="openai/x"
+        )
+        gguf = SimpleNamespace(**vars(chat) | {"file": "onnx/model.onnx"})
+        whole, one = wanted({"chat": chat, "gguf": gguf, "api": SimpleNamespace(source="api")})
+        assert (whole.size, one.size) == (len(WEIGHTS) + 5, 4)
+
+    def test_without_network_sizes_are_estimated(self, hub: Hub, no_network: None) -> None:
+        known = entry(parameters="1.5B", dtype="bfloat16")
+        found = wanted({"known": known, "unknown": entry("org/other")})
+        assert [item.missing for item in found] == [3_000_000_000, None]
+        assert [item.state for item in found] == ["not in the cache; size estimated",
+                                                  "not in the cache"]  # fmt: skip
+        assert "2 checkpoints of about 3.0 GB; about 3.0 GB to download" in summary(found)
+        [told] = obstacles(found)
+        assert "127.0.0.1:9 cannot be reached" in told
+        with pytest.raises(UserError, match=r"cannot be reached.*; run this where there is"):
+            list(fetch(found))
+
+    def test_the_full_grid_s_checkpoints_are_listed(
+        self, hub: Hub, no_network: None, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        raw = read_yaml(ROOT / "config/paper.yaml")
+        raw["idiolink"]["leave_out"] = {"bge-multilingual-gemma2": "too large"}
+        config = load_config(raw).model_dump_json()
+        main = runpy.run_path(str(ROOT / "scripts/weights.py"))["main"]
+        main(Namespace(config=config, models=ROOT / "models.yaml", root=ROOT, fetch=False))
+        told = capsys.readouterr().out
+        # Embedders, a base of fine-tuning, taggers, and the model that is looked into.
+        for name in ("gritlm-7b", "e5-base-v2", "gbert", "llama-3.2-3b"):
+            assert told.count(f" {name} ") == 1
+        # What comes with a package, is behind an interface, or left out.
+        for name in ("sbert", "gpt-4o", "bge-multilingual-gemma2"):
+            assert f" {name} " not in told
+        assert told.count("cannot be reached") == 1
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"revision": "b" * 40}, r"org/model at bbbbbbbb: the hub has no such commit; correct"),
+            ({"checkpoint": "org/none"}, "org/none at aaaaaaaa: the hub has no such repository"),
+            ({"pickled": True, "checkpoint": "org/plain"}, "no pickled weights at this commit"),
+        ],
+    )
+    def test_a_wrong_entry_is_one_line(
+        self, hub: Hub, fields: dict[str, Any], message: str
+    ) -> None:
+        hub.files["org/plain"] = {"model.safetensors": b"x"}
+        with pytest.raises(UserError, match=f"^1 checkpoint not fetched: .*{message}"):
+            fetched(entry(), entry(**fields))
+        assert wanted({"good": entry()})[0].state == "in the cache"
+
+
+class TestGated:
+    @pytest.mark.parametrize(
+        ("token", "told"),
+        [("", "HF_TOKEN not set"), ("hf_other", "HF_TOKEN is not of an account that may")],
+    )
+    def test_names_the_page_and_fetches_the_others(
+        self, hub: Hub, token: str, told: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hub.files["org/gated"], hub.gated = dict(FILES), {"org/gated"}
+        monkeypatch.setenv("HF_TOKEN", token)
+        with pytest.raises(UserError) as caught:
+            fetched(entry("org/gated"), entry())
+        assert f"only who accepted its licence may download it ({told})" in str(caught.value)
+        assert f"accept it at {hub.address}/org/gated and set HF_TOKEN" in str(caught.value)
+        assert not token or token not in str(caught.value)
+        assert wanted({"open": entry()})[0].state == "in the cache"
+
+    def test_is_fetched_with_the_licence(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+        hub.gated = {"org/model"}
+        monkeypatch.setenv("HF_TOKEN", GOOD_TOKEN)
+        assert wanted({"gated": entry()})[0].state == "to fetch, licence accepted"
+        assert fetched(entry())[0].state == "in the cache"
+
+
+class TestFetching:
+    def test_fetches_what_is_loaded_and_asks_no_more(self, hub: Hub, tmp_path: Path) -> None:
+        [found] = fetched(entry())
+        assert (found.state, found.missing) == ("in the cache", 0)
+        assert snapshot_files(tmp_path) == LOADED
+        hub.asked.clear()
+        assert fetched(entry()) == [found]
+        assert hub.asked == []
+
+    def test_goes_on_with_what_is_missing(
+        self, hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        hub.breaks = {"model.safetensors"}
+        with pytest.raises(UserError, match=r"^org/model at aaaaaaaa: the download broke off: .*"
+                                            "run the same command again"):  # fmt: skip
+            fetched(entry())
+        [half] = wanted({"model": entry()})
+        assert half.missing == len(WEIGHTS)
+        hub.breaks, hub.asked = set(), []
+        assert fetched(entry())[0].state == "in the cache"
+        assert {path.rpartition("/")[2] for path in hub.asked if "/resolve/" in path} == {
+            "model.safetensors"
+        }
+        assert (tmp_path / f"hub/models--org--model/snapshots/{COMMIT}/model.safetensors"
+                ).read_bytes() == WEIGHTS  # fmt: skip
+
+    def test_progress_is_in_bytes_through_a_pipe(
+        self, hub: Hub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told: list[Any] = []
+
+        class Watched(hub_module.Progress):
+            def close(self) -> None:
+                told.append((self.desc, self.n, self.total))
+                super().close()
+
+        monkeypatch.setattr(hub_module, "Progress", Watched)
+        [line] = fetch(wanted({"model": entry()}))
+        assert line == "1 of 1: org/model at aaaaaaaa, 0.0 GB"
+        assert ("org/model at aaaaaaaa", len(WEIGHTS) + 5, len(WEIGHTS) + 5) in told
+
+    def test_too_small_a_disk_is_refused_before(
+        self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+        with pytest.raises(UserError, match=r"hub: 0.0 GB are to be downloaded, and 0.0 GB are"):
+            fetched(entry())
+        assert not (tmp_path / "hub").exists()
+
+    def test_so_is_too_small_a_quota(
+        self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        program = tmp_path / "bin/fallocate"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\necho 'fallocate: failed: Disk quota exceeded' >&2; exit 1\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+        with pytest.raises(
+            UserError, match=r"0\.0 GB are to be downloaded, and Disk quota exceeded"
+        ):
+            fetched(entry())
+        assert not (tmp_path / "hub").exists()
+
+    def test_a_disk_that_fills_up_is_one_line(self, hub: Hub) -> None:
+        found = wanted({"model": entry()})
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(WEIGHTS) // 2, hard))
+        try:
+            with pytest.raises(UserError, match="the download broke off: File too large; run the"):
+                list(fetch(found))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+class TestLoading:
+    def test_without_network_is_one_line_that_names_the_command(
+        self, hub: Hub, no_network: None
+    ) -> None:
+        with pytest.raises(UserError) as caught:
+            load_encoder(entry(), device="cpu")
+        for told in ("org/model at aaaaaaaa", "cannot be reached", "`snakemake --cores 1 weights`"):
+            assert told in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_a_hub_that_does_not_answer_is_not_waited_for(
+        self, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        released = threading.Event()
+        monkeypatch.setattr(HubCheckpoint, "_info", lambda *arguments: released.wait())
+        monkeypatch.setattr(hub_module, "ANSWERS_WITHIN_S", 0.1)
+        with pytest.raises(UserError, match=r"cannot be reached \(no answer in 0.1 s\)"):
+            entry_checkpoint().snapshot()
+        released.set()
+
+    def test_offline_mode_is_respected(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        with pytest.raises(UserError, match=r"not complete in .*, and HF_HUB_OFFLINE is set; run"):
+            load_encoder(entry(), device="cpu")
+        assert hub.asked == []
+
+    @pytest.mark.parametrize("revision", [COMMIT, None])
+    def test_complete_snapshots_are_loaded_without_a_request(
+        self, hub: Hub, revision: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
+        (folder / "1_Pooling/pytorch_model.bin").write_bytes(b"not fetched")
+        hub.publish("org/model", folder)
+        expected = vectors(tiny_entry(folder))
+        # The first job fetches it where it may, later ones and those of other nodes do not ask.
+        assert np.array_equal(vectors(entry(revision=revision)), expected)
+        hub.asked.clear()
+        assert np.array_equal(vectors(entry(revision=revision)), expected)
+        assert hub.asked == []
+        assert loaded_revision(load_encoder(entry(revision=revision), device="cpu")) == COMMIT
+        assert weights_digests(entry()) == {}
+
+    def test_remote_code_of_another_repository_comes_along(
+        self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = save_checkpoint(Anatomy("nomic", "mean"), tmp_path / "nomic")
+        code, config = tmp_path / "nomic-code", folder / "config.json"
+        expected = vectors(tiny_entry(folder, trust_remote_code=True, pooling="mean"))
+        config.write_text(config.read_text().replace(str(code), "org/code"))
+        hub.publish("org/model", folder)
+        hub.publish("org/code", code)
+        remote = entry(trust_remote_code=True, pooling="mean", code_revision=COMMIT)
+        found = fetched(remote)
+        assert [(item.checkpoint.repository, item.models) for item in found] == [
+            ("org/model", ("model-0",)), ("org/code", ("model-0",)),
+        ]  # fmt: skip
+        hub.asked.clear()
+        monkeypatch.setattr(
+            "transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules")
+        )
+        assert np.array_equal(vectors(remote), expected)
+        assert hub.asked == []
+
+    def test_a_snapshot_that_another_program_fetched_will_do(
+        self, hub: Hub, tmp_path: Path, no_network: None
+    ) -> None:
+        """One without a list of files, so that nobody knows whether it is complete."""
+        folder = tmp_path / "hub/models--org--model/snapshots" / COMMIT
+        save_tiny("bert", folder)
+        assert len(vectors(entry(pooling="mean"))) == len(SENTENCES)
+
+
+def entry_checkpoint() -> HubCheckpoint:
+    return HubCheckpoint("org/model", COMMIT)
+
+
+def vectors(model: EmbedderEntry) -> Any:
+    return embed_documents(
+        load_encoder(model, device="cpu"), SENTENCES, batch_size=3, progress=False
+    )

@@ -1,0 +1,343 @@
+"""Servers that are processes: what they are started with, what they are asked, and how they end."""
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+from llm_cases import settings_for, start
+from provider_server import ProviderServer
+from serving_cases import STANDIN, notes, served, weights
+from support import ROOT
+
+from pieline.config import load_config
+from pieline.core.errors import UserError
+from pieline.llm import guard, processes
+from pieline.llm.client import ask
+from pieline.llm.questions import Question, make_question
+from pieline.llm.recordings import read_answers
+from pieline.llm.server import Server
+from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.records import IdiotsSentence
+
+
+def asked(spec: LLMEntry, *texts: str) -> list[Question]:
+    return [make_question(spec, [("user", text)], {"seed": 1}, name=text) for text in texts]
+
+
+def is_gone(pids: list[int], within_s: float = 20) -> bool:
+    """Whether these processes end in that time."""
+    end = time.monotonic() + within_s
+    while alive := [pid for pid in pids if psutil.pid_exists(pid)]:
+        if time.monotonic() > end or all(
+            psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in alive
+        ):
+            break
+        time.sleep(0.05)
+    return not [
+        pid
+        for pid in pids
+        if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    ]
+
+
+def port_of(note: dict[str, Any]) -> int:
+    return int(note["words"][note["words"].index("--port") + 1])
+
+
+def test_one_start_serves_several_tasks_and_leaves_nothing(tmp_path: Path) -> None:
+    spec, settings = served(tmp_path, gpus=2), settings_for(tmp_path)
+    with Server(spec, tmp_path / "logs/server.log") as server:
+        for name in ("first", "second"):
+            questions = asked(spec, name, "both")
+            path = tmp_path / f"{name}.jsonl"
+            answers = ask(questions, spec, settings, path, progress=False, server=server)
+            assert [answer.text for answer in answers.values()] == [f"echo {name}", "echo both"]
+        (note,) = notes(tmp_path)
+        assert not is_gone(note["pids"], within_s=0)
+    assert is_gone(note["pids"])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port_of(note)), timeout=5)
+    checkpoint = str(weights(tmp_path))
+    assert note["words"][2:5] == ["--weights", checkpoint, "--gpus=2"]
+    # Nothing is started for what is recorded.
+    with Server(spec) as server:
+        ask(asked(spec, "both"), spec, settings, tmp_path / "first.jsonl", server=server)
+    assert len(notes(tmp_path)) == 1
+
+
+def test_a_server_gets_as_many_questions_at_once_as_it_has_slots(tmp_path: Path) -> None:
+    spec = served(tmp_path, "meet", slots=3)
+    questions = asked(spec, *"abcdef")
+    answers = ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
+    assert len(answers) == 6
+    assert is_gone(notes(tmp_path)[0]["pids"])
+
+
+def _ask_for_ever(folder: Path) -> None:
+    spec = served(folder)
+    questions = asked(spec, "soon", "never")
+    ask(questions, spec, settings_for(folder, timeout_s=600), folder / "a.jsonl", progress=False)
+
+
+def test_a_killed_run_leaves_neither_the_server_nor_its_children(tmp_path: Path) -> None:
+    process = start(_ask_for_ever, tmp_path)
+    end = time.monotonic() + 60
+    while not read_answers(tmp_path / "a.jsonl"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    guards = psutil.Process(process.pid).children()
+    process.kill()
+    process.join(10)
+    (note,) = notes(tmp_path)
+    assert is_gone([*note["pids"], *(guard.pid for guard in guards)])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port_of(note)), timeout=5)
+    # The answer that was there is kept, and the next run asks only for the other.
+    spec = served(tmp_path)
+    assert [answer.text for answer in read_answers(tmp_path / "a.jsonl").values()] == ["echo soon"]
+    more = ask(
+        asked(spec, "soon", "later"),
+        spec,
+        settings_for(tmp_path),
+        tmp_path / "a.jsonl",
+        progress=False,
+    )
+    assert [answer.text for answer in more.values()] == ["echo soon", "echo later"]
+
+
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(child.pid, flush=True)
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("lives_s", ["600", "0"])
+def test_the_guard_kills_what_does_not_end_by_itself(lives_s: str) -> None:
+    """Whether the one that wants the server ends, or the server ends before its child."""
+    reading, writing = os.pipe()
+    hasty = (
+        "import runpy, sys; main = runpy.run_path(sys.argv.pop(1))['main'];"
+        "main.__globals__.update(GRACE_S=0.5); sys.exit(main())"
+    )
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            hasty,
+            guard.__file__,
+            str(reading),
+            sys.executable,
+            "-c",
+            STUBBORN,
+            lives_s,
+        ],
+        pass_fds=[reading],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    os.close(reading)
+    assert process.stdout
+    child = int(process.stdout.readline())
+    if lives_s == "600":
+        process.terminate()  # as a cluster does with all processes of a job
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        os.close(writing)
+    process.wait(20)
+    assert is_gone([child])
+    if lives_s == "0":
+        assert process.returncode == 0
+        os.close(writing)
+
+
+def refusal(spec: LLMEntry, folder: Path, **fields: Any) -> str:
+    """What is said where a server does not start."""
+    settings = settings_for(folder, **fields)
+    with Server(spec, folder / "server.log") as server, pytest.raises(UserError) as error:
+        ask(asked(spec, "x"), spec, settings, folder / "a.jsonl", progress=False, server=server)
+    return str(error.value)
+
+
+def test_a_server_that_ends_at_once_is_one_line_with_what_it_said(tmp_path: Path) -> None:
+    told = refusal(served(tmp_path, "dies"), tmp_path)
+    assert told.startswith("Served: its server ended with status 3 after")
+    assert "having said: loading the weights | no tensor of this name" in told
+    assert told.endswith(f"see {tmp_path / 'server.log'}")
+    missing = served(tmp_path, server="no-such-program {checkpoint} {port}")
+    assert "no-such-program: No such file or directory" in refusal(missing, tmp_path)
+
+
+def test_a_silent_server_is_waited_for_no_longer_than_it_may_take(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "FIRST_S", 0.2)
+    settings = settings_for(tmp_path, start_timeout_s=1)
+    with pytest.raises(UserError, match=r"its server is silent after 1 s, having said: nothing"):
+        ask(asked(spec := served(tmp_path, "silent"), "x"), spec, settings, tmp_path / "a.jsonl")
+    assert "Served: its server is starting, 0 s gone" in capfd.readouterr().err
+    assert not [
+        child for child in psutil.Process().children(recursive=True) if "silent" in child.cmdline()
+    ]
+
+
+def test_another_port_is_tried_where_one_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, free = served(tmp_path), processes._free_port
+    with ProviderServer() as other:
+        taken = other._server.server_port
+        ports = iter([taken, free()])
+        monkeypatch.setattr(processes, "_free_port", lambda: next(ports))
+        questions = asked(spec, "x")
+        ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
+        assert other.requests == []
+        monkeypatch.setattr(processes, "_free_port", lambda: taken)
+        assert "3 free ports were taken by others" in refusal(served(tmp_path), tmp_path / "b")
+
+
+def vllm(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> LLMEntry:
+    """A model that vLLM would serve, were it not for the stand-in."""
+    program = folder / "bin" / "vllm"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} {folder / "notes"} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    monkeypatch.delenv(processes.VLLM, raising=False)
+    return served(folder, server="vllm", dtype="bfloat16", **fields)
+
+
+def test_vllm_is_told_all_that_it_would_choose_silently(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = vllm(
+        tmp_path, monkeypatch, gpus=2, slots=4, context_length=2048, chat_template="{{ x }}"
+    )
+    answers = ask(
+        asked(spec, "x"), spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False
+    )
+    assert [answer.returned_model for answer in answers.values()] == ["served"]
+    (note,) = notes(tmp_path)
+    words = note["words"]
+    assert words[:4] == ["serve", str(weights(tmp_path)), "--host", "127.0.0.1"]
+    options = dict(zip(words[2::2], words[3::2], strict=True))
+    assert Path(options.pop("--chat-template")).name == "template.jinja"
+    del options["--port"]
+    assert options == {
+        "--host": "127.0.0.1",
+        "--served-model-name": "served",
+        "--generation-config": "vllm",
+        "--dtype": "bfloat16",
+        "--max-model-len": "2048",
+        "--max-num-seqs": "4",
+        "--tensor-parallel-size": "2",
+    }
+    assert note["quiet"] == "1"
+    assert is_gone(note["pids"])
+    monkeypatch.setenv(processes.VLLM, "apptainer exec --nv 'my vllm.sif' vllm serve")
+    assert processes.command_line(spec, tmp_path, 1, tmp_path)[:6] == [
+        *("apptainer", "exec", "--nv", "my vllm.sif", "vllm", "serve"),
+    ]
+
+
+def documented() -> dict[str, LLMEntry]:
+    """The entries that docs/serving.md shows."""
+    text = (ROOT / "docs/serving.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml entry\n(.*?)```", text, flags=re.DOTALL)
+    entries = {name: entry for block in blocks for name, entry in yaml.safe_load(block).items()}
+    assert len(entries) == 7
+    return {name: LLMEntry.model_validate(entry) for name, entry in entries.items()}
+
+
+def test_documented_entries_are_asked_as_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "key-of-azure")
+    monkeypatch.setenv("OPENROUTER_API_KEY", "key-of-openrouter")
+    wanted = {"temperature": 0, "top_p": 0.5, "top_k": 4, "max_tokens": 9, "seed": 1}
+    settings = settings_for(tmp_path, max_cost_usd=1)
+    for name, entry in documented().items():
+        assert not entry.cost_is_unknown, name
+        question = make_question(entry, [("system", "s"), ("user", "u")], wanted)
+        model = name_on_the_wire(entry.checkpoint)
+        if entry.is_local:
+            continue
+        with ProviderServer() as server:
+            played = server.play(entry, api_base_env=None)
+            ask([question], played, settings, tmp_path / f"{name}.jsonl", progress=False)
+        (request,) = server.requests
+        assert request.body.keys() == {"model", "messages", *question.parameters}, name
+        assert request.body["model"] == model
+        if entry.api_key_env:
+            assert request.headers["authorization"] == f"Bearer key-of-{entry.provider}"
+    assert command_line_of(documented()["llama-2-7b-chat-llama-server"])[:4] == [
+        *("llama-server", "--model", "/w", "--port")
+    ]
+
+
+def command_line_of(entry: LLMEntry) -> list[str]:
+    return processes.command_line(entry, Path("/w"), 1, Path("/nowhere"))
+
+
+def test_the_job_of_a_served_model_records_all_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    entry = served(tmp_path).model_dump(mode="json", exclude_none=True)
+    (tmp_path / "models.yaml").write_text(json.dumps({"served": entry}))
+    suite = [
+        IdiotsSentence(
+            id=f"s{n}", pie_id="p", pie="x", sentence=f"S {n}.", translation="", is_idiomatic=True
+        )
+        for n in range(3)
+    ]
+    IdiotsDataset("sample", suite).save(tmp_path / "results/datasets/idiots")
+    config = load_config(
+        {
+            "studies": ["idiots"],
+            "idiots": {"models": ["served"], "settings": ["zero_shot"], "seeds": [1, 2]},
+            "llm": {"recordings_folder": str(tmp_path / "recordings")},
+        }
+    )
+    spec = importlib.util.spec_from_file_location("serve", ROOT / "scripts/serve.py")
+    assert spec
+    assert spec.loader
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    given = argparse.Namespace(
+        config=config.model_dump_json(),
+        models=tmp_path / "models.yaml",
+        root=ROOT,
+        task="pieline.studies.idiots.predictions:Detection",
+        model="served",
+        log=tmp_path / "server.log",
+        output=tmp_path / "mark.txt",
+    )
+    script.main(given)
+    assert len(notes(tmp_path)) == 1
+    recordings = [Path(line) for line in (tmp_path / "mark.txt").read_text().splitlines()]
+    assert [path.name for path in recordings] == [
+        "zero_shot-seed-1.jsonl",
+        "zero_shot-seed-2.jsonl",
+    ]
+    for path in recordings:
+        assert sorted(str(answer.text) for answer in read_answers(path).values()) == [
+            f"echo S {n}." for n in range(3)
+        ]
+    assert not (tmp_path / "results/predictions").exists()
+    script.main(given)
+    assert len(notes(tmp_path)) == 1

