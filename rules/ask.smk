@@ -68,16 +68,18 @@ rule serve:
     threads: lambda wildcards: REGISTRY[wildcards.model].threads
     resources:
         gpu=lambda wildcards: served_gpus(REGISTRY[wildcards.model]),
+        # A cluster may spread GPUs over nodes, and one server cannot use those of several.
+        nodes=1,
         gpu_mem_mb=lambda wildcards: served_gpu_memory_mb(REGISTRY[wildcards.model]),
         mem_mb=growing(lambda wildcards: served_host_memory_mb(REGISTRY[wildcards.model])),
         runtime=growing(lambda wildcards: ASKINGS[wildcards.asking].minutes),
     params:
-        kind=lambda wildcards: ASKINGS[wildcards.asking].task.path(),
+        recordings=lambda wildcards: list(served_tasks(**wildcards)),
         config=CONFIG.model_dump_json(),
         root=ROOT,
     shell:
         "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
-        " --task {params.kind} --model {wildcards.model} --log {log}.server --output {output}"
+        " --model {wildcards.model} --recordings {params.recordings:q} --log {log}.server --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -117,6 +119,11 @@ use rule estimate_cost as answers with:
     log:
         "logs/answers.log",
     localrule: True
+
+
+onerror:
+    # A mark may stand for runs that lack answers; without it they are asked for again.
+    shutil.rmtree("results/served", ignore_errors=True)
 
 
 onstart:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 from functools import cache
 from itertools import chain
@@ -100,7 +101,9 @@ def module_files(path):
 
 
 # Searched for, since parsing every module would take half a second of each start.
-IMPORT = re.compile(r"(?m)^\s*(?:from (pieline[.\w]*) import (\([^)]*\)|.*)|import (pieline[.\w]*))")
+IMPORT = re.compile(
+    r"(?m)^\s*(?:from (pieline[.\w]*) import (\([^)]*\)|.*)|import (pieline[.\w]*))"
+)
 
 
 @cache

@@ -18,11 +18,11 @@ DIRECT = {
     "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pydantic pyyaml"
     " rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tqdm zstandard",
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
-    " platformdirs py3langid pydantic pyyaml rapidfuzz rich simplemma tenacity tqdm xllamacpp"
-    " zstandard",
+    " platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich simplemma tenacity tqdm"
+    " xllamacpp zstandard",
     # What serves a language model, and asks it; vLLM has an environment of its own.
     "serve": "accelerate agno aiolimiter fastapi filelock gguf huggingface-hub jinja2 json-repair"
-    " litellm numpy opentelemetry-api platformdirs py3langid pydantic pyyaml rapidfuzz rich"
+    " litellm numpy opentelemetry-api platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich"
     " safetensors simplemma starlette tenacity tokenizers torch tqdm transformers uvicorn"
     " xllamacpp zstandard",
     # accelerate and gguf: transformers imports them to unpack weights.

@@ -79,6 +79,8 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
         (HUB | {"server": "vllm"}, "server: vllm promises no equal answers: say repeatable: false"),
         (HUB | {"slots": 2}, "transformers promises no equal answers with several slots: say rep"),
         (GGUF | {"slots": 2, "gpu_layers": 9}, "llama.cpp promises no equal answers with several"),
+        (GGUF | {"chat_template": "vicuna"}, "chat_template is Jinja text; a server would take a"),
+        (GGUF | {"litellm_id": "m"}, "a local model is asked as openai/<name> (litellm_id)"),
         (GGUF | {"server": "vlm"}, "'vlm' is none of llama.cpp, transformers, vllm, and as a comm"),
         (GGUF | {"server": "x {checkpoint} {prot}"}, "unknown placeholder {prot}; known: checkpo"),
         (GGUF | {"server": "x {checkpoint}"}, "as a command it lacks {port}"),
@@ -153,7 +155,7 @@ def test_a_key_tells_which_weights_answer_and_how_they_are_served() -> None:
         checkpoint(**pinned | {"server": "vllm", "repeatable": False}),
         *(checkpoint(**pinned | PLAIN | {"file": f"{name}.gguf"}) for name in ("a", "b")),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64}),
-        checkpoint(**GGUF | {"weights_sha256": "0" * 64, "chat_template": "vicuna"}),
+        checkpoint(**GGUF | {"weights_sha256": "0" * 64, "chat_template": "{{ messages }}"}),
         checkpoint(
             **GGUF | {"weights_sha256": "0" * 64, "server": "x {checkpoint} {port}"},
             repeatable=False,

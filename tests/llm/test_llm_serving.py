@@ -28,6 +28,7 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
 from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.planned import planned_tasks
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.records import IdiotsSentence
 
@@ -210,6 +211,35 @@ def test_another_port_is_tried_where_one_is_taken(
         assert "3 free ports were taken by others" in refusal(served(tmp_path), tmp_path / "b")
 
 
+def test_answers_of_another_server_at_the_port_are_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which listens already while the model's own server is still loading."""
+    spec = served(tmp_path, "silent")
+    with ProviderServer() as other:
+        monkeypatch.setattr(processes, "_free_port", lambda: other._server.server_port)
+        monkeypatch.setattr(processes, "_is_healthy", lambda port: True)
+        settings = settings_for(tmp_path)
+        with pytest.raises(UserError, match="3 free ports were taken by others"):
+            ask(asked(spec, "x"), spec, settings, tmp_path / "a.jsonl", progress=False)
+        assert other.requests == []
+
+
+def test_no_proxy_stands_between_a_job_and_its_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "example.org")
+    spec = served(tmp_path)
+    answers = ask(
+        asked(spec, "x"), spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False
+    )
+    assert [answer.text for answer in answers.values()] == ["echo x"]
+    assert os.environ["no_proxy"] == "example.org,127.0.0.1"
+
+
 def vllm(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> LLMEntry:
     """A model that vLLM would serve, were it not for the stand-in."""
     program = folder / "bin" / "vllm"
@@ -318,12 +348,15 @@ def test_the_job_of_a_served_model_records_all_its_runs(
     assert spec.loader
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    models = tmp_path / "models.yaml"
+    tasks = planned_tasks(config.model_dump_json(), models, ROOT).tasks
+    planned = [task.recordings for task in tasks if task.model == "served"]
     given = argparse.Namespace(
         config=config.model_dump_json(),
-        models=tmp_path / "models.yaml",
+        models=models,
         root=ROOT,
-        task="pieline.studies.idiots.predictions:Detection",
         model="served",
+        recordings=planned,
         log=tmp_path / "server.log",
         output=tmp_path / "mark.txt",
     )
@@ -339,5 +372,12 @@ def test_the_job_of_a_served_model_records_all_its_runs(
             f"echo S {n}." for n in range(3)
         ]
     assert not (tmp_path / "results/predictions").exists()
+    # Of several kinds of runs only those that it is told.
+    for path in recordings:
+        path.unlink()
+    script.main(argparse.Namespace(**vars(given) | {"recordings": planned[1:]}))
+    assert [path.exists() for path in recordings] == [False, True]
+    (tmp_path / "notes").unlink()
+    script.main(given)
     script.main(given)
     assert len(notes(tmp_path)) == 1

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json, write_text
@@ -60,14 +61,16 @@ def serve(
             port = _free_port()
             command = command_line(spec, weights, port, Path(folder))
             printed = log.stat().st_size if log.exists() else 0
-            # A command of the user's own may name files beside the job.
-            place = Path(folder) if spec.serves_with in SERVERS else None
+            # Other commands may name files beside the job.
+            place = Path(folder) if spec.serves_with == "transformers" else None
             with _guarded(command, place, os.environ | _environment(spec), log) as process:
                 try:
                     text = _Printed(log, printed)
                     _await_health(
                         process, port, text, label=spec.label, patience_s=patience_s, say=say
                     )
+                    if not _is_ours(process, port, is_child=spec.serves_with in SERVERS):
+                        raise _PortTakenError
                 except _PortTakenError:
                     continue
                 yield f"http://127.0.0.1:{port}/v1"
@@ -227,6 +230,31 @@ def _await_health(
             say(f"{label}: its server is starting, {waited:.0f} s gone")
             told += EVERY_S
         time.sleep(_POLL_S)
+
+
+def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -> bool:
+    """Whether what listens at a port has been started by a process.
+
+    Some servers take their port only after minutes, and another's answers would be recorded.
+    What a command of the user's own starts elsewhere (a container) need not be a child: there it is
+    enough that no other process is seen to listen.
+    """
+    import psutil
+
+    def listens(connection: Any) -> bool:
+        return bool(connection.status == psutil.CONN_LISTEN and connection.laddr.port == port)
+
+    try:
+        guarding = psutil.Process(process.pid)
+        for one in (guarding, *guarding.children(recursive=True)):
+            if any(map(listens, one.net_connections(kind="tcp"))):
+                return True
+        others = [] if is_child else psutil.net_connections(kind="tcp")
+    except psutil.AccessDenied:  # of processes not our own, on some systems
+        return True
+    except psutil.NoSuchProcess:
+        return False
+    return not is_child and all(one.pid is None for one in filter(listens, others))
 
 
 def _is_healthy(port: int) -> bool:

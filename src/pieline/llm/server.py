@@ -1,5 +1,6 @@
 """The OpenAI-compatible server of a local model: in this process, or a process of its own."""
 
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from pieline.llm.processes import serve
 from pieline.llm.weights import weights_path
 from pieline.models.llm import LLMEntry, name_on_the_wire
 
+LOOPBACK = "127.0.0.1"
 SEED = 0
 """Seed of sampling for a question that sends none."""
 
@@ -54,6 +56,7 @@ class Server:
         Raises:
             UserError: it does not start, or the weights are not those of the entry.
         """
+        _without_proxy()
         if not self._address:
             self._address = self._start(patience_s, say)
         return self._address
@@ -132,6 +135,14 @@ class LocalServer:
         trace: TracebackType | None,
     ) -> None:
         self._server = None
+
+
+def _without_proxy() -> None:
+    """Have requests to this machine go to no proxy that the environment names."""
+    for name in ("no_proxy", "NO_PROXY"):
+        named = os.environ.get(name, "")
+        if LOOPBACK not in named.split(","):
+            os.environ[name] = f"{named},{LOOPBACK}".strip(",")
 
 
 def _has_gpu(devices: Iterable[Mapping[str, Any]]) -> bool:

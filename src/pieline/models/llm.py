@@ -122,7 +122,7 @@ class LLMEntry(ModelEntry):
     )
     chat_template: str | None = Field(
         default=None,
-        description="Jinja text, or a name that llama.cpp knows; null: that of the weights.",
+        description="Jinja text; null: that of the weights.",
     )
     gpu_layers: int | None = Field(
         default=None, ge=0, description="Layers that llama.cpp puts on GPUs; null: none."
@@ -165,6 +165,12 @@ class LLMEntry(ModelEntry):
                 raise ValueError("source: api needs api_key_env, api_base or api_base_env")
         elif self.api_base or self.api_base_env or self.api_key_env or self.prices:
             raise ValueError("a local model takes no api_base, api_key_env or prices")
+        if self.is_local and not self.litellm_id.startswith("openai/"):
+            raise ValueError("a local model is asked as openai/<name> (litellm_id)")
+        if self.chat_template and not re.search(r"{[{%]", self.chat_template):
+            raise ValueError(
+                "chat_template is Jinja text; a server would take a name for the whole prompt"
+            )
         for fault in self._serving_faults():
             raise ValueError(fault)
         return self
