@@ -89,17 +89,24 @@ def _find_snapshot(spec: LLMEntry) -> Path:
 
 
 def _require_all_shards(folder: Path, mend: str) -> None:
-    """Raise a `UserError` unless a folder holds a model's configuration and all its weights."""
-    names = {"config.json"}
-    indices = sorted(folder.glob("*.index.json"))
-    for index in indices[:1]:
-        names |= set(read_json(index).get("weight_map", {}).values())
-    lacking = sorted(name for name in names if not (folder / name).exists())
-    single = ("model.safetensors", "consolidated.safetensors", "pytorch_model.bin")
-    if not indices and not any((folder / name).exists() for name in single):
-        lacking.append(single[0])
-    if lacking:
-        raise UserError(f"{lacking[0]} is missing", where=folder, mend=mend)
+    """Raise a `UserError` unless a folder holds a model's configuration and all its weights.
+
+    One way of storing them will do: whole, or in the parts of an index. The hub may have several,
+    of which only one is fetched (see `HubCheckpoint.needed`) and all the indices.
+    """
+    ways = [
+        sorted(set(names.values()))
+        for index in sorted(folder.glob("*.index.json"))
+        if not index.name.startswith("consolidated")
+        if (names := read_json(index).get("weight_map"))
+    ]
+    whole = ["model.safetensors", "pytorch_model.bin"]
+    ways += [[name] for name in (whole if ways else [*whole, "consolidated.safetensors"])]
+    lacking = [
+        [name for name in ["config.json", *way] if not (folder / name).exists()] for way in ways
+    ]
+    if all(lacking):
+        raise UserError(f"{lacking[0][0]} is missing", where=folder, mend=mend)
 
 
 def weights_path(spec: LLMEntry) -> Path:
