@@ -89,6 +89,7 @@ def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:
     )
     assert folder_digest(place) == hashlib.sha256(lines.encode()).hexdigest()
     spec = file(place)
+    folder(place / ".cache/huggingface", **{"config.json.metadata": "time of the download"})
     assert weights_path(spec) == place
     folder(place, **{"model.safetensors": "other weights"})
     with pytest.raises(UserError, match="not the weights of the entry"):

@@ -150,9 +150,17 @@ def weights_path(spec: LLMEntry) -> Path:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of what `sha256sum` lists of a folder's files, sorted by name."""
+    """SHA-256 of what `sha256sum` lists of a folder's files, sorted by name.
+
+    Hidden ones do not count: `hf download --local-dir` leaves the time of the download in them.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    names = {path: path.relative_to(folder) for path in files}
+    lines = [
+        f"{sha256(path)}  {name.as_posix()}\n"
+        for path, name in names.items()
+        if not any(part.startswith(".") for part in name.parts)
+    ]
     return new_sha256("".join(lines).encode("utf-8")).hexdigest()
 
 
