@@ -63,16 +63,10 @@ def _find_snapshot(spec: LLMEntry) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    from pieline.models.hub import FETCHING
+    from pieline.models.hub import FETCHING, unpinned
 
-    if spec.revision is None:
-        raise UserError(
-            "no commit is pinned",
-            where=spec.repository or "",
-            mend="write one of those that"
-            f" https://huggingface.co/{spec.repository}/commits/main lists, all 40 digits, as"
-            f" revision into the entry of {spec.label}",
-        )
+    if obstacle := unpinned(spec):
+        raise obstacle
     try:
         folder = snapshot_download(
             str(spec.repository), revision=spec.revision, local_files_only=True
