@@ -78,7 +78,8 @@ def points_at_pie(
       letters ("easy-peasy", "easypeasy");
     - it is quoted from the sentence, is not much longer than the PIE (see `matches_pie`), and has
       two or more of the PIE's content words, and more than half of them ("brick wall" for "like
-      talking to a brick wall"); of a PIE with one content word, the other words count too;
+      talking to a brick wall"); of a PIE with one content word, that one and most of its words
+      ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the blue");
     - where the sentence `echoes` the PIE without using it (a distractor of IdioTS), it is quoted
       from the sentence, and some words in a row are spelt nearly as the PIE.
     """
@@ -148,6 +149,8 @@ def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> boo
     """Whether words have two or more of the words that a PIE is known by, and most of them."""
     kernel = _kernel(wanted, language)
     content = _without(find(language).stop_words, kernel)
+    if len(content) == 1 and not _shared(content, words, language):
+        return False
     telling = content if len(content) > 1 else kernel
     shared = _shared(telling, words, language)
     return shared > 1 and 2 * shared > len(telling)
