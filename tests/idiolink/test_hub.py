@@ -224,6 +224,21 @@ class TestListing:
         whole, one = wanted({"chat": chat, "gguf": gguf, "api": SimpleNamespace(source="api")})
         assert (whole.size, one.size) == (len(WEIGHTS) + 5, 4)
 
+    def test_a_chat_model_without_a_commit_is_not_fetched(self, hub: Hub, tmp_path: Path) -> None:
+        chat = SimpleNamespace(
+            kind="llm", source="hub", repository="org/model", label="Chat", parameters="1B"
+        )
+        [found] = wanted({"chat": chat})
+        assert (found.state, found.missing) == ("no commit is pinned", 2_000_000_000)
+        told = "org/model/commits/main lists, all 40 digits, as revision into the entry of Chat"
+        with pytest.raises(UserError, match=f"^1 checkpoint not fetched: org/model: .*{told}"):
+            list(fetch([found]))
+        assert not hub.asked
+        assert not (tmp_path / "hub").exists()
+        # Another model may have the main branch.
+        [found] = wanted({"chat": chat, "embedder": entry(revision=None)})
+        assert found.state == "to fetch"
+
     def test_without_network_sizes_are_estimated(self, hub: Hub, no_network: None) -> None:
         known = entry(parameters="1.5B", dtype="bfloat16")
         found = wanted({"known": known, "unknown": entry("org/other")})

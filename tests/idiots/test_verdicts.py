@@ -143,7 +143,7 @@ def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> Non
     assert human_verdicts(other + unknown, PREDICTIONS, Run("a-model", "zero_shot", 1)) == {}
 
 
-@pytest.mark.parametrize(("part", "size"), [("tuned", 187), ("held_back", 46)])
+@pytest.mark.parametrize(("part", "size"), [("tuned", 198), ("held_back", 46)])
 def test_the_automatic_verdict_is_that_of_a_person(part: str, size: int) -> None:
     said = {True: 0, False: 0}
     for number, case in enumerate(read_yaml(Path(__file__).with_name("verdict_cases.yaml"))[part]):

@@ -146,6 +146,7 @@ def split(*marked: str) -> list[TaggedSentence]:
         ("english", "She *broke the ice* at once .", "He breaks the ice daily .", "breaks the ice"),
         ("english", "They *let off steam* .", "The kettle lets off steam .", "lets off steam"),
         ("german", "Er bekam *kalte Füße* .", "Mit kaltem Fuß trat er ein .", "kaltem Fuß"),
+        ("italian", "È *all'acqua di rose* .", "Un dolce all’acqua di rose .", "all’acqua di rose"),
         # Not side by side, part of one only, and one content word.
         ("english", "She *broke the ice* .", "He breaks through the ice .", None),
         ("english", "She *broke the ice* .", "The ice is thick .", None),

@@ -89,6 +89,7 @@ def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:
     )
     assert folder_digest(place) == hashlib.sha256(lines.encode()).hexdigest()
     spec = file(place)
+    folder(place / ".cache/huggingface", **{"config.json.metadata": "time of the download"})
     assert weights_path(spec) == place
     folder(place, **{"model.safetensors": "other weights"})
     with pytest.raises(UserError, match="not the weights of the entry"):
@@ -111,6 +112,37 @@ def test_a_folder_is_complete_and_has_a_template(tmp_path: Path) -> None:
     assert weights_path(file(place)) == place
     with pytest.raises(UserError, match="no such folder"):
         find_weights(file(place).model_copy(update={"path": tmp_path / "n"}))
+
+
+@pytest.mark.parametrize(
+    ("names", "missing"),
+    [
+        ("model.safetensors pytorch_model.bin.index.json", None),
+        ("model.safetensors model.safetensors.index.json", None),
+        ("pytorch_model.bin model.safetensors.index.json", None),
+        ("model-1 model-2 model.safetensors.index.json consolidated.safetensors.index.json", None),
+        ("model-1 model.safetensors.index.json", "model-2"),
+        ("model-1 model.safetensors.index.json consolidated.safetensors", "model-2"),
+        ("part-1 consolidated.safetensors.index.json", "model.safetensors"),
+    ],
+)
+def test_one_complete_form_of_the_weights_will_do(
+    tmp_path: Path, names: str, missing: str | None
+) -> None:
+    parts = {
+        "model": ["model-1", "model-2"],
+        "pytorch_model": ["bin-1"],
+        "consolidated": ["part-1"],
+    }
+    place = folder(tmp_path / "m", **{"config.json": "{}"})
+    for name in names.split():
+        weight_map = {part: part for part in parts.get(name.partition(".")[0], ())}
+        folder(place, **{name: {"weight_map": weight_map} if "index" in name else "weights"})
+    if missing:
+        with pytest.raises(UserError, match=f"{missing} is missing"):
+            find_weights(file(place))
+    else:
+        assert find_weights(file(place)) == place
 
 
 def test_weights_of_the_hub_are_those_of_the_commit_in_the_cache(

@@ -37,7 +37,7 @@ def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = 
     if scoring == "released":
         one, other = prediction.strip().lower(), pie.strip().lower()
         return one in other or other in one
-    predicted, wanted = _words(prediction, language), _words(pie, language)
+    predicted, wanted = words_of(prediction, language), words_of(pie, language)
     if predicted == wanted or find(language).stop_words.issuperset(predicted):
         return bool(predicted) and predicted == wanted
     short = len(predicted) <= max(_LONGEST_ANSWER, 3 * len(wanted))
@@ -61,8 +61,15 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
 
     A PIE that is only one content word counts by its whole form, and an empty one never does.
     """
-    words, wanted = _words(text, language), _words(pie, language)
+    words, wanted = words_of(text, language), words_of(pie, language)
     return bool(wanted) and _holds(words, wanted, language)
+
+
+def words_of(text: str, language: str) -> list[str]:
+    """The normalised words of a text, as matching compares them; in Italian "d'occhio" is two."""
+    if find(language).elides:
+        text = re.sub(r"(?<=\w)['’](?=\w)", " ", text)
+    return normalise(text).split()
 
 
 def points_at_pie(
@@ -78,15 +85,16 @@ def points_at_pie(
       letters ("easy-peasy", "easypeasy");
     - it is quoted from the sentence, is not much longer than the PIE (see `matches_pie`), and has
       two or more of the PIE's content words, and more than half of them ("brick wall" for "like
-      talking to a brick wall"); of a PIE with one content word, the other words count too;
+      talking to a brick wall"); of a PIE with one content word, that one and most of its words
+      ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the blue");
     - where the sentence `echoes` the PIE without using it (a distractor of IdioTS), it is quoted
       from the sentence, and some words in a row are spelt nearly as the PIE.
     """
     spoken = find(language)
-    known, wanted = _words(sentence, language), _words(pie, language)
+    known, wanted = words_of(sentence, language), words_of(pie, language)
     heavy = _without(spoken.light_words, wanted)
     for part in _parts(answer):
-        words = _words(part, language)
+        words = words_of(part, language)
         if matches_pie(part, pie, language=language) or _overlap(
             _kernel(words, language), _kernel(wanted, language), language
         ):
@@ -109,13 +117,6 @@ _ALIKE = 0.7
 """From which likeness of their letters two phrases sound alike. The words that only one of the two
 has must be half as much alike: "paint the boat" is no play on "miss the boat"."""
 _SET_OFF = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
-
-
-def _words(text: str, language: str) -> list[str]:
-    """The normalised words of a text."""
-    if find(language).elides:
-        text = re.sub(r"(?<=\w)['’](?=\w)", " ", text)
-    return normalise(text).split()
 
 
 def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
@@ -148,6 +149,8 @@ def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> boo
     """Whether words have two or more of the words that a PIE is known by, and most of them."""
     kernel = _kernel(wanted, language)
     content = _without(find(language).stop_words, kernel)
+    if len(content) == 1 and not _shared(content, words, language):
+        return False
     telling = content if len(content) > 1 else kernel
     shared = _shared(telling, words, language)
     return shared > 1 and 2 * shared > len(telling)

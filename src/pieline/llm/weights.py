@@ -63,16 +63,10 @@ def _find_snapshot(spec: LLMEntry) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    from pieline.models.hub import FETCHING
+    from pieline.models.hub import FETCHING, unpinned
 
-    if spec.revision is None:
-        raise UserError(
-            "no commit is pinned",
-            where=spec.repository or "",
-            mend="write one of those that"
-            f" https://huggingface.co/{spec.repository}/commits/main lists, all 40 digits, as"
-            f" revision into the entry of {spec.label}",
-        )
+    if obstacle := unpinned(spec):
+        raise obstacle
     try:
         folder = snapshot_download(
             str(spec.repository), revision=spec.revision, local_files_only=True
@@ -89,17 +83,24 @@ def _find_snapshot(spec: LLMEntry) -> Path:
 
 
 def _require_all_shards(folder: Path, mend: str) -> None:
-    """Raise a `UserError` unless a folder holds a model's configuration and all its weights."""
-    names = {"config.json"}
-    indices = sorted(folder.glob("*.index.json"))
-    for index in indices[:1]:
-        names |= set(read_json(index).get("weight_map", {}).values())
-    lacking = sorted(name for name in names if not (folder / name).exists())
-    single = ("model.safetensors", "consolidated.safetensors", "pytorch_model.bin")
-    if not indices and not any((folder / name).exists() for name in single):
-        lacking.append(single[0])
-    if lacking:
-        raise UserError(f"{lacking[0]} is missing", where=folder, mend=mend)
+    """Raise a `UserError` unless a folder holds a model's configuration and all its weights.
+
+    One way of storing them will do: whole, or in the parts of an index. The hub may have several,
+    of which only one is fetched (see `HubCheckpoint.needed`) and all the indices.
+    """
+    ways = [
+        sorted(set(names.values()))
+        for index in sorted(folder.glob("*.index.json"))
+        if not index.name.startswith("consolidated")
+        if (names := read_json(index).get("weight_map"))
+    ]
+    whole = ["model.safetensors", "pytorch_model.bin"]
+    ways += [[name] for name in (whole if ways else [*whole, "consolidated.safetensors"])]
+    lacking = [
+        [name for name in ["config.json", *way] if not (folder / name).exists()] for way in ways
+    ]
+    if all(lacking):
+        raise UserError(f"{lacking[0][0]} is missing", where=folder, mend=mend)
 
 
 def weights_path(spec: LLMEntry) -> Path:
@@ -143,9 +144,17 @@ def weights_path(spec: LLMEntry) -> Path:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of what `sha256sum` lists of a folder's files, sorted by name."""
+    """SHA-256 of what `sha256sum` lists of a folder's files, sorted by name.
+
+    Hidden ones do not count: `hf download --local-dir` leaves the time of the download in them.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    names = {path: path.relative_to(folder) for path in files}
+    lines = [
+        f"{sha256(path)}  {name.as_posix()}\n"
+        for path, name in names.items()
+        if not any(part.startswith(".") for part in name.parts)
+    ]
     return new_sha256("".join(lines).encode("utf-8")).hexdigest()
 
 

@@ -14,7 +14,14 @@ from huggingface_hub import constants, hf_hub_download
 
 from pieline.core.errors import UserError, number_of
 from pieline.models.entry import ModelEntry
-from pieline.models.hub import HubCheckpoint, Listing, UnreachableError, on_hub, remote_code
+from pieline.models.hub import (
+    HubCheckpoint,
+    Listing,
+    UnreachableError,
+    on_hub,
+    remote_code,
+    unpinned,
+)
 from pieline.models.sizing import BYTES_PER_WEIGHT, parameter_count
 
 GIGABYTE = 1e9
@@ -72,7 +79,8 @@ def wanted(entries: Mapping[str, ModelEntry]) -> list[Wanted]:
     waiting = list(users)
     for checkpoint in waiting:  # grows by the repositories of code
         models = tuple(users[checkpoint])
-        entry = entries[models[0]]
+        # What may not be fetched for one of them may be for another.
+        entry = min((entries[name] for name in models), key=lambda entry: bool(unpinned(entry)))
         item = _look(checkpoint, models, entry, silence)
         found[checkpoint] = item
         if isinstance(item.obstacle, UnreachableError):
@@ -93,6 +101,8 @@ def _look(
     silence: UnreachableError | None,
 ) -> Wanted:
     """What is known of one checkpoint; `silence` is the error of a hub that did not answer."""
+    if obstacle := unpinned(entry):
+        return Wanted(checkpoint, models, None, _estimated_bytes(entry), obstacle)
     if listing := checkpoint.cached():
         return Wanted(checkpoint, models, listing, 0)
     try:

@@ -255,6 +255,20 @@ def on_hub(entry: ModelEntry) -> HubCheckpoint | None:
     )
 
 
+def unpinned(entry: ModelEntry) -> UserError | None:
+    """Why a chat model is not asked, and nothing of it fetched: its entry names no commit."""
+    own = vars(entry)
+    if own.get("kind") != "llm" or own.get("source") != "hub" or own.get("revision"):
+        return None
+    return UserError(
+        "no commit is pinned",
+        where=own["repository"],
+        mend="write one of those that"
+        f" https://huggingface.co/{own['repository']}/commits/main lists, all 40 digits, as"
+        f" revision into the entry of {own['label']}",
+    )
+
+
 def remote_code(entry: ModelEntry, read: Callable[[str], Path | None]) -> list[HubCheckpoint]:
     """The other repositories that the code of a checkpoint comes from.
 

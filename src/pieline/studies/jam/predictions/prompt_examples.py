@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from pieline.core.errors import UserError
 from pieline.languages.inflection import base_forms
-from pieline.languages.matching import contains_pie
+from pieline.languages.matching import contains_pie, words_of
 from pieline.languages.registry import find
-from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import Span, span_text
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
@@ -90,17 +89,16 @@ class _Pies:
         self._language = language
         light = find(language).stop_words
         self._by_first_word: dict[str, set[str]] = {}
-        for pie in {normalise(pie) for item in sentences for pie in item.idioms}:
-            words = pie.split()
+        for words in {tuple(words_of(pie, language)) for item in sentences for pie in item.idioms}:
             if len(set(words) - light) > 1:
                 for form in base_forms(words[0], language):
-                    self._by_first_word.setdefault(form, set()).add(pie)
+                    self._by_first_word.setdefault(form, set()).add(" ".join(words))
 
     def used_in(self, sentence: TaggedSentence) -> str | None:
         """The words of a sentence that are one of the PIEs, the longest; null if none is."""
         begun = {
             pie
-            for word in normalise(sentence.text).split()
+            for word in words_of(sentence.text, self._language)
             for form in base_forms(word, self._language)
             for pie in self._by_first_word.get(form, ())
         }
