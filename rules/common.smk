@@ -100,7 +100,9 @@ def module_files(path):
 
 
 # Searched for, since parsing every module would take half a second of each start.
-IMPORT = re.compile(r"(?m)^\s*(?:from (pieline[.\w]*) import (\([^)]*\)|.*)|import (pieline[.\w]*))")
+IMPORT = re.compile(
+    r"(?m)^\s*(?:from (pieline[.\w]*) import (\([^)]*\)|.*)|import (pieline[.\w]*))"
+)
 
 
 @cache

@@ -1,8 +1,8 @@
 """Fine-tuning an encoder to tag idioms (ID10M-JAM, appendix D), resumable after every epoch.
 
-What appendix D leaves to the defaults of transformers' Trainer is as there: fused AdamW without weight
-decay, a learning rate that falls linearly to zero without warm-up, gradients clipped to norm 1,
-batches of sentences in random order, the last one smaller.
+What appendix D leaves to the defaults of transformers' Trainer is as there: fused AdamW without
+weight decay, a learning rate that falls linearly to zero without warm-up, gradients clipped to norm
+1, batches of sentences in random order, the last one smaller.
 Unlike the released code, which chooses the best epoch on the test set, this chooses on dev.
 """
 
