@@ -34,9 +34,10 @@ class Forks:
     """
 
     SERVER = """
-import json, os, sys
-imports, *_ = sys.argv[1:]
-exec(imports)
+import gc, json, os, sys
+exec(sys.argv[1])
+# Or each child would look through all of it, and so copy it.
+gc.freeze()
 for line in sys.stdin:
     folder, environment, code, arguments = json.loads(line)
     child = os.fork()
@@ -79,7 +80,7 @@ for line in sys.stdin:
 
 @cache
 def _snakemake() -> Forks:
-    return Forks("import snakemake.cli")
+    return Forks("import snakemake.cli, snakemake.storage; snakemake.cli.get_argument_parser()")
 
 
 def run_snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,7 @@ CONFIGURATION = {
         "models": ["bm25", "sbert"],
         "query_modes": ["sentence"],
         "compositions": ["full"],
-        "finetuning": {"models": [], "train_modes": ["sentence"], "seeds": [42], "max_epochs": 3},
+        "finetuning": {"models": [], "train_modes": ["sentence"], "seeds": [42]},
     },
 }
 """The IdioLink part of the default run, narrowed to what four minutes on two cores allow."""

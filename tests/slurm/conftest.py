@@ -29,44 +29,26 @@ def narrowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def local_run(narrowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project after a run without a cluster: the tables, and one training."""
-    folder = tmp_path_factory.mktemp("local") / "project"
-    shutil.copytree(narrowed, folder)
-    result = run_snakemake(folder, "--cores=2", *TABLES, f"{TRAINING}/training.json")
-    assert result.returncode == 0, result.stderr[-4000:]
-    return folder
-
-
-@pytest.fixture(scope="session")
-def cluster(local_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
     """SLURM, up for all tests of the session."""
-    del local_run  # comes first, so that the cluster is not idle meanwhile
     with slurm_cluster(tmp_path_factory.mktemp("slurm") / "cluster") as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def training_on_a_slow_node(
-    cluster: SlurmCluster,
-    narrowed: Path,
-    local_run: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    narrowed: Path, cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterRun]:
     """A training under way that its time limit will end."""
     folder = tmp_path_factory.mktemp("training") / "project"
     shutil.copytree(narrowed, folder)
-    # Only the training is of interest: take what it needs from the other run.
-    for name in ("results/raw", "results/datasets", ".snakemake/metadata"):
-        shutil.copytree(local_run / name, folder / name)
+    # Only the training is of interest: what it needs is made without the cluster.
+    target = f"{TRAINING}/training.json"
+    result = run_snakemake(folder, "--cores=2", "--omit-from=fine_tune", "--", target)
+    assert result.returncode == 0, result.stderr[-4000:]
     slow_node(folder)
     run = ClusterRun(
-        cluster,
-        folder,
-        "--set-resources",
-        "fine_tune:runtime=2 ** (attempt - 1)",
-        "--",
-        f"{TRAINING}/training.json",
+        cluster, folder, "--set-resources", "fine_tune:runtime=2 ** (attempt - 1)", "--", target
     )
     yield run
     run.end()
