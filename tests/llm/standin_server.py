@@ -2,8 +2,9 @@
 
 It writes its arguments into NOTES, and the process ids of itself and of a child; it answers
 `/health` and repeats each question, or gives the answer that NOTES.answers has. HOW: `dies` at
-once, stays `silent`, answers when three questions `meet`, or in its first life `stalls` at the
-tenth question. Whatever other options it gets are noted only; with `stalls` the questions are, too.
+once or `dies later`, stays `silent`, answers when three questions `meet`, or in its first life
+`stalls` at the tenth question. Whatever other options it gets are noted only; with `stalls` the
+questions are, too.
 """
 
 import json
@@ -46,6 +47,9 @@ class Handler(BaseHTTPRequestHandler):
                 stream.write(json.dumps(text) + "\n")
             if not is_second_life and len(asked) == 10:
                 text = "never"
+        if how == "dies later":
+            print("out of memory", flush=True)
+            os._exit(1)
         if text == "never":
             time.sleep(600)
         message = {"role": "assistant", "content": answers.get(text, f"echo {text}")}

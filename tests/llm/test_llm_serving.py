@@ -225,6 +225,17 @@ def test_answers_of_another_server_at_the_port_are_not_taken(
         assert other.requests == []
 
 
+def test_a_server_that_dies_among_questions_is_what_the_error_tells(tmp_path: Path) -> None:
+    spec = served(tmp_path, "dies later")
+    settings = settings_for(tmp_path, max_attempts=1)
+    with pytest.raises(UserError) as error:
+        ask(asked(spec, *"abcdef"), spec, settings, tmp_path / "a.jsonl", progress=False)
+    told = str(error.value)
+    assert "its server ended with status" in told
+    assert "having said: out of memory" in told
+    assert "the same command asks what is missing" in told
+
+
 def test_no_proxy_stands_between_a_job_and_its_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

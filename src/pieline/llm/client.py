@@ -134,7 +134,12 @@ def _ask_missing(
             asking = Asking(spec, settings, recorder, missing, _telling(bar, spec))
             return await asking.run(transport), asking.perhaps_billed
 
-        asked, besides = asyncio.run(run())
+        try:
+            asked, besides = asyncio.run(run())
+        except UserError:
+            if server and (end := server.end()):
+                raise end from None
+            raise
         bar.close()
         say(_summary(asked, spec) + besides)
     return answers | asked

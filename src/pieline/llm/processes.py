@@ -30,17 +30,45 @@ PORTS_TRIED = 3
 _TAIL_LINES = 3
 _TAIL_CHARACTERS = 400
 _POLL_S = 0.2
+_ENDS_WITHIN_S = 3.0
 
 
 class _PortTakenError(Exception):
     """Another process was faster."""
 
 
+class Served:
+    """A server that has started.
+
+    Attributes:
+        address: for litellm's `openai/...`.
+    """
+
+    def __init__(
+        self, port: int, process: "subprocess.Popen[bytes]", printed: "_Printed", label: str
+    ) -> None:
+        self.address = f"http://127.0.0.1:{port}/v1"
+        self._process, self._printed, self._label = process, printed, label
+
+    def end(self) -> UserError | None:
+        """How it ended, if it did."""
+        try:
+            # What it had started may take a moment longer to end.
+            status = self._process.wait(timeout=_ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            return None
+        return UserError(
+            f"its server ended with status {status}, having said: {self._printed.tail()}",
+            where=self._label,
+            mend=f"see {self._printed.log}; the same command asks what is missing",
+        )
+
+
 @contextmanager
 def serve(
     spec: LLMEntry, log: Path, patience_s: float, say: Callable[[str], None]
-) -> Iterator[str]:
-    """Serve a model's weights by a process of its own while the block runs; gives its address.
+) -> Iterator[Served]:
+    """Serve a model's weights by a process of its own while the block runs.
 
     Neither the process nor anything that it starts outlives this one, however this one ends.
 
@@ -73,7 +101,7 @@ def serve(
                         raise _PortTakenError
                 except _PortTakenError:
                     continue
-                yield f"http://127.0.0.1:{port}/v1"
+                yield Served(port, process, text, spec.label)
                 return
     raise UserError(f"{PORTS_TRIED} free ports were taken by others", where=spec.label)
 

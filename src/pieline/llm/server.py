@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pieline.core.errors import UserError
-from pieline.llm.processes import serve
+from pieline.llm.processes import Served, serve
 from pieline.llm.weights import weights_path
 from pieline.models.llm import LLMEntry, name_on_the_wire
 
@@ -33,9 +33,14 @@ class Server:
         self._spec, self._log = spec, log
         self._stack = ExitStack()
         self._address = ""
+        self._served: Served | None = None
 
     def __enter__(self) -> Self:
         return self
+
+    def end(self) -> UserError | None:
+        """How a server process ended by itself, which explains why it gives no answers."""
+        return self._served.end() if self._served else None
 
     def __exit__(
         self,
@@ -68,10 +73,10 @@ class Server:
         if log is None:
             with tempfile.NamedTemporaryFile(prefix="pieline-", suffix=".log", delete=False) as new:
                 log, is_kept = Path(new.name), False
-        address = self._stack.enter_context(serve(self._spec, log, patience_s, say))
+        self._served = self._stack.enter_context(serve(self._spec, log, patience_s, say))
         if not is_kept:
             self._stack.callback(log.unlink)
-        return address
+        return self._served.address
 
 
 class LocalServer:
