@@ -1,5 +1,6 @@
 """Fixtures that several test folders share."""
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -9,6 +10,9 @@ import hypothesis
 import pytest
 from filelock import FileLock
 from support import copy_project, run_snakemake
+
+# Collecting imports a million objects that stay: looking through them for garbage takes seconds.
+gc.disable()
 
 # The same examples in every run, so that a test fails for whoever broke it; without deadlines,
 # because workers share the cores and a language's dictionary loads within some example; half as
@@ -29,6 +33,8 @@ if IS_WORKER:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long work comes first."""
     items.sort(key=_start)
+    gc.freeze()
+    gc.enable()
 
 
 def _start(item: pytest.Item) -> int:
