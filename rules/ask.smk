@@ -127,10 +127,6 @@ onerror:
 
 
 onstart:
-    # Snakemake's limit of jobs a second has it look for jobs to start once a second for each that has
-    # finished: two minutes of CPU time in a default run. Only a cluster is submitted to too fast.
-    if workflow.local_exec:
-        workflow.scheduler.job_rate_limiter = None
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     for line in WHOLE.left_out():
         print(line, file=sys.stderr, flush=True)
