@@ -23,7 +23,7 @@ def test_run_from_scratch_with_one_core_gives_the_same_bytes(
     assert result.returncode == 0, result.stderr[-4000:]
     again = output_digests(project)
     assert set(ASKED) <= set(again)
-    assert len(again) > 20
+    assert len(again) > 10
     # Only now, so that both runs can be under way at the same time.
     before = output_digests(request.getfixturevalue("default_run"))
     assert again == {name: before[name] for name in again}
