@@ -40,6 +40,9 @@ def main(it: Options) -> None:
                 task.model_copy(update={"outputs": outputs}).run(entry, answers)
             except UserError as error:  # what keeps one run from its answers may not keep the next
                 failed.append(error)
+        # Without its server, or without any answer, the job fails, and a cluster tries it again.
+        if failed and (end := server.end()):
+            raise end
     if len(failed) == len(tasks):
         raise failed[0]
     for lack in failed:  # that run fails when it is read, the others do not

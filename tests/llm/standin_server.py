@@ -2,9 +2,9 @@
 
 It writes its arguments into NOTES, and the process ids of itself and of a child; it answers
 `/health` and repeats each question, or gives the answer that NOTES.answers has. HOW: `dies` at
-once or `dies later`, stays `silent`, answers when three questions `meet`, or in its first life
-`stalls` at the tenth question. Whatever other options it gets are noted only; with `stalls` the
-questions are, too.
+once or `dies later` (at the third question), stays `silent`, answers when three questions `meet`,
+or in its first life `stalls` at the tenth question. Whatever other options it gets are noted only;
+with `stalls` the questions are, too.
 """
 
 import json
@@ -41,13 +41,13 @@ class Handler(BaseHTTPRequestHandler):
         if how == "meet":
             met.wait()
         text = body["messages"][-1]["content"]
+        asked.append(text)
         if how == "stalls":
-            asked.append(text)
             with notes.with_suffix(".questions").open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(text) + "\n")
             if not is_second_life and len(asked) == 10:
                 text = "never"
-        if how == "dies later":
+        if how == "dies later" and len(asked) == 3:
             print("out of memory", flush=True)
             os._exit(1)
         if text == "never":

@@ -18,7 +18,7 @@ from pieline.llm.client import ask
 from pieline.llm.costs import input_tokens_at_most
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
-from pieline.llm.server import LocalServer
+from pieline.llm.server import llama_cpp
 from pieline.llm.weights import find_package_file, weights_path
 from pieline.models.llm import LLMEntry
 
@@ -97,12 +97,12 @@ def test_four_slots_answer_as_one(tmp_path: Path) -> None:
 
 def test_gpu_layers_are_refused_where_no_gpu_would_take_them() -> None:
     spec = bundled(gpu_layers=99)
-    with pytest.raises(UserError, match=r"llama\.cpp finds no GPU here"), LocalServer(spec):
+    with pytest.raises(UserError, match=r"llama\.cpp finds no GPU here"), llama_cpp(spec):
         pass
 
 
 def test_same_answers_when_questions_come_at_once() -> None:
-    with LocalServer(bundled()) as server:
+    with llama_cpp(bundled()) as address:
 
         def complete(question: Question) -> str:
             body = {
@@ -110,7 +110,7 @@ def test_same_answers_when_questions_come_at_once() -> None:
                 **question.parameters,
             }
             request = urllib.request.Request(
-                f"{server.api_base}/chat/completions",
+                f"{address}/chat/completions",
                 json.dumps(body).encode(),
                 {"Content-Type": "application/json"},
             )
@@ -123,9 +123,8 @@ def test_same_answers_when_questions_come_at_once() -> None:
         with ThreadPoolExecutor(5) as pool:
             at_once = list(pool.map(complete, reversed(asked)))[::-1]
         assert at_once == one_by_one
-        port = server.api_base
     with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(f"{port}/models", timeout=5)
+        urllib.request.urlopen(f"{address}/models", timeout=5)
 
 
 def _ask_for_long(folder: Path) -> None:

@@ -338,8 +338,13 @@ def test_the_job_of_a_served_model_records_all_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    entry = served(tmp_path).model_dump(mode="json", exclude_none=True)
-    (tmp_path / "models.yaml").write_text(json.dumps({"served": entry}))
+    models = tmp_path / "models.yaml"
+
+    def write_model(how: str) -> None:
+        entry = served(tmp_path, how).model_dump(mode="json", exclude_none=True)
+        models.write_text(json.dumps({"served": entry}))
+
+    write_model("")
     suite = [
         IdiotsSentence(
             id=f"s{n}", pie_id="p", pie="x", sentence=f"S {n}.", translation="", is_idiomatic=True
@@ -351,7 +356,7 @@ def test_the_job_of_a_served_model_records_all_its_runs(
         {
             "studies": ["idiots"],
             "idiots": {"models": ["served"], "settings": ["zero_shot"], "seeds": [1, 2]},
-            "llm": {"recordings_folder": str(tmp_path / "recordings")},
+            "llm": {"recordings_folder": str(tmp_path / "recordings"), "max_attempts": 1},
         }
     )
     spec = importlib.util.spec_from_file_location("serve", ROOT / "scripts/serve.py")
@@ -359,7 +364,6 @@ def test_the_job_of_a_served_model_records_all_its_runs(
     assert spec.loader
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    models = tmp_path / "models.yaml"
     tasks = planned_tasks(config.model_dump_json(), models, ROOT).tasks
     planned = [task.recordings for task in tasks if task.model == "served"]
     given = argparse.Namespace(
@@ -388,6 +392,14 @@ def test_the_job_of_a_served_model_records_all_its_runs(
         path.unlink()
     script.main(argparse.Namespace(**vars(given) | {"recordings": planned[1:]}))
     assert [path.exists() for path in recordings] == [False, True]
+    # With its server the job fails, whichever runs are complete, so that a cluster tries it again.
+    write_model("dies later")
+    given.output.unlink()
+    for complete in (0, 1):
+        with pytest.raises(UserError, match="its server ended with status"):
+            script.main(given)
+        assert not given.output.exists()
+        assert [len(read_answers(path)) for path in recordings][:complete] == [3] * complete
     (tmp_path / "notes").unlink()
     script.main(given)
     script.main(given)

@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -68,7 +68,7 @@ class Server:
 
     def _start(self, patience_s: float, say: Callable[[str], None]) -> str:
         if self._spec.serves_with == "llama.cpp":
-            return self._stack.enter_context(LocalServer(self._spec)).api_base
+            return self._stack.enter_context(llama_cpp(self._spec))
         log, is_kept = self._log, True
         if log is None:
             with tempfile.NamedTemporaryFile(prefix="pieline-", suffix=".log", delete=False) as new:
@@ -79,8 +79,9 @@ class Server:
         return self._served.address
 
 
-class LocalServer:
-    """llama.cpp: serves a GGUF file on a free loopback port while the block runs.
+@contextmanager
+def llama_cpp(spec: LLMEntry) -> Iterator[str]:
+    """Serve a GGUF file by llama.cpp while the block runs; gives the address, on a free port.
 
     The server is a thread of this process: it ends with it, even on SIGKILL.
 
@@ -90,56 +91,40 @@ class LocalServer:
     number of threads and a fixed seed for questions that send none leave nothing else to chance;
     four slots changed no answer where it was measured.
 
-    Attributes:
-        api_base: address for litellm's `openai/...`.
+    Raises:
+        UserError: the weights are not those of the entry, or there is no GPU for `gpu_layers`.
     """
+    import xllamacpp
 
-    def __init__(self, spec: LLMEntry) -> None:
-        self._spec = spec
-        self._server: Any = None
-        self.api_base = ""
-
-    def __enter__(self) -> Self:
-        import xllamacpp
-
-        spec, slots = self._spec, self._spec.slots or 1
-        if spec.gpu_layers and not _has_gpu(xllamacpp.get_device_info()):
-            raise UserError(
-                "gpu_layers are wanted, but llama.cpp finds no GPU here, and would compute without",
-                where=spec.label,
-                mend="install xllamacpp for your GPU, or set gpu_layers: 0",
-            )
-        parameters = xllamacpp.CommonParams()
-        parameters.model.path = str(weights_path(spec))
-        parameters.hostnames = ["127.0.0.1"]
-        parameters.port = 0
-        parameters.n_parallel = slots
-        parameters.n_ctx = spec.context_length * slots
-        if spec.chat_template:
-            parameters.chat_template = spec.chat_template
-        parameters.cache_prompt = False
-        parameters.cache_ram_mib = 0
-        parameters.n_ctx_checkpoints = 0
-        parameters.sampling.seed = SEED
-        parameters.cpuparams.n_threads = spec.threads
-        parameters.cpuparams_batch.n_threads = spec.threads
-        parameters.n_threads_http = slots + 1
-        parameters.n_gpu_layers = spec.gpu_layers or 0
-        parameters.ui = False
-        parameters.endpoint_slots = False
-        parameters.verbosity = 0
-        parameters.model_alias = {name_on_the_wire(spec.checkpoint)}
-        self._server = xllamacpp.Server(parameters)
-        self.api_base = f"{self._server.listening_address}/v1"
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server = None
+    slots = spec.slots or 1
+    if spec.gpu_layers and not _has_gpu(xllamacpp.get_device_info()):
+        raise UserError(
+            "gpu_layers are wanted, but llama.cpp finds no GPU here, and would compute without",
+            where=spec.label,
+            mend="install xllamacpp for your GPU, or set gpu_layers: 0",
+        )
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(weights_path(spec))
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.n_parallel = slots
+    parameters.n_ctx = spec.context_length * slots
+    if spec.chat_template:
+        parameters.chat_template = spec.chat_template
+    parameters.cache_prompt = False
+    parameters.cache_ram_mib = 0
+    parameters.n_ctx_checkpoints = 0
+    parameters.sampling.seed = SEED
+    parameters.cpuparams.n_threads = spec.threads
+    parameters.cpuparams_batch.n_threads = spec.threads
+    parameters.n_threads_http = slots + 1
+    parameters.n_gpu_layers = spec.gpu_layers or 0
+    parameters.ui = False
+    parameters.endpoint_slots = False
+    parameters.verbosity = 0
+    parameters.model_alias = {name_on_the_wire(spec.checkpoint)}
+    server = xllamacpp.Server(parameters)  # until the block ends
+    yield f"{server.listening_address}/v1"
 
 
 def _without_proxy() -> None:
