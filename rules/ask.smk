@@ -127,6 +127,8 @@ onerror:
 
 
 onstart:
+    if CONFIG.rehearsal:
+        REHEARSAL.start(CONFIG, here=workflow.local_exec)
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     for line in WHOLE.left_out():
         print(line, file=sys.stderr, flush=True)
