@@ -161,7 +161,7 @@ def require_review(
 
 
 def save_released_format(
-    texts: Iterable[GeneratedText], splits: Splits, folder: str | Path
+    texts: Iterable[PieText], splits: Splits, folder: str | Path
 ) -> None:
     """Write `<split>/indexes.json` and `<split>/queries.json` in the released format, by id.
 
