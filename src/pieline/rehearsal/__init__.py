@@ -1,0 +1,1 @@
+"""The rehearsal: stand-ins that give the printed numbers back, and what the real run will take."""
