@@ -1,0 +1,1 @@
+"""The rehearsal: the papers' full grid on stand-ins for data, weights and providers."""
