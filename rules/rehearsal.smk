@@ -43,16 +43,57 @@ rule rehearse_ranks:
         runtime=growing(10),
     params:
         top_k=IDIOLINK.settings.top_k,
+        printed_as=lambda wildcards: IDIOLINK.run.entry(wildcards.model).published_as or "",
+        seeds=lambda wildcards: (
+            IDIOLINK.settings.finetuning.seeds if "+" in wildcards.model else [0]
+        ),
     shell:
         "python {input.script} --documents {input.documents} --queries {input.queries}"
-        " --model {wildcards.model} --query-mode {wildcards.query_mode} --index {wildcards.index}"
-        " --seed {wildcards.seed} --published $(dirname {input.printed[0]}) --top-k {params.top_k}"
+        " --model {wildcards.model} --printed-as {params.printed_as:q}"
+        " --query-mode {wildcards.query_mode} --index {wildcards.index}"
+        " --seed {wildcards.seed} --seeds {params.seeds} --published $(dirname {input.printed[0]}) --top-k {params.top_k}"
         " --tag {wildcards.model} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
 ruleorder: rehearse_ranks > rank_by_embedding
 ruleorder: rehearse_ranks > bm25_search
+
+
+# What tuning on the corpora made leaves, and in its place the printed k1 and b.
+use rule bm25_tune as tune_on_standins with:
+    output:
+        "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
+    log:
+        "logs/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.log",
+
+
+rule rehearse_tuning:
+    """The printed k1 and b."""
+    input:
+        script=script("rehearse_tuning"),
+        modules=modules("rehearse_tuning"),
+        printed=WHOLE.published(),
+        on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
+    output:
+        "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json",
+    log:
+        "logs/predictions/idiolink/{index}/{model}/{query_mode}/tuning.rehearsed.log",
+    wildcard_constraints:
+        model=IDIOLINK.run.constraint("bm25"),
+    conda:
+        "../envs/core.yaml"
+    params:
+        k1=IDIOLINK.settings.bm25.k1,
+        b=IDIOLINK.settings.bm25.b,
+    shell:
+        "python {input.script} --query-mode {wildcards.query_mode} --index {wildcards.index}"
+        " --k1 {params.k1} --b {params.b} --published $(dirname {input.printed[0]})"
+        " --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+ruleorder: rehearse_tuning > bm25_tune
 
 
 rule rehearse_tags:

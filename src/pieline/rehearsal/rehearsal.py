@@ -1,15 +1,14 @@
 """A rehearsal: the configuration, the environment and the programs that put stand-ins in place."""
 
-import atexit
 import hashlib
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+from typing import get_args
 
 from pieline.config import Config, RehearsalSettings
 from pieline.core.errors import UserError
@@ -17,12 +16,16 @@ from pieline.core.files import canonical_json, read_text, sha256, write_text
 from pieline.llm import guard
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import Registry
+from pieline.rehearsal.bill import Fault
 from pieline.rehearsal.corpora import write_corpora
-from pieline.rehearsal.interpreter import write_command
-from pieline.rehearsal.providers import BASES
+from pieline.rehearsal.formats import api_bases
+from pieline.rehearsal.providers import Manners
 from pieline.rehearsal.weights import write_weights
 
 _READY_WITHIN_S = 60.0
+
+FAULTS = 0.005
+"""Share of requests that meet each fault, where faults are wanted."""
 
 
 class Rehearsal:
@@ -63,9 +66,7 @@ class Rehearsal:
         recordings = os.path.relpath("recordings", self.root)
         llm = config.llm.model_copy(
             update={
-                "api_bases": {
-                    provider: f"http://{self.address}{path}" for provider, path in BASES.items()
-                },
+                "api_bases": api_bases(f"http://{self.address}"),
                 "recordings_folder": Path(recordings),
             }
         )
@@ -125,37 +126,39 @@ class Rehearsal:
         write_weights(self.folder, registry)
         write_text(made, wanted)
 
-    def start(self, config: Config, *, here: bool) -> None:
-        """Start the providers' stand-in, and the Python that jobs are forked from.
+    def manners(self, config: Config) -> Manners:
+        """How the providers behave."""
+        return Manners(
+            seed=self.settings.seed,
+            latency_s=self.settings.latency_s,
+            rates=dict.fromkeys(get_args(Fault), FAULTS) if self.settings.faults else {},
+            max_attempts=config.llm.max_attempts,
+        )
 
-        Both end with this process, however it ends.
+    def start(self, config: Config) -> None:
+        """Start the providers' stand-in, which ends with this process, however it ends.
 
         Args:
             config: as applied.
-            here: whether jobs run on this machine and as its children.
 
         Raises:
             UserError: a server did not start.
         """
         log = Path("logs/rehearsal")
         log.mkdir(parents=True, exist_ok=True)
-        given = self.folder / "config.json"
-        write_text(given, config.model_dump_json())
         host, port = self.address.rsplit(":", 1)
-        providers = ["-m", "pieline.rehearsal.providers", "--state", str(self.folder)]
-        providers += ["--config", str(given), "--models", str(self.root / "models.yaml")]
-        providers += ["--root", str(self.root), "--host", host, "--port", port]
+        options = {
+            "config": config.model_dump_json(),
+            "models": str(self.root / "models.yaml"),
+            "root": str(self.root),
+            "state": str(self.folder),
+            "port": port,
+            "manners": self.manners(config).model_dump_json(),
+            "answers": "pieline.rehearsal.answers.book:Answers",
+        }
+        providers = ["-m", "pieline.rehearsal.providers"]
+        providers += [f"--{name}={value}" for name, value in options.items()]
         server = _guarded(providers, log / "providers.log")
-        if here:
-            # A socket's name may have but 107 bytes.
-            place = Path(tempfile.mkdtemp(prefix="rehearsal-"))
-            atexit.register(shutil.rmtree, place, ignore_errors=True)
-            write_command(self.folder / "python", place / "socket")
-            os.environ["PATH"] = self._before("python", "PATH")
-            _guarded(
-                ["-m", "pieline.rehearsal.interpreter", str(place / "socket")],
-                log / "interpreter.log",
-            )
         end = time.monotonic() + _READY_WITHIN_S
         while not _listens(host, int(port)):
             if server.poll() is not None or time.monotonic() > end:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from pieline.rehearsal.interpreter import write_command
+from pieline.core.interpreter import write_command
 
 SAYS = """
 import os, sys
@@ -28,7 +28,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     address = folder / "socket"
     write_command(folder, address)
     code = (
-        "import sys; from pathlib import Path; from pieline.rehearsal.interpreter import serve;"
+        "import sys; from pathlib import Path; from pieline.core.interpreter import serve;"
         f" serve(Path({str(address)!r}), ['json'])"
     )
     server = subprocess.Popen(

@@ -1,20 +1,24 @@
-"""A Python that has imported already: each job of a rehearsal is forked from it.
+"""A Python that has imported already: each job of a run on this machine is forked from it.
 
-Some 1,700 jobs would spend more time on importing torch and transformers than on their work. The
-command `python` that `write_command` makes hands its arguments, its environment and its three
+Most jobs would spend more time on importing than on their work. The command `python` that
+`write_command` makes hands its arguments, its environment and its three
 streams to this server, waits for the child, and ends as it ended. Where no server listens, it is
 the Python that it stands for.
 """
 
 import array
+import atexit
 import gc
 import json
 import os
 import runpy
 import selectors
+import shutil
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -59,21 +63,29 @@ def write_command(folder: Path, address: Path) -> None:
     (folder / "python").chmod(0o755)
 
 
+def start() -> None:
+    """Start a server, and put its command first on PATH; both end with this process."""
+    # A socket's name may have but 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="python-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    write_command(folder, folder / "socket")
+    os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(folder / "socket")])
+
+
 def serve(address: Path, imported: Iterable[str] = IMPORTED) -> None:
     """Import, then fork a child for each command until the process that started this one ends.
 
     Args:
-        address: the socket to listen at; commands sent before the imports are done wait.
+        address: the socket to listen at; before the imports are done, commands run by themselves.
         imported: modules.
     """
     die_with_parent()
-    with suppress(FileNotFoundError):
-        address.unlink()
+    for module in imported:
+        import_module(module)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(address))
     listener.listen(256)
-    for module in imported:
-        import_module(module)
     # Or each child would look through all of it, and so copy it.
     gc.freeze()
     wake, woken = socket.socketpair()
