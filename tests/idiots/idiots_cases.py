@@ -111,38 +111,6 @@ def printed_counts() -> dict[str, dict[str, int]]:
     }
 
 
-VERBS = ("carry", "follow", "paint", "borrow", "count", "repair", "polish", "measure", "cover")
-NOUNS = ("ladder", "kettle", "lantern", "anchor", "basket", "whistle", "hammer", "saddle", "barrel")
-NOUNS += ("candle", "mirror")
-
-
-def suite_of_the_papers_size() -> list[dict[str, str]]:
-    """A test suite in the released format with as many PIEs and sentences as the paper's."""
-    size = {name: round(row["value"]) for name, row in published("text_numbers", "id").items()}
-    rows = []
-    for label, count in (
-        ("True", size["idiots.idiomatic"]),
-        ("False", size["idiots.distractors"]),
-    ):
-        for number in range(count):
-            place, again = number % size["idiots.idioms"], number // size["idiots.idioms"]
-            verb, noun = VERBS[place % len(VERBS)], NOUNS[place // len(VERBS)]
-            text = f"Before lunch on day {again} she had to {verb} the {noun} once more."
-            if label == "False":
-                text = f"The {noun} was a gift, and nobody was able to {verb} it."
-            rows.append(
-                {
-                    "idiom_id": f"idi{place:03}",
-                    "idiom": f"To {verb} the {noun}",
-                    "sentence_id": f"idi{place:03}-sen{again}-{'id' if label == 'True' else 'di'}",
-                    "sentence_has_idiom": label,
-                    "en": text,
-                    "es": "",
-                }
-            )
-    return rows
-
-
 def answers_of_a_model(
     suite: Sequence[IdiotsSentence],
     *,
@@ -151,7 +119,7 @@ def answers_of_a_model(
     true_negatives: int,
     pie_in_distractor: int,
 ) -> Iterator[str]:
-    """Texts of answers to `suite_of_the_papers_size`, so many of each sort, in the forms in use."""
+    """Texts of answers, so many of each sort, in the forms in use; idiomatic sentences first."""
     forms = cycle(
         (
             json.dumps,
@@ -169,7 +137,7 @@ def answers_of_a_model(
         else:
             found = place < len(suite) - len(idiomatic) - true_negatives
             named = place < pie_in_distractor
-        other = "once more" if sentence.is_idiomatic else "a gift"
+        other = " ".join(sentence.sentence.rstrip(".").split()[-2:])
         fields = {
             "hasIdiom": found,
             "idiom": (sentence.pie if named else other) if found else "",

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 from idiots_cases import (
@@ -12,7 +13,6 @@ from idiots_cases import (
     printed_counts,
     published,
     score,
-    suite_of_the_papers_size,
 )
 from llm.serving_cases import served
 
@@ -26,6 +26,7 @@ from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.rehearsal.corpora.idiots import write_suite
 from pieline.reporting.given import Given
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.datasets import IdiotsDataset
@@ -72,8 +73,8 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     idioms that it invents: as many as the paper says.
     """
     folder = tmp_path_factory.mktemp("metrics")
-    (folder / "idiots.json").write_text(json.dumps(suite_of_the_papers_size()), encoding="utf-8")
-    IdiotsDataset("released", read_sentences(folder / "idiots.json")).save(folder)
+    write_suite(folder / "idiots.tsv", "full", Random(1))
+    IdiotsDataset("released", read_sentences(folder / "idiots.tsv")).save(folder)
     suite = IdiotsDataset.load(folder).sentences
     for model, counts in COUNTS.items():
         predictions = asked_of_a_server(model, answers_of_a_model(suite, **counts), folder)

@@ -89,7 +89,7 @@ def write_corpora(folder: Path, *, size: Size, seed: int, mirror: Path | None = 
                 )
     if not take(_SUITE):
         write_suite(place / _SUITE, size, draw(_SUITE))
-    if not take(_CANDIDATES, *_TEXTS):
+    if not take(*_TEXTS, _CANDIDATES):
         write_texts(place / "idiolink", size, draw("idiolink"))
     for split in ("train", "val"):
         name = f"idiolink/{split}/triplets_{split}_full.jsonl"

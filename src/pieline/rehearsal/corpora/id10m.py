@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.rehearsal.corpora import english, german, italian, spanish
-from pieline.rehearsal.corpora.prose import Prose
-from pieline.rehearsal.corpora.sizes import Size, scaled
+from pieline.rehearsal.corpora.prose import Expression, Prose
+from pieline.rehearsal.corpora.sizes import Size, scaled, some
 from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.originals import apply_decisions, derive_decisions
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
@@ -96,10 +96,10 @@ def write_split(
     plain = count - idiomatic - literal
     kinds = ["FIGURATIVE"] * idiomatic + ["LITERAL"] * literal + ["PLAIN"] * plain
     random.shuffle(kinds)
-    speech = SPEECH[language]
+    grammar, pies = SPEECH[language].GRAMMAR, some(SPEECH[language].PIES, size)
     sentences = []
     for kind in kinds:
-        found = speech.GRAMMAR.new_sentence(kind, random, taken, random.choice(speech.PIES))
+        found = grammar.new_sentence(kind, random, taken, random.choice(pies))
         sentences.append(_tagged(found, tagged=kind == "FIGURATIVE"))
     write_text(path, write_id10m(sentences))
 
@@ -108,19 +108,24 @@ def write_test_and_originals(
     test: Path, originals: Path, language: str, *, size: Size, random: Random, taken: set[str]
 ) -> None:
     """Write a test split of ID10M, and the originals that ID10M-JAM keeps of it."""
-    filtering, speech = FILTERING[language].scaled(size), SPEECH[language]
-    pies = random.sample(speech.PIES, len(speech.PIES))
+    filtering, grammar = FILTERING[language].scaled(size), SPEECH[language].GRAMMAR
+    pies = list(some(SPEECH[language].PIES, size))
+    random.shuffle(pies)
     kept_pies, others = pies[: filtering.pies], pies[filtering.pies :]
     cases = _cases(language, size, filtering)
     repeated = random.choices(kept_pies, k=filtering.originals - filtering.pies)
     of_kept = random.sample([*kept_pies, *repeated], filtering.originals)
     random.shuffle(cases)
+    forms: dict[Expression, str] = {}
     raw: list[TaggedSentence] = []
     released: list[dict[str, Any]] = []
     for case in cases:
         pie = of_kept[len(released)] if case.kept else random.choice(others)
         kind = "FIGURATIVE" if case.figurative else "LITERAL"
-        found = speech.GRAMMAR.new_sentence(kind, random, taken, pie)
+        found = grammar.new_sentence(kind, random, taken, pie)
+        # One form of each PIE, or two would be counted.
+        while forms.setdefault(pie, found.span_text) != found.span_text:
+            found = grammar.new_sentence(kind, random, taken, pie)
         raw.append(_tagged(_spoilt(found, case.fix, random, taken), tagged=case.tagged))
         if case.kept:
             doubled = len(released) < filtering.doubled
