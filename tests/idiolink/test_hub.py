@@ -7,7 +7,7 @@ import runpy
 import threading
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import ROOT
-from tiny_models import SENTENCES, Anatomy, save_checkpoint, save_tiny, tiny_entry
+from tiny_models import SENTENCES, save_tiny, tiny_entry
 
 from pieline.config import load_config
 from pieline.core.errors import UserError
@@ -25,6 +25,8 @@ from pieline.models import hub as hub_module
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.fetching import Wanted, fetch, obstacles, summary, wanted
 from pieline.models.hub import HubCheckpoint
+from pieline.rehearsal.weights.anatomy import Anatomy
+from pieline.rehearsal.weights.checkpoints import save_checkpoint, save_code
 from pieline.studies.idiolink.predictions.embedding import embed_documents
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
@@ -428,10 +430,11 @@ class TestLoading:
     def test_remote_code_of_another_repository_comes_along(
         self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        folder = save_checkpoint(Anatomy("nomic", "mean"), tmp_path / "nomic")
-        code, config = tmp_path / "nomic-code", folder / "config.json"
-        expected = vectors(tiny_entry(folder, trust_remote_code=True, pooling="mean"))
-        config.write_text(config.read_text().replace(str(code), "org/code"))
+        anatomy, code = Anatomy("nomic", "mean"), tmp_path / "nomic-code"
+        save_code(code)
+        local = save_checkpoint(anatomy, tmp_path / "local")
+        expected = vectors(tiny_entry(local, trust_remote_code=True, pooling="mean"))
+        folder = save_checkpoint(replace(anatomy, code_in="org/code"), tmp_path / "nomic")
         hub.publish("org/model", folder)
         hub.publish("org/code", code)
         remote = entry(trust_remote_code=True, pooling="mean", code_revision=COMMIT)

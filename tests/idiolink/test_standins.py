@@ -19,12 +19,14 @@ import torch
 from safetensors.torch import load_file
 from support import ROOT
 from test_formats import ENTRIES, LEFT_OUT_OF_POOLING, SENTENCE, TEXTS
-from tiny_models import ANATOMY, ASK, Anatomy, save_checkpoint, tokenizer_of
 
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
+from pieline.rehearsal.weights.anatomy import ANATOMY, ASK, Anatomy
+from pieline.rehearsal.weights.checkpoints import save_checkpoint, save_code
+from pieline.rehearsal.weights.vocabularies import tokenizer_of
 from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.runs import read_run
@@ -140,7 +142,9 @@ class Reference:
     @cached_property
     def _model(self) -> Any:
         kind = getattr(self.anatomy.kind.code, self.anatomy.kind.model)
-        return kind.from_pretrained(self.entry.path, attn_implementation="eager").eval()
+        return kind.from_pretrained(
+            self.entry.path, attn_implementation="eager", dtype=torch.float32
+        ).eval()
 
 
 class StandIns:
@@ -155,7 +159,12 @@ class StandIns:
         """The entry of models.yaml, but for the place and the precision of the weights."""
         folder = self._folder / name
         if not folder.exists():
-            save_checkpoint(ANATOMY[name], folder)
+            anatomy = ANATOMY[name]
+            if anatomy.code_in:
+                code = folder.with_name(f"{name}-code")
+                save_code(code)
+                anatomy = replace(anatomy, code_in=str(code))
+            save_checkpoint(anatomy, folder)
         place = {"source": "folder", "path": str(folder), "dtype": "float32"}
         said = self._registry[name].model_dump(exclude_unset=True)
         return EmbedderEntry.model_validate(said | place | fields)

@@ -68,8 +68,12 @@ def _find_snapshot(spec: LLMEntry) -> Path:
     if obstacle := unpinned(spec):
         raise obstacle
     try:
+        # Not all that the hub lists has been fetched; whether all that is served has, is seen below.
         folder = snapshot_download(
-            str(spec.repository), revision=spec.revision, local_files_only=True
+            str(spec.repository),
+            revision=spec.revision,
+            local_files_only=True,
+            allow_patterns=spec.file or "config.json",
         )
     except LocalEntryNotFoundError:
         raise UserError(

@@ -8,6 +8,8 @@ from torch import nn
 
 
 class NomicBertConfig(transformers.NomicBertConfig):
+    """The library's, and what is said of experts."""
+
     num_experts: int = 8
     moe_top_k: int = 2
     moe_every_n_layers: int = 2
@@ -25,6 +27,7 @@ class Experts(nn.Module):
         self.taken = config.moe_top_k
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Shape (batch, tokens, hidden size) to the same."""
         shares, experts = self.router(tokens).softmax(dim=-1).topk(self.taken)
         weights = torch.zeros(*tokens.shape[:-1], len(self.up), dtype=tokens.dtype)
         weights = weights.to(tokens.device).scatter(-1, experts, shares)
@@ -45,6 +48,8 @@ class NomicBertModel(transformers.NomicBertModel):
 
 
 class LlamaBidirectionalConfig(transformers.LlamaConfig):
+    """Llama's by another name."""
+
     model_type = "llama_bidirec"
 
 
