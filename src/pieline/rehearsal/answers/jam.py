@@ -73,8 +73,12 @@ class PrintedJam:
         """Whether the run is right about each sentence, by its id.
 
         Where the dataset has other numbers of originals, the shares are the same, as nearly as
-        whole numbers allow. A run that the paper does not have is right about all.
+        whole numbers allow. Of neutral variants, which stand without originals, the printed share
+        confuses still. A run that the paper does not have is right about all.
         """
+        if not any(item.is_original for item in sentences):
+            confused = self._still_confused([item.sentence for item in sentences])
+            return {item.id: item.sentence not in confused for item in sentences}
         runs = self.runs(key)
         if not runs:
             return dict.fromkeys((item.id for item in sentences), True)
@@ -96,8 +100,8 @@ class PrintedJam:
                     found[item.id] = number >= one.wrong
         return found
 
-    def still_confused(self, texts: Iterable[str]) -> set[str]:
-        """The neutral variants that confuse still (appendix G): of their texts the printed share.
+    def _still_confused(self, texts: Iterable[str]) -> set[str]:
+        """The texts of neutral variants that confuse still (appendix G).
 
         Equal texts get one answer, so they count together.
         """
@@ -151,7 +155,7 @@ class PrintedJam:
 
         ways = []
         for of_kind in zip(*kinds, strict=True):
-            found = {}
+            found: dict[int, float] = {}
             for step in range(_STEPS):
                 spread = step / _STEPS
                 rolled = [
@@ -172,7 +176,8 @@ def _flips(seeds: Sequence[Sequence[Judged]]) -> NDArray[np.bool_]:
             for judged in seeds
         ]
     )
-    return 2 * votes.sum(axis=0) > len(seeds)
+    most: NDArray[np.bool_] = 2 * votes.sum(axis=0) > len(seeds)
+    return most
 
 
 def sampled(items: Sequence[T], number: int) -> list[T]:
