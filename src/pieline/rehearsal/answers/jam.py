@@ -16,7 +16,6 @@ from pieline.rehearsal.answers.printed_runs import (
     Cells,
     Key,
     SeedRun,
-    Solution,
     printed_originals,
     printed_rows,
     shares_of,
@@ -29,6 +28,9 @@ from pieline.studies.jam.settings import JamFineTuning, JamSettings
 T = TypeVar("T")
 
 
+_ABLATED: Key = ("zero_shot", "GPT-4o mini", "english")
+"""The run whose wrong variants are rewritten with a neutral context (appendix G), at its first
+seed."""
 _STEPS = 400
 """Ways to lay the runs of a language apart that are tried."""
 
@@ -58,7 +60,7 @@ class PrintedJam:
             name: row["value"]
             for (name,), row in read_published(published / "text_numbers.csv", ["id"]).items()
         }
-        self._solved: dict[Key, Solution] = {}
+        self._solved: dict[Key, tuple[SeedRun, ...]] = {}
         self._spreads: dict[str, tuple[float, float]] = {}
 
     def runs(self, key: Key) -> tuple[SeedRun, ...]:
@@ -66,8 +68,11 @@ class PrintedJam:
         if key not in self._rows:
             return ()
         if key not in self._solved:
-            self._solved[key] = solve(key, self._rows[key], self._originals[key[2]])
-        return self._solved[key].seeds
+            seeds = solve(key, self._rows[key], self._originals[key[2]]).seeds
+            if key == _ABLATED:
+                seeds = tuple(sorted(seeds, key=self._misses_ablated))
+            self._solved[key] = seeds
+        return self._solved[key]
 
     def right(self, sentences: Sequence[JamSentence], key: Key, seed: int) -> dict[str, bool]:
         """Whether the run is right about each sentence, by its id.
@@ -114,6 +119,11 @@ class PrintedJam:
                 found.add(text)
                 left -= listed.count(text)
         return found
+
+    def _misses_ablated(self, run: SeedRun) -> float:
+        """How far the wrong variants of a seed are from those that the ablation rewrites."""
+        wrong = sum(one.wrong for kind in self._judged(run, _ABLATED[2]) for one in kind)
+        return abs(wrong - self._numbers["jam.neutral_variants"])
 
     def _judged(self, run: SeedRun, language: str) -> tuple[list[Judged], list[Judged]]:
         """The paper's originals, literal and idiomatic ones, hardest of the right ones first."""
