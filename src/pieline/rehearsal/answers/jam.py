@@ -16,7 +16,6 @@ from pieline.rehearsal.answers.printed_runs import (
     Cells,
     Key,
     SeedRun,
-    Solution,
     printed_originals,
     printed_rows,
     shares_of,
@@ -29,6 +28,9 @@ from pieline.studies.jam.settings import JamFineTuning, JamSettings
 T = TypeVar("T")
 
 
+_ABLATED: Key = ("zero_shot", "GPT-4o mini", "english")
+"""The run whose wrong variants are rewritten with a neutral context (appendix G), at its first
+seed."""
 _STEPS = 400
 """Ways to lay the runs of a language apart that are tried."""
 
@@ -58,7 +60,7 @@ class PrintedJam:
             name: row["value"]
             for (name,), row in read_published(published / "text_numbers.csv", ["id"]).items()
         }
-        self._solved: dict[Key, Solution] = {}
+        self._solved: dict[Key, tuple[SeedRun, ...]] = {}
         self._spreads: dict[str, tuple[float, float]] = {}
 
     def runs(self, key: Key) -> tuple[SeedRun, ...]:
@@ -66,15 +68,22 @@ class PrintedJam:
         if key not in self._rows:
             return ()
         if key not in self._solved:
-            self._solved[key] = solve(key, self._rows[key], self._originals[key[2]])
-        return self._solved[key].seeds
+            seeds = solve(key, self._rows[key], self._originals[key[2]]).seeds
+            if key == _ABLATED:
+                seeds = tuple(sorted(seeds, key=self._misses_ablated))
+            self._solved[key] = seeds
+        return self._solved[key]
 
     def right(self, sentences: Sequence[JamSentence], key: Key, seed: int) -> dict[str, bool]:
         """Whether the run is right about each sentence, by its id.
 
         Where the dataset has other numbers of originals, the shares are the same, as nearly as
-        whole numbers allow. A run that the paper does not have is right about all.
+        whole numbers allow. Of neutral variants, which stand without originals, the printed share
+        confuses still. A run that the paper does not have is right about all.
         """
+        if not any(item.is_original for item in sentences):
+            confused = self._still_confused([item.sentence for item in sentences])
+            return {item.id: item.sentence not in confused for item in sentences}
         runs = self.runs(key)
         if not runs:
             return dict.fromkeys((item.id for item in sentences), True)
@@ -96,8 +105,8 @@ class PrintedJam:
                     found[item.id] = number >= one.wrong
         return found
 
-    def still_confused(self, texts: Iterable[str]) -> set[str]:
-        """The neutral variants that confuse still (appendix G): of their texts the printed share.
+    def _still_confused(self, texts: Iterable[str]) -> set[str]:
+        """The texts of neutral variants that confuse still (appendix G).
 
         Equal texts get one answer, so they count together.
         """
@@ -110,6 +119,11 @@ class PrintedJam:
                 found.add(text)
                 left -= listed.count(text)
         return found
+
+    def _misses_ablated(self, run: SeedRun) -> float:
+        """How far the wrong variants of a seed are from those that the ablation rewrites."""
+        wrong = sum(one.wrong for kind in self._judged(run, _ABLATED[2]) for one in kind)
+        return abs(wrong - self._numbers["jam.neutral_variants"])
 
     def _judged(self, run: SeedRun, language: str) -> tuple[list[Judged], list[Judged]]:
         """The paper's originals, literal and idiomatic ones, hardest of the right ones first."""
@@ -151,7 +165,7 @@ class PrintedJam:
 
         ways = []
         for of_kind in zip(*kinds, strict=True):
-            found = {}
+            found: dict[int, float] = {}
             for step in range(_STEPS):
                 spread = step / _STEPS
                 rolled = [
@@ -172,7 +186,8 @@ def _flips(seeds: Sequence[Sequence[Judged]]) -> NDArray[np.bool_]:
             for judged in seeds
         ]
     )
-    return 2 * votes.sum(axis=0) > len(seeds)
+    most: NDArray[np.bool_] = 2 * votes.sum(axis=0) > len(seeds)
+    return most
 
 
 def sampled(items: Sequence[T], number: int) -> list[T]:

@@ -175,7 +175,8 @@ def _seeds(
 def _counts(cells: Cells, name: str, seeds: int, most: int, unit: int = 1) -> NDArray[np.int64]:
     """Counts up to `most`, each of which counts `unit` in a column that prints counts."""
     every = np.arange(most + 1)
-    return _seeds(cells, name, [every] * seeds, [1.0 * unit * every] * seeds)
+    printed = (unit * every).astype(np.float64)
+    return _seeds(cells, name, [every] * seeds, [printed] * seeds)
 
 
 def _right(cells: Cells, originals: tuple[int, int], seeds: int) -> list[tuple[Counts, Counts]]:
