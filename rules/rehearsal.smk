@@ -112,8 +112,10 @@ rule rehearse_tags:
         model=JAM.run.constraint("encoder"),
     conda:
         "../envs/core.yaml"
+    params:
+        printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
     shell:
-        "python {input.script} --sentences {input.sentences} --model {wildcards.model}"
+        "python {input.script} --sentences {input.sentences} --model {params.printed_as:q}"
         " --language {wildcards.language} --seed {wildcards.seed}"
         " --published $(dirname {input.printed[0]}) --output {output}"
         " 2> >(tee {log} >&2)"

@@ -20,7 +20,7 @@ from pieline.rehearsal.bill import Fault
 from pieline.rehearsal.corpora import write_corpora
 from pieline.rehearsal.formats import api_bases
 from pieline.rehearsal.providers import Manners
-from pieline.rehearsal.weights import write_weights
+from pieline.rehearsal.weights.standins import write_weights
 
 _READY_WITHIN_S = 60.0
 
