@@ -10,8 +10,7 @@ from pieline.studies.jam.datasets.sentences import load_sentences
 
 @program(
     sentences=Path, model=(str, "the model, as the paper calls it"),
-    language=(str, "language of the sentences"), seed=int,
-    published=(Path, "folder of the printed numbers"), output=Path,
+    seed=int, published=(Path, "folder of the printed numbers"), output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
     sentences = load_sentences(it.sentences)

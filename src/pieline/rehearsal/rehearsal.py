@@ -20,7 +20,7 @@ from pieline.rehearsal.bill import Fault
 from pieline.rehearsal.corpora import write_corpora
 from pieline.rehearsal.formats import api_bases
 from pieline.rehearsal.providers import Manners
-from pieline.rehearsal.weights.standins import write_weights
+from pieline.rehearsal.weights.standins import environment, write_weights
 
 _READY_WITHIN_S = 60.0
 
@@ -82,8 +82,7 @@ class Rehearsal:
             if isinstance(entry, LLMEntry) and entry.api_key_env
         }
         return dict.fromkeys(sorted(keys), "rehearsal") | {
-            "HF_HUB_CACHE": str((self.folder / "hub").absolute()),
-            "HF_HUB_OFFLINE": "1",
+            **environment(self.folder),
             "PIELINE_REHEARSAL_SERVER": self.address,
             "PATH": self._before("bin", "PATH"),
             "PYTHONPATH": self._before("packages", "PYTHONPATH"),
@@ -115,8 +114,7 @@ class Rehearsal:
             file=sys.stderr,
             flush=True,
         )
-        for name in ("mirror", "hub", "packages", "bin"):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+        shutil.rmtree(self.folder / "mirror", ignore_errors=True)
         write_corpora(
             self.folder,
             size=self.settings.size,
