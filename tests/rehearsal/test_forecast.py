@@ -123,7 +123,6 @@ class TestSchedule:
         jobs = [Job("wide", 5, "gpu", units=2), Job("a", 1, "gpu"), Job("b", 1, "gpu")]
         assert schedule(jobs, {"gpu": 2}).seconds == 6
         assert schedule(jobs, {"gpu": 3}).seconds == 5
-
         assert schedule(jobs, {"gpu": 1}).seconds == 7
 
     @pytest.mark.parametrize(
