@@ -223,6 +223,7 @@ class Forecast(Frozen):
         disk: bytes by what they are.
         submissions: on a cluster; none if nobody counted them.
         jobs: of the plan, by rule.
+        busy: hours of all jobs that hold a GPU (`gpu`), a CPU (`cpu`) or a provider's turn.
         wall: by number of GPUs.
         critical_hours: of the longest chain of jobs.
         critical: its rules and models, the first one first.
@@ -237,6 +238,7 @@ class Forecast(Frozen):
     disk: dict[str, int]
     submissions: list[Submissions]
     jobs: dict[str, int]
+    busy: dict[str, float]
     wall: list[WallTime]
     critical_hours: float
     critical: list[str]
@@ -395,6 +397,9 @@ def forecast(
     schedules = {gpus: schedule(jobs, pools | {"gpu": gpus}) for gpus in GPUS}
     planned = {job.name: job for job in plan}
     first = schedules[GPUS[0]]
+    busy: dict[str, float] = defaultdict(float)
+    for job in jobs:
+        busy[job.pool] += job.units * job.seconds / 3600
     downloads = downloads_of(models)
     return Forecast(
         assumptions=of.assumptions,
@@ -407,6 +412,7 @@ def forecast(
         | disk_of(plan, of, top_k=top_k),
         submissions=list(submissions),
         jobs=dict(sorted(Counter(job.rule for job in plan).items())),
+        busy=dict(sorted(busy.items())),
         wall=[WallTime(gpus=gpus, hours=it.seconds / 3600) for gpus, it in schedules.items()],
         critical_hours=first.critical / 3600,
         critical=[_shown(planned[name]) for name in first.chain],
