@@ -68,7 +68,7 @@ def _find_snapshot(spec: LLMEntry) -> Path:
     if obstacle := unpinned(spec):
         raise obstacle
     try:
-        # Not all that the hub lists has been fetched; whether all that is served has, is seen below.
+        # Not all that the hub lists has been fetched; below is seen whether all that is served has.
         folder = snapshot_download(
             str(spec.repository),
             revision=spec.revision,

@@ -245,6 +245,6 @@ def _json(body: Body) -> bytes:
 )  # fmt: skip
 def main(it: Options) -> None:
     """Stand in for all providers until the process is ended."""
-    answers = named(it.answers)(it.config, it.models, it.root)
+    answers = named(it.answers)(it.config, it.models, it.root, Path())
     with Providers(answers.text, load_registry(it.models), it.state, it.manners, it.port):
         threading.Event().wait()

@@ -69,20 +69,22 @@ def collate(
     Returns:
         `input_ids`, `attention_mask` and, with tags, `labels`; each of shape (batch, longest).
     """
-    shape = len(sentences), max(map(len, sentences))
-    ids = torch.full(shape, pad_id, dtype=torch.long)
-    mask = torch.zeros(shape, dtype=torch.long)
-    labels = torch.full(shape, IGNORED, dtype=torch.long)
+    longest = max(map(len, sentences))
+    # Lists first: a tensor for each row, or an assignment for each tag, takes longer than the rest.
+    ids, mask, labels = [], [], []
     for row, sentence in enumerate(sentences):
-        ids[row, : len(sentence)] = torch.tensor(sentence.input_ids)
-        mask[row, : len(sentence)] = 1
+        padding = longest - len(sentence)
+        ids.append([*sentence.input_ids, *[pad_id] * padding])
+        mask.append([1] * len(sentence) + [0] * padding)
         if tags is not None:
+            of_row = [IGNORED] * longest
             for word, place in sentence.firsts.items():
-                labels[row, place] = TAG_IDS[tags[row][word]]
+                of_row[place] = TAG_IDS[tags[row][word]]
+            labels.append(of_row)
     batch = {"input_ids": ids, "attention_mask": mask}
     if tags is not None:
         batch["labels"] = labels
-    return {name: tensor.to(device) for name, tensor in batch.items()}
+    return {name: torch.tensor(rows).to(device) for name, rows in batch.items()}
 
 
 def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
