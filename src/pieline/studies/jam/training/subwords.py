@@ -69,20 +69,22 @@ def collate(
     Returns:
         `input_ids`, `attention_mask` and, with tags, `labels`; each of shape (batch, longest).
     """
-    shape = len(sentences), max(map(len, sentences))
-    ids = torch.full(shape, pad_id, dtype=torch.long)
-    mask = torch.zeros(shape, dtype=torch.long)
-    labels = torch.full(shape, IGNORED, dtype=torch.long)
-    for row, sentence in enumerate(sentences):
-        ids[row, : len(sentence)] = torch.tensor(sentence.input_ids)
-        mask[row, : len(sentence)] = 1
-        if tags is not None:
-            for word, place in sentence.firsts.items():
-                labels[row, place] = TAG_IDS[tags[row][word]]
-    batch = {"input_ids": ids, "attention_mask": mask}
+    longest = max(map(len, sentences))
+    paddings = [longest - len(sentence) for sentence in sentences]
+    # Lists, made tensors at once: a tensor's numbers take a thousand times longer one by one.
+    batch = {
+        "input_ids": [
+            [*sentence.input_ids, *[pad_id] * padding]
+            for sentence, padding in zip(sentences, paddings, strict=True)
+        ],
+        "attention_mask": [[1] * (longest - padding) + [0] * padding for padding in paddings],
+    }
     if tags is not None:
-        batch["labels"] = labels
-    return {name: tensor.to(device) for name, tensor in batch.items()}
+        batch["labels"] = [[IGNORED] * longest for _ in sentences]
+        for labels, sentence, row in zip(batch["labels"], sentences, tags, strict=True):
+            for word, place in sentence.firsts.items():
+                labels[place] = TAG_IDS[row[word]]
+    return {name: torch.tensor(rows).to(device) for name, rows in batch.items()}
 
 
 def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
