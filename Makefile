@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 LOCK := envs/requirements.lock envs/requirements-no-deps.lock
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce report test explore check verify environment clean
+.PHONY: help reproduce report test explore check verify rehearse environment clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,13 @@ verify: $(READY)  ## The numbers that a laptop can check, on the papers' real da
 	    --configfile config/released.yaml --config mirror=$(abspath $(MIRROR)) -- all
 	@# Two cannot be: the printed numbers of different PIEs do not follow from the released data.
 	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/comparison.csv --at-least 40
+
+SIZE ?= full
+
+rehearse: $(READY)  ## The papers' full grid on stand-ins, in runs/rehearsal; SIZE=small: a tenth.
+	$(BIN)/snakemake --cores all --configfile config/rehearsal.yaml \
+	    --config 'rehearsal={size: $(SIZE)}' -- all
+	@echo "What it showed: runs/rehearsal/paper_tables/rehearsal.html"
 
 environment: $(READY)  ## Only create the environment in .venv.
 

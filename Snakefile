@@ -13,6 +13,14 @@ report: "templates/report/workflow.rst"
 configfile: os.path.relpath(os.path.join(workflow.basedir, "config.yaml"))
 
 
+if config.get("rehearsal"):
+
+    # The papers' grid, in a working directory of its own.
+    configfile: os.path.relpath(os.path.join(workflow.basedir, "config/paper.yaml"))
+
+    workdir: os.path.relpath(os.path.join(workflow.basedir, "runs/rehearsal"))
+
+
 include: "rules/common.smk"
 include: "rules/raw.smk"
 include: "rules/originals.smk"
@@ -23,6 +31,11 @@ include: "rules/predictions.smk"
 include: "rules/metrics.smk"
 include: "rules/ask.smk"
 include: "rules/paper.smk"
+
+
+if CONFIG.rehearsal:
+
+    include: "rules/rehearsal.smk"
 
 
 for study in EVERY_STUDY.values():

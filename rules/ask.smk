@@ -1,7 +1,11 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
+from pieline.core import interpreter
 from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
+
+# Jobs from which on it pays to import once for all.
+WORTH_FORKING = 30
 
 for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values())):
 
@@ -127,6 +131,15 @@ onerror:
 
 
 onstart:
+    if workflow.local_exec:
+        # Snakemake's limit of jobs a second has it look for jobs to start once a second for each that has
+        # finished, which takes more time than the jobs. Only a cluster is submitted to too fast.
+        workflow.scheduler.job_rate_limiter = None
+        # Elsewhere a process that has loaded so much is not safely forked.
+        if sys.platform == "linux" and len(list(workflow.dag.needrun_jobs())) >= WORTH_FORKING:
+            interpreter.start()
+    if CONFIG.rehearsal:
+        REHEARSAL.start(CONFIG)
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     for line in WHOLE.left_out():
         print(line, file=sys.stderr, flush=True)

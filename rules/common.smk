@@ -39,15 +39,23 @@ from pieline.study import alternatives
 
 try:
     REGISTRY = load_registry(ROOT / "models.yaml")
-    UPSTREAM = load_upstream(ROOT / "data" / "upstream.yaml")
     config = layered(
         config | {"mirror": config.get("mirror") or os.environ.get("PIELINE_MIRROR")},
         ROOT / "config" / "sample.yaml",
     )
     CONFIG = load_config(config)
+    if CONFIG.rehearsal:
+        # Only here, since it imports much that no other run needs.
+        from pieline.rehearsal.rehearsal import Rehearsal
+
+        REHEARSAL = Rehearsal(CONFIG.rehearsal, ROOT, mirror=CONFIG.mirror)
+        REHEARSAL.prepare(REGISTRY)
+        os.environ.update(REHEARSAL.environment(REGISTRY))
+        CONFIG = REHEARSAL.applied(CONFIG)
     # Rules are there for every study; what a run makes is that of the chosen ones.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
+    load_upstream(STUDIES[0].run.upstream)
 except UserError as error:
     exit_with(error)
 

@@ -10,7 +10,7 @@ rule idiolink_dataset:
     input:
         script=script("idiolink_dataset"),
         modules=modules("idiolink_dataset"),
-        upstream=here("data/upstream.yaml"),
+        upstream=WHOLE.run.upstream,
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
     output:
@@ -57,7 +57,7 @@ rule idiots_dataset:
     input:
         script=script("idiots_dataset"),
         modules=modules("idiots_dataset"),
-        upstream=here("data/upstream.yaml"),
+        upstream=WHOLE.run.upstream,
         sentences=f"results/raw/{IDIOTS.raw_name()}",
         kinds=IDIOTS.kinds(),
     output:

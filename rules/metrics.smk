@@ -162,7 +162,7 @@ rule idiolink_checks:
     input:
         script=script("idiolink_checks"),
         modules=modules("idiolink_checks"),
-        upstream=here("data/upstream.yaml"),
+        upstream=WHOLE.run.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
     output:
         "results/metrics/idiolink/checks/{origin}.json",

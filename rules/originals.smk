@@ -30,7 +30,7 @@ rule jam_originals:
     input:
         script=script("jam_originals"),
         modules=modules("jam_originals"),
-        upstream=here("data/upstream.yaml"),
+        upstream=WHOLE.run.upstream,
         raw="results/raw/id10m/test_{language}.tsv",
         decisions=lambda wildcards: JAM.decisions(wildcards.language),
     output:

@@ -20,7 +20,7 @@ rule table:
         "../envs/report.yaml"
     params:
         maker=lambda wildcards: TABLES[wildcards.table].maker,
-        given=lambda wildcards: TABLES[wildcards.table].given.canonical(),
+        given=lambda wildcards: WHOLE.given(TABLES[wildcards.table]),
     shell:
         "python {input.script} --name {wildcards.table} --maker {params.maker}"
         " --given {params.given:q} --templates $(dirname {input.templates[0]:q})"
@@ -46,7 +46,7 @@ rule figure:
         "../envs/report.yaml"
     params:
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
-        given=lambda wildcards: FIGURES[wildcards.figure].given.canonical(),
+        given=lambda wildcards: WHOLE.given(FIGURES[wildcards.figure]),
     shell:
         "python {input.script} --maker {params.maker} --given {params.given:q}"
         " --style {input.style} --pdf {output.pdf} --png {output.png}"
@@ -73,10 +73,11 @@ rule claims:
     params:
         models=WHOLE.described_models(),
         papers=WHOLE.papers(),
+        mark=WHOLE.mark,
     shell:
         "python {input.script} --published $(dirname {input.catalogue}) --tables {input.tables}"
         " --models {params.models:q} --papers {params.papers:q} --template {input.template}"
-        " --json {output.json} --csv {output.csv} --tex {output.tex}"
+        " --json {output.json} --csv {output.csv} --tex {output.tex} --mark {params.mark:q}"
         " 2> >(tee {log} >&2)"
 
 
@@ -94,9 +95,11 @@ rule comparison:
         "logs/paper/comparison.log",
     conda:
         "../envs/report.yaml"
+    params:
+        mark=WHOLE.mark,
     shell:
         "python {input.script} --tables {input.tables} --template {input.template}"
-        " --csv {output.csv} --tex {output.tex}"
+        " --csv {output.csv} --tex {output.tex} --mark {params.mark:q}"
         " 2> >(tee {log} >&2)"
 
 
@@ -185,7 +188,7 @@ rule provenance:
     input:
         script=script("provenance"),
         modules=modules("provenance"),
-        upstream=here("data/upstream.yaml"),
+        upstream=WHOLE.run.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
         raw=WHOLE.raw_files(),

@@ -6,7 +6,7 @@ rule raw_file:
     input:
         script=script("fetch_raw"),
         modules=modules("fetch_raw"),
-        upstream=here("data/upstream.yaml"),
+        upstream=WHOLE.run.upstream,
         sample=lambda wildcards: (
             [here(f"data/sample/{wildcards.name}")] if CONFIG.data == "sample" else []
         ),

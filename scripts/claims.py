@@ -12,7 +12,7 @@ from pieline.results.claims.tables import load_catalogue, load_ours, load_printe
 @program(
     models=(load_descriptions, "descriptions of the models, as JSON"), template=Path, tex=Path,
     csv=Path, json=Path, published=(Path, "folder of printed numbers"), tables=list[Path] | None,
-    papers=(list[str], "study=title of each paper"),
+    papers=(list[str], "study=title of each paper"), mark=(str, "what stands over it, if anything"),
 )  # fmt: skip
 def main(it: Options) -> None:
     catalogue = load_catalogue(it.published / "tables.yaml")
@@ -27,4 +27,5 @@ def main(it: Options) -> None:
         csv=it.csv,
         tex=it.tex,
         template=it.template,
+        mark=it.mark,
     )

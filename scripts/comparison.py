@@ -6,8 +6,11 @@ from pieline.core.program import Options, program
 from pieline.results.comparison import read_cells, summary, write_comparison
 
 
-@program(tables=list[Path] | None, template=Path, tex=Path, csv=Path)
+@program(
+    tables=list[Path] | None, template=Path, tex=Path, csv=Path,
+    mark=(str, "what stands over it, if anything"),
+)  # fmt: skip
 def main(it: Options) -> None:
     cells = read_cells(it.tables)
-    write_comparison(cells, csv=it.csv, tex=it.tex, template=it.template)
+    write_comparison(cells, csv=it.csv, tex=it.tex, template=it.template, mark=it.mark)
     print(summary(cells))

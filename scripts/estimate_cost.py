@@ -26,7 +26,7 @@ def dollars(entry: LLMEntry, usd: float | None) -> str:
     return "unknown" if entry.cost_is_unknown else "unbounded"
 
 
-def row(found: TaskEstimate, retired: object) -> list[str]:
+def row(found: TaskEstimate, *, retired: bool) -> list[str]:
     """A row of the table; a question mark stands for questions that are not known yet."""
     cost, entry = found.estimate, found.entry
 
@@ -63,7 +63,7 @@ def main(it: Options) -> None:
     for name in COLUMNS:
         table.add_column(name, no_wrap=name == "model")
     for item in found:
-        table.add_row(*row(item, planned.models[item.model].retired))
+        table.add_row(*row(item, retired=planned.settings.is_retired(planned.models[item.model])))
     console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
     console.print(table)
     console.print(BASES)

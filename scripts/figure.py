@@ -15,4 +15,4 @@ from pieline.reporting.given import Given
 def main(it: Options) -> None:
     use_style(it.style)
     figure = named(it.maker)(it.given)
-    save_figure(figure, pdf=it.pdf, png=it.png)
+    save_figure(figure, pdf=it.pdf, png=it.png, mark=it.given.mark)

@@ -27,7 +27,7 @@ def main(it: Options) -> None:
         model=run.model,
         setting=run.setting,
         seed=run.seed,
-        confusing=run.overall.flipped,
+        confusing=sum(not right for item in run.judged for right in item.variants.values()),
         scoring=run.scoring,
         released=run.dataset_is_released,
         resamples=it.resamples,

@@ -14,4 +14,12 @@ from pieline.reporting.tables import write_table
 )  # fmt: skip
 def main(it: Options) -> None:
     content = named(it.maker)(it.given)
-    write_table(it.name, content, templates=it.templates, tex=it.tex, csv=it.csv, html=it.html)
+    write_table(
+        it.name,
+        content,
+        templates=it.templates,
+        tex=it.tex,
+        csv=it.csv,
+        html=it.html,
+        mark=it.given.mark,
+    )

@@ -18,6 +18,7 @@ LAYERS = [
     "studies",
     "config",
     "results",
+    "rehearsal",
 ]
 """From the bottom; programs (cli, planned, schemas) stand above all of them."""
 ROOMS = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]

@@ -48,6 +48,24 @@ class PageSettings(Settings):
     depth: PositiveInt = Field(default=10, description="Documents shown for a query.")
 
 
+class RehearsalSettings(Settings):
+    """How the grid is rehearsed: with stand-ins for data, weights and providers."""
+
+    size: Literal["full", "small"] = Field(
+        default="full", description="As many sentences as the papers have, or a tenth."
+    )
+    seed: int = Field(default=1, description="Draws sentences and faults.")
+    faults: bool = Field(
+        default=False,
+        description="Whether providers refuse, fail, hang and break off as real ones do.",
+    )
+    host: str = Field(
+        default="127.0.0.1",
+        description="Name under which jobs reach this machine: on a cluster, the login node.",
+    )
+    latency_s: float = Field(default=0.0, ge=0, description="Seconds that each answer takes.")
+
+
 class Config(Settings):
     """The whole of config.yaml, but for the studies' sections (see `config_class`)."""
 
@@ -61,6 +79,9 @@ class Config(Settings):
     )
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
+    rehearsal: RehearsalSettings | None = Field(
+        default=None, description="Run on stand-ins (config/rehearsal.yaml); null: for real."
+    )
 
     def section(self, study: str) -> Settings:
         """The settings of a study."""
@@ -138,7 +159,13 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
     Raises:
         UserError: settings that cannot be run.
     """
-    run = Run(registry, config.llm, config.data, config.mirror, root)
+    # A rehearsal's corpora come with a list of their own, beside their folder.
+    listed = (
+        Path(config.mirror).with_name("upstream.yaml")
+        if config.rehearsal and config.mirror
+        else None
+    )
+    run = Run(registry, config.llm, config.data, config.mirror, root, listed)
     return {
         name: study(config.section(name), run, chosen=name in config.studies)
         for name, study in study_classes().items()

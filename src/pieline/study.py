@@ -45,6 +45,7 @@ class Run:
         data: our sample corpora, or the real public files.
         mirror: folder that holds real files.
         root: folder of the project, as seen from the working directory.
+        listed: the list of public files, if it is not the project's.
     """
 
     registry: Registry
@@ -52,11 +53,17 @@ class Run:
     data: Literal["sample", "released"] = "sample"
     mirror: str | None = None
     root: Path = Path()
+    listed: Path | None = None
 
     @property
     def is_sample(self) -> bool:
         """Whether the data are our own small corpora."""
         return self.data == "sample"
+
+    @property
+    def upstream(self) -> str:
+        """The list of public files with their digests."""
+        return str(self.listed or self.root / "data" / "upstream.yaml")
 
     def here(self, *parts: str) -> str:
         """A file of the project, as seen from the working directory."""
@@ -69,11 +76,11 @@ class Run:
     def can_be_had(self, name: str) -> bool:
         """Whether a raw file can be had: a mirror may lack some, and some have no public URL.
 
-        Of a file that data/upstream.yaml does not name nothing is known against it.
+        Of a file that the list does not name nothing is known against it.
         """
         if self.mirror:
             return Path(self.mirror, name).exists()
-        known = load_upstream(self.here("data", "upstream.yaml")).get(name)
+        known = load_upstream(self.upstream).get(name)
         return known is None or known.url is not None
 
     def names(self, *kinds: str) -> list[str]:

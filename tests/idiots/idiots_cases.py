@@ -1,13 +1,11 @@
 """Hand-made sentences and answers of IdioTS for the tests."""
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import cycle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pieline.llm.answers import Answer
-from pieline.models.registry import load_registry
 from pieline.reporting.printed import read_published
 from pieline.studies.idiots.metrics import DetectionMetrics, detection_metrics
 from pieline.studies.idiots.predictions import read_prediction
@@ -91,89 +89,3 @@ def published(table: str, key: str = "model") -> dict[str, dict[str, float]]:
     """The rows of a file of published/."""
     rows = read_published(ROOT / "published" / f"{table}.csv", [key])
     return {name: row for (name,), row in rows.items()}
-
-
-def printed_counts() -> dict[str, dict[str, int]]:
-    """How many answers of each sort the paper's tables count, by model: see `predictions_of`.
-
-    164 idiomatic sentences and 86 distractors leave one set of counts for each model.
-    """
-    first, second, third = (published(f"idiots_table{number}") for number in (1, 2, 3))
-    return {
-        name: {
-            "true_positives": round(second[model]["true_positives"]),
-            "right_idiom": round(second[model]["true_positives_with_correct_idiom"]),
-            "true_negatives": round(first[model]["specificity"] * third[model]["distractors"]),
-            "pie_in_distractor": round(third[model]["false_positives_on_associated_pie"]),
-        }
-        for name, entry in load_registry(ROOT / "models.yaml").items()
-        if (model := entry.published_as or "") in second
-    }
-
-
-VERBS = ("carry", "follow", "paint", "borrow", "count", "repair", "polish", "measure", "cover")
-NOUNS = ("ladder", "kettle", "lantern", "anchor", "basket", "whistle", "hammer", "saddle", "barrel")
-NOUNS += ("candle", "mirror")
-
-
-def suite_of_the_papers_size() -> list[dict[str, str]]:
-    """A test suite in the released format with as many PIEs and sentences as the paper's."""
-    size = {name: round(row["value"]) for name, row in published("text_numbers", "id").items()}
-    rows = []
-    for label, count in (
-        ("True", size["idiots.idiomatic"]),
-        ("False", size["idiots.distractors"]),
-    ):
-        for number in range(count):
-            place, again = number % size["idiots.idioms"], number // size["idiots.idioms"]
-            verb, noun = VERBS[place % len(VERBS)], NOUNS[place // len(VERBS)]
-            text = f"Before lunch on day {again} she had to {verb} the {noun} once more."
-            if label == "False":
-                text = f"The {noun} was a gift, and nobody was able to {verb} it."
-            rows.append(
-                {
-                    "idiom_id": f"idi{place:03}",
-                    "idiom": f"To {verb} the {noun}",
-                    "sentence_id": f"idi{place:03}-sen{again}-{'id' if label == 'True' else 'di'}",
-                    "sentence_has_idiom": label,
-                    "en": text,
-                    "es": "",
-                }
-            )
-    return rows
-
-
-def answers_of_a_model(
-    suite: Sequence[IdiotsSentence],
-    *,
-    true_positives: int,
-    right_idiom: int,
-    true_negatives: int,
-    pie_in_distractor: int,
-) -> Iterator[str]:
-    """Texts of answers to `suite_of_the_papers_size`, so many of each sort, in the forms in use."""
-    forms = cycle(
-        (
-            json.dumps,
-            str,
-            lambda answer: f"```json\n{json.dumps(answer, indent=2)}\n```",
-            lambda answer: "Here is my answer:\n" + json.dumps(answer),
-            lambda answer: json.dumps(answer | {"hasIdiom": str(answer["hasIdiom"])}),
-        )
-    )
-    idiomatic = [sentence for sentence in suite if sentence.is_idiomatic]
-    for number, sentence in enumerate(suite):
-        place = number if sentence.is_idiomatic else number - len(idiomatic)
-        if sentence.is_idiomatic:
-            found, named = place < true_positives, place < right_idiom
-        else:
-            found = place < len(suite) - len(idiomatic) - true_negatives
-            named = place < pie_in_distractor
-        other = "once more" if sentence.is_idiomatic else "a gift"
-        fields = {
-            "hasIdiom": found,
-            "idiom": (sentence.pie if named else other) if found else "",
-            "meaning": "To do what one must." if found else "",
-            "explanation": "",
-        }
-        yield next(forms)(fields)

@@ -4,16 +4,10 @@ import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
-from idiots_cases import (
-    ROOT,
-    answers_of_a_model,
-    printed_counts,
-    published,
-    score,
-    suite_of_the_papers_size,
-)
+from idiots_cases import ROOT, published, score
 from llm.serving_cases import served
 
 from pieline.core.conditions import Conditions
@@ -26,6 +20,9 @@ from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.rehearsal.answers.idiots import printed_counts, said
+from pieline.rehearsal.answers.texts import detection
+from pieline.rehearsal.corpora.idiots import write_suite
 from pieline.reporting.given import Given
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.datasets import IdiotsDataset
@@ -47,7 +44,12 @@ from pieline.studies.idiots.verdicts import (
 from pieline.study import NOT_CONFIGURED
 from pieline.study import Run as StudyRun
 
-COUNTS = printed_counts()
+_PRINTED = printed_counts(ROOT / "published")
+COUNTS = {
+    name: _PRINTED[entry.published_as]
+    for name, entry in load_registry(ROOT / "models.yaml").items()
+    if entry.published_as in _PRINTED
+}
 
 ODD = {
     # 147 / (147 + 68) = 0.6837, rounded to two decimals and printed with a third.
@@ -72,11 +74,16 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     idioms that it invents: as many as the paper says.
     """
     folder = tmp_path_factory.mktemp("metrics")
-    (folder / "idiots.json").write_text(json.dumps(suite_of_the_papers_size()), encoding="utf-8")
-    IdiotsDataset("released", read_sentences(folder / "idiots.json")).save(folder)
+    write_suite(folder / "idiots.tsv", "full", Random(1))
+    IdiotsDataset("released", read_sentences(folder / "idiots.tsv")).save(folder)
     suite = IdiotsDataset.load(folder).sentences
     for model, counts in COUNTS.items():
-        predictions = asked_of_a_server(model, answers_of_a_model(suite, **counts), folder)
+        says = said(suite, counts)
+        texts = [
+            detection(item, **says[item.id]._asdict(), choice=number, schema=False)
+            for number, item in enumerate(suite)
+        ]
+        predictions = asked_of_a_server(model, texts, folder)
         verdicts = judged(suite, predictions, folder) if model == REVIEWED else {}
         metrics = score(suite, predictions, model=model, verdicts=verdicts)
         write_json(folder / f"{model}.json", metrics.model_dump())
@@ -257,11 +264,11 @@ def test_every_count_is_the_only_one_that_rounds_to_the_printed_fraction() -> No
     models = load_registry(ROOT / "models.yaml")
     for name, counts in COUNTS.items():
         model = models[name].published_as or ""
-        of = counts["true_positives"]
+        of = counts.true_positives
         for count, size, printed in (
             (of, 164, first[model]["recall"]),
-            (counts["true_negatives"], 86, first[model]["specificity"]),
-            (counts["right_idiom"], of, second[model]["true_positive_consistency"]),
+            (counts.true_negatives, 86, first[model]["specificity"]),
+            (counts.right_idiom, of, second[model]["true_positive_consistency"]),
         ):
             assert [n for n in range(size + 1) if round(n / size, 3) == printed] == [count]
 

@@ -30,7 +30,7 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import Ledger, Spending
+from pieline.llm.spending import Ledger, Reserved, Spending
 from pieline.models.llm import LLMEntry
 
 
@@ -464,19 +464,21 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date(folder: Path) -> Non
             "PRAGMA user_version = 1;"
         )
     ledger = Ledger(folder, 1.0)
-    assert ledger.spending() == Spending({"m": 0.25}, {"m": 3}, [0.5], {}, {})
+    assert ledger.spending() == Spending({"m": 0.25}, {"m": 3}, [Reserved("x", "m", 0.5)], {}, {})
     reserved = ledger.reserve("m", 0.125)
     assert reserved
     ledger.settle(reserved, None)
     again = Ledger(folder).spending()
-    assert again == Spending({"m": 0.25}, {"m": 4}, [0.5], {"m": 0.125}, {"m": 1})
+    assert again == Spending(
+        {"m": 0.25}, {"m": 4}, [Reserved("x", "m", 0.5)], {"m": 0.125}, {"m": 1}
+    )
 
 
 def test_a_ledger_of_a_newer_version_is_refused_in_one_line(folder: Path) -> None:
     folder.mkdir()
     Ledger(folder)
     with sqlite3.connect(folder / "spending.sqlite") as database:
-        database.execute("PRAGMA user_version = 3")
+        database.execute("PRAGMA user_version = 4")
     with pytest.raises(UserError, match=r"spending\.sqlite: a newer version of pieline keeps"):
         Ledger(folder)
 
@@ -584,7 +586,7 @@ def test_a_ledger_that_cannot_be_kept_is_one_line(folder: Path) -> None:
             ledger.settle(reserved, 0.125)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert ledger.spending().reserved == [0.25]
+    assert ledger.spending().reserved == [reserved]
     (folder / "spending.sqlite").write_bytes(b"no database" * 100)
     with pytest.raises(UserError, match=r"not a database; restore or delete"):
         Ledger(folder)

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
@@ -27,6 +28,10 @@ GRACE_S = 20.0
 
 FAILURES_IN_A_ROW = 3
 """Times the concurrency: so many failed questions in a row mean that the provider is down."""
+
+
+Settle = Callable[[], None]
+"""Puts what an answer cost into the ledger."""
 
 
 class UnansweredError(Exception):
@@ -76,7 +81,7 @@ class Asking:
         self._keeper = Keeper(recorder)
         self._on_answer = on_answer
         self._stop = Stop()
-        self._budget = Budget(spec, settings, self._stop)
+        self._budget = Budget(spec, settings, recorder.path, self._stop)
         self._taken = self._failed_in_a_row = 0
         self._failures: list[UnansweredError] = []
         self.answers: dict[str, Answer] = {}
@@ -122,8 +127,11 @@ class Asking:
             question = self._questions[self._taken]
             self._taken += 1
             try:
-                answer = await self._ask(question, sender)
-                await self._keeper.keep(question, answer)
+                answer, settle = await self._ask(question, sender)
+                try:
+                    await self._keeper.keep(question, answer)
+                finally:
+                    settle()
             except StoppedError:
                 return
             except UnansweredError as error:
@@ -137,8 +145,11 @@ class Asking:
             self._failed_in_a_row = 0
             self._on_answer(answer)
 
-    async def _ask(self, question: Question, sender: Sender) -> Answer:
+    async def _ask(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
         """Ask one question, with all its attempts.
+
+        The answer is paid for, which the caller settles as soon as it is recorded: whenever the
+        process is killed, the ledger does not say of an answer that is lost that it was settled.
 
         Raises:
             UnansweredError: they all failed.
@@ -151,8 +162,8 @@ class Asking:
             reraise=True,
         )
         try:
-            answer: Answer = await retrying(self._attempt, question, sender)
-            return answer
+            found: tuple[Answer, Settle] = await retrying(self._attempt, question, sender)
+            return found
         except (StoppedError, CapReachedError, UserError):
             raise
         except Exception as error:
@@ -160,20 +171,20 @@ class Asking:
                 raise self._refused(error) from None
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 
-    async def _attempt(self, question: Question, sender: Sender) -> Answer:
+    async def _attempt(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
         if self._rates.limited:
             most = output_tokens_at_most(question, self._spec) or 0
             await self._stop.unless_stopped(self._rates.wait(input_tokens_about(question) + most))
-        with self._budget.settling(await self._budget.reserve(question)) as reservation:
-            try:
-                async with asyncio.timeout(self._settings.timeout_s):
-                    answer = await sender.send(question)
-            except Exception as error:
-                reservation.usd = 0.0 if was_rejected(error) else None
-                raise
-            counted = usd_of(answer, self._spec)
-            reservation.usd = usd_at_most(question, self._spec) if counted is None else counted
-        return self._without_key(answer)
+        reserved = await self._budget.reserve(question)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                answer = await sender.send(question)
+        except BaseException as error:
+            self._budget.settle(reserved, 0.0 if was_rejected(error) else None)
+            raise
+        counted = usd_of(answer, self._spec)
+        usd = usd_at_most(question, self._spec) if counted is None else counted
+        return self._without_key(answer), partial(self._budget.settle, reserved, usd)
 
     async def _pause(self, seconds: float) -> None:
         await self._stop.unless_stopped(asyncio.sleep(seconds))

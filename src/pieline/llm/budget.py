@@ -1,12 +1,14 @@
 """Keeping one run within the spending cap while many of its requests are under way."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Sequence
+from pathlib import Path
 
 from pieline.core.errors import UserError
-from pieline.llm.costs import estimate, usd_at_most
+from pieline.llm.costs import estimate, usd_at_most, usd_of
 from pieline.llm.questions import Question
+from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger, Reserved
 from pieline.llm.stopping import Stop
@@ -21,24 +23,23 @@ class CapReachedError(Exception):
         self.usd = usd
 
 
-class Reservation:
-    """What one request cost: `usd`, null for one that has no answer."""
-
-    def __init__(self) -> None:
-        self.usd: float | None = None
-
-
 class Budget:
     """Reserves the most that a request can cost before it is sent.
 
     Args:
         spec, settings: the model and the cap.
+        file: of recordings, in which the answers will be; nobody else writes it meanwhile.
         stop: ends waiting.
     """
 
-    def __init__(self, spec: LLMEntry, settings: LLMSettings, stop: Stop) -> None:
+    def __init__(self, spec: LLMEntry, settings: LLMSettings, file: Path, stop: Stop) -> None:
         self._spec, self._cap, self._stop = spec, settings.max_cost_usd, stop
         self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.paid else None
+        self._file = os.path.relpath(file.resolve(), settings.recordings_folder.resolve())
+        if self._ledger is not None and (left := self._ledger.left(self._file)):
+            answers = read_answers(file, [reserved.key for reserved in left], with_sent=False)
+            costs = {key: usd_of(answer, spec) for key, answer in answers.items()}
+            self._ledger.take_up(left, costs)
         self._under_way = 0
         self._perhaps_usd = 0.0
         self._settled = asyncio.Event()
@@ -56,7 +57,9 @@ class Budget:
         usd = usd_at_most(question, self._spec)
         while True:
             self._settled.clear()
-            reserved = self._ledger.reserve(self._spec.checkpoint, usd)
+            reserved = self._ledger.reserve(
+                self._spec.checkpoint, usd, file=self._file, key=question.key
+            )
             if reserved is not None:
                 self._under_way += 1
                 return reserved
@@ -64,19 +67,14 @@ class Budget:
                 raise CapReachedError(usd)
             await self._stop.unless_stopped(self._settled.wait())
 
-    @contextmanager
-    def settling(self, reserved: Reserved | None) -> Iterator[Reservation]:
-        """Settle a reservation when the block ends, at its `usd`."""
-        reservation = Reservation()
-        try:
-            yield reservation
-        finally:
-            if self._ledger is not None and reserved is not None:
-                self._under_way -= 1
-                self._ledger.settle(reserved, reservation.usd)
-                if reservation.usd is None:
-                    self._perhaps_usd += reserved.usd
-                self._settled.set()
+    def settle(self, reserved: Reserved | None, usd: float | None) -> None:
+        """Settle a reservation at what the request cost, null for one that has no answer."""
+        if self._ledger is not None and reserved is not None:
+            self._under_way -= 1
+            self._ledger.settle(reserved, usd)
+            if usd is None:
+                self._perhaps_usd += reserved.usd
+            self._settled.set()
 
     @property
     def perhaps_billed(self) -> str:

@@ -119,7 +119,7 @@ def _ask_missing(
             server = server or stack.enter_context(Server(spec))
             address: str | None = server.address(settings.start_timeout_s, say)
         else:
-            address = api_base(spec)
+            address = api_base(spec, settings)
 
         from pieline.core.progress import Progress
         from pieline.llm.asking import Asking

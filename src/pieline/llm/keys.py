@@ -8,6 +8,7 @@ import os
 from urllib.parse import quote
 
 from pieline.core.errors import UserError
+from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 
 NO_KEY = "unused"
@@ -27,13 +28,17 @@ def api_key(spec: LLMEntry) -> str:
     return _from_environment(spec.api_key_env, spec)
 
 
-def api_base(spec: LLMEntry) -> str | None:
+def api_base(spec: LLMEntry, settings: LLMSettings) -> str | None:
     """The address of a model that is not the provider's, null where it is.
+
+    That of its entry, else that of `llm.api_bases`.
 
     Raises:
         UserError: the environment variable that the entry names is not set.
     """
-    return _from_environment(spec.api_base_env, spec) if spec.api_base_env else spec.api_base
+    if spec.api_base_env:
+        return _from_environment(spec.api_base_env, spec)
+    return spec.api_base or settings.gateway(spec)
 
 
 def _from_environment(name: str, spec: LLMEntry) -> str:

@@ -1,6 +1,7 @@
 """What keeps a language model from being asked on this machine."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from pieline.core.errors import UserError
 from pieline.llm.keys import api_base, api_key
@@ -31,11 +32,11 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
     if settings.mode == "replay":
         yield obstacle("llm.mode is replay", "import recordings, or ask with llm.mode: record")
         return
-    if entry.retired or entry.checkpoint in settings.retired:
+    if settings.is_retired(entry):
         yield obstacle("the checkpoint is retired", "import its recordings, or leave the model out")
-    for wanted in (api_key, api_base):
+    for wanted in (partial(api_key, entry), partial(api_base, entry, settings)):
         try:
-            wanted(entry)
+            wanted()
         except UserError as error:
             yield error
     if entry.is_local:

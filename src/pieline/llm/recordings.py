@@ -187,6 +187,10 @@ class Reader:
             raise self._fault(line, "the key is not the digest of the question")
         return answer
 
+    def question(self, line: Line) -> Question:
+        """The question of a line whose answer was read."""
+        return self._question(line.value["question"])
+
     def check(self, line: Line) -> None:
         """Check all of a line, as `answer` does, and that its body that was sent is its question's.
 
@@ -197,9 +201,7 @@ class Reader:
         """
         if line.place.startswith(b"1"):
             answer = self.answer(line)
-            if answer.sent and (
-                problem := misfit(self._question(line.value["question"]), answer.sent)
-            ):
+            if answer.sent and (problem := misfit(self.question(line), answer.sent)):
                 raise self._fault(line, problem)
             return
         value = parse_line(line.raw)
@@ -348,10 +350,14 @@ def _no_garbage() -> Iterator[None]:
 
 
 class Recorder:
-    """Appends answers to the file that `recording` opened."""
+    """Appends answers to the file that `recording` opened.
 
-    def __init__(self, handle: int, shared: set[str]) -> None:
-        self._handle, self._shared = handle, shared
+    Attributes:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path, handle: int, shared: set[str]) -> None:
+        self.path, self._handle, self._shared = path, handle, shared
 
     def append(self, recorded: Iterable[tuple[Question, Answer]]) -> None:
         """Write these answers and return when they are on the disk."""
@@ -401,7 +407,7 @@ def recording(path: str | Path) -> Iterator[Recorder]:
             mend_tail(handle)
             with Reader(path) as reader:
                 shared = reader.learn_texts()
-            yield Recorder(handle, shared)
+            yield Recorder(path, handle, shared)
         finally:
             os.close(handle)
 

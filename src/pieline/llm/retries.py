@@ -2,6 +2,7 @@
 
 import asyncio
 import email.utils
+import re
 import time
 from collections.abc import Mapping
 
@@ -18,6 +19,7 @@ FATAL_STATUS = frozenset({401, 402, 403, 404})
 """HTTP statuses that every other question of this model would meet as well."""
 
 _TOKEN_BURST = 0.1
+_RETRY_INFO = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
 
 
 class MalformedResponseError(Exception):
@@ -48,7 +50,11 @@ def headers_of(error: BaseException) -> Mapping[str, str]:
 
 def is_fatal(error: BaseException) -> bool:
     """Whether every other question would fail in the same way (key, account, model)."""
-    exhausted = "exceeded your current quota" in str(error) or "insufficient_quota" in str(error)
+    said = str(error)
+    # With OpenAI's words for an account without money Gemini tells of a minute's limit.
+    exhausted = "insufficient_quota" in said or (
+        "exceeded your current quota" in said and not _RETRY_INFO.search(said)
+    )
     return status_of(error) in FATAL_STATUS or exhausted
 
 
@@ -72,7 +78,10 @@ def was_rejected(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException, now: float | None = None) -> float:
-    """Seconds that the provider asks to wait: `retry-after-ms`, else `retry-after`."""
+    """Seconds that the provider asks to wait: `retry-after-ms`, else `retry-after`.
+
+    Gemini has neither, but says it in the body.
+    """
     # Seconds as a number, or the date at which to come back.
     headers = {name.lower(): value for name, value in headers_of(error).items()}
     try:
@@ -80,7 +89,8 @@ def retry_after(error: BaseException, now: float | None = None) -> float:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
         return max(0.0, float(headers["retry-after"]))
     except KeyError:
-        return 0.0
+        told = _RETRY_INFO.search(str(error))
+        return float(told[1]) if told else 0.0
     except ValueError:
         try:
             date = email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp()

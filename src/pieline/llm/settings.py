@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
+from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
 from pieline.models.llm import LLMEntry
 
@@ -32,6 +33,8 @@ class LLMSettings(Settings):
         backoff_s: scale of the random exponential wait between attempts.
         max_wait_s: longest wait that a Retry-After header is followed for.
         providers: limits by provider; the entry `default` serves those not listed.
+        api_bases: by provider, the address where its interface is reached (a gateway of one's
+            institution); an entry's own address comes first.
         recordings_folder: holds all recordings, the spending ledger and the lock files.
         retired: checkpoints that are not asked, with the reason; a job is told those that
             models.yaml calls retired.
@@ -45,6 +48,7 @@ class LLMSettings(Settings):
     backoff_s: float = Field(default=1.0, gt=0)
     max_wait_s: float = Field(default=300.0, gt=0)
     providers: dict[str, ProviderLimits] = Field(default_factory=dict)
+    api_bases: dict[str, str] = Field(default_factory=dict)
     recordings_folder: Path = Path("recordings")
     retired: dict[str, str] = Field(default_factory=dict)
 
@@ -54,11 +58,22 @@ class LLMSettings(Settings):
         Args:
             root: folder of the project, as seen from the working directory.
             entries: of models.yaml.
+
+        Raises:
+            UserError: `api_bases` names a provider that no entry has.
         """
+        models = [entry for entry in entries if isinstance(entry, LLMEntry)]
+        providers = {entry.provider for entry in models if not entry.is_local}
+        for name in self.api_bases.keys() - providers:
+            raise UserError(
+                f"no model has the provider {name!r}",
+                where="llm.api_bases",
+                mend=nearest(name, providers),
+            )
         ended = {
             entry.checkpoint: entry.retired
-            for entry in entries
-            if isinstance(entry, LLMEntry) and entry.retired
+            for entry in models
+            if entry.retired and self.gateway(entry) is None
         }
         return self.model_copy(
             update={
@@ -66,6 +81,17 @@ class LLMSettings(Settings):
                 "retired": self.retired | ended,
             }
         )
+
+    def gateway(self, entry: LLMEntry) -> str | None:
+        """The address of `api_bases` at which a model is asked; null where it has its own."""
+        if entry.is_local or entry.api_base or entry.api_base_env:
+            return None
+        return self.api_bases.get(entry.provider)
+
+    def is_retired(self, entry: LLMEntry) -> bool:
+        """Whether a checkpoint is not asked: a gateway may serve what its provider has ended."""
+        ended = entry.retired and self.gateway(entry) is None
+        return bool(ended) or entry.checkpoint in self.retired
 
     def limits(self, provider: str) -> ProviderLimits:
         """The limits of `provider`, else those of `default`."""

@@ -1,11 +1,13 @@
 """The spending ledger: what all runs with one recordings folder have spent, and the cap on it.
 
-Before a request is sent, the most that it can cost is reserved; when its answer is there, the
+Before a request is sent, the most that it can cost is reserved; when its answer is recorded, the
 reservation is settled at the actual cost (in full if the provider counted no tokens). A request
 without a whole answer (a timeout, 429, 5xx, a lost connection, a broken body) is settled at
 nothing: providers seldom bill one, and 49 answers worth $0.013 once exhausted a cap of $0.12.
 What it may have cost at most stands apart as "perhaps billed" and counts towards neither sum nor
-cap. Reservations of a run that was killed stay, in full, until `release` removes them.
+cap. Of a run that was killed between recording and settling, the next run settles the answers that
+are recorded (`take_up`): so what is settled is what the recorded answers cost, however often runs
+were killed. All other reservations of a killed run stay, in full, until `release` removes them.
 
 What the cap so guarantees, whatever runs at the same time: the answers that were received and the
 requests under way cost no more than the cap. The bill can exceed it by what a provider takes for
@@ -20,7 +22,7 @@ last requests or damage the file.
 
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -43,9 +45,14 @@ _MIGRATIONS = (
         "ALTER TABLE settled ADD COLUMN perhaps_usd REAL NOT NULL DEFAULT 0",
         "PRAGMA user_version = 2",
     ),
+    (
+        "ALTER TABLE reserved ADD COLUMN file TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE reserved ADD COLUMN key TEXT NOT NULL DEFAULT ''",
+        "PRAGMA user_version = 3",
+    ),
 )
 """From an empty file to today's: what the file of each version lacks."""
-_RESERVE = "INSERT INTO reserved VALUES (?, ?, ?)"
+_RESERVE = "INSERT INTO reserved VALUES (?, ?, ?, ?, ?)"
 _SETTLE = (
     "INSERT INTO settled (model, usd, requests, unanswered, perhaps_usd) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (model) DO UPDATE SET usd = usd + excluded.usd,"
@@ -55,11 +62,21 @@ _SETTLE = (
 
 
 class Reserved(NamedTuple):
-    """An open reservation: the most that one request to a model can cost, in US dollars."""
+    """An open reservation: the most that one request to a model can cost, in US dollars.
+
+    Attributes:
+        identity: its own.
+        model: the checkpoint.
+        usd: the sum.
+        file: of recordings, in which the answer will be; empty when it will not come any more.
+        key: of the question.
+    """
 
     identity: str
     model: str
     usd: float
+    file: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +86,7 @@ class Spending:
     Attributes:
         settled: known to be spent, by model.
         requests: settled requests by model.
-        reserved: what each open reservation holds.
+        reserved: open reservations.
         perhaps: by model with requests that ended without an answer, the most that they may have
             cost; part of no sum.
         unanswered: the number of these requests, by model.
@@ -77,14 +94,14 @@ class Spending:
 
     settled: dict[str, float]
     requests: dict[str, int]
-    reserved: list[float]
+    reserved: list[Reserved]
     perhaps: dict[str, float]
     unanswered: dict[str, int]
 
     @property
     def held(self) -> float:
         """The most that requests without an end have cost."""
-        return sum(self.reserved)
+        return sum(reserved.usd for reserved in self.reserved)
 
     @property
     def usd(self) -> float:
@@ -125,24 +142,31 @@ class Ledger:
             settled = database.execute(
                 "SELECT model, usd, requests, perhaps_usd, unanswered FROM settled ORDER BY model"
             ).fetchall()
-            reserved = database.execute("SELECT usd FROM reserved").fetchall()
+            reserved = database.execute("SELECT * FROM reserved ORDER BY id").fetchall()
         return Spending(
             {row[0]: row[1] for row in settled},
             {row[0]: row[2] for row in settled},
-            [usd for (usd,) in reserved],
+            [Reserved(*row) for row in reserved],
             {row[0]: row[3] for row in settled if row[4]},
             {row[0]: row[4] for row in settled if row[4]},
         )
 
-    def reserve(self, model: str, usd: float) -> Reserved | None:
-        """Reserve at most `usd` for one request, or nothing if that could cross the cap."""
+    def reserve(self, model: str, usd: float, *, file: str = "", key: str = "") -> Reserved | None:
+        """Reserve at most `usd` for one request, or nothing if that could cross the cap.
+
+        Args:
+            model: the checkpoint.
+            usd: the most that the request can cost.
+            file: of recordings, in which the answer will be.
+            key: of the question.
+        """
         with self._transaction() as database:
             [(spent,)] = database.execute(
                 "SELECT (SELECT total(usd) FROM settled) + (SELECT total(usd) FROM reserved)"
             )
             if spent + usd > self.cap_usd + _ROUNDING:
                 return None
-            reserved = Reserved(secrets.token_hex(8), model, usd)
+            reserved = Reserved(secrets.token_hex(8), model, usd, file, key)
             database.execute(_RESERVE, reserved)
         return reserved
 
@@ -156,6 +180,30 @@ class Ledger:
         with self._transaction() as database:
             database.execute("DELETE FROM reserved WHERE id = ?", (reserved.identity,))
             database.execute(_SETTLE, row)
+
+    def left(self, file: str) -> list[Reserved]:
+        """The reservations that runs which wrote this file of recordings have left open."""
+        return [reserved for reserved in self.spending().reserved if reserved.file == file]
+
+    def take_up(self, left: Iterable[Reserved], recorded: Mapping[str, float | None]) -> None:
+        """Settle the reservations whose answers are recorded; the others lose their file.
+
+        The caller is the only writer of that file and has asked nothing yet. So an open reservation
+        that still has its file is of the very request whose answer is recorded, if one is.
+
+        Args:
+            left: in one file of recordings.
+            recorded: what the answers in it cost, by key; null where nobody counted the tokens.
+        """
+        for reserved in left:
+            if reserved.key in recorded:
+                usd = recorded[reserved.key]
+                self.settle(reserved, reserved.usd if usd is None else usd)
+            else:
+                with self._transaction() as database:
+                    database.execute(
+                        "UPDATE reserved SET file = '' WHERE id = ?", (reserved.identity,)
+                    )
 
     def release(self) -> float:
         """Remove every open reservation, and say how many dollars they held.

@@ -102,7 +102,7 @@ def _look(
 ) -> Wanted:
     """What is known of one checkpoint; `silence` is the error of a hub that did not answer."""
     if obstacle := unpinned(entry):
-        return Wanted(checkpoint, models, None, _estimated_bytes(entry), obstacle)
+        return Wanted(checkpoint, models, None, estimated_bytes(entry), obstacle)
     if listing := checkpoint.cached():
         return Wanted(checkpoint, models, listing, 0)
     try:
@@ -110,11 +110,11 @@ def _look(
             raise silence
         listing = checkpoint.look_up()
     except UserError as error:
-        return Wanted(checkpoint, models, None, _estimated_bytes(entry), error)
+        return Wanted(checkpoint, models, None, estimated_bytes(entry), error)
     return Wanted(checkpoint, models, listing, sum(checkpoint.missing(listing).values()))
 
 
-def _estimated_bytes(entry: ModelEntry) -> int | None:
+def estimated_bytes(entry: ModelEntry) -> int | None:
     """Bytes of the weights by number of parameters and dtype; None if the entry says no number."""
     try:
         weights = parameter_count(entry.parameters or "")

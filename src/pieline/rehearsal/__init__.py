@@ -1,1 +1,1 @@
-"""The rehearsal: the papers' full grid from end to end, with stand-ins for all that costs."""
+"""The papers' full grid on stand-ins for data, weights and providers, before anyone pays for it."""

@@ -15,8 +15,18 @@ def use_style(path: str | Path) -> None:
     plt.style.use(path)
 
 
-def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path) -> None:
-    """Write a figure as PDF and PNG without time stamps, atomically."""
+def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str = "") -> None:
+    """Write a figure as PDF and PNG without time stamps, atomically.
+
+    Args:
+        figure: what to write.
+        pdf: as PDF.
+        png: as PNG.
+        mark: its first word, up to a colon, is written across it, because it is no result.
+    """
+    if mark:
+        word = figure.text(0.5, 0.5, mark.partition(":")[0], ha="center", va="center")
+        word.set(fontsize=48, color="#c00000", alpha=0.15, rotation=30, in_layout=False)
     with atomic_path(pdf) as temporary:
         metadata = {"CreationDate": None, "Producer": None, "Creator": None}
         figure.savefig(temporary, format="pdf", metadata=metadata)

@@ -19,6 +19,7 @@ class Given(Frozen):
         absent: what to say of the paper's models that the configuration does not name.
         options: anything else, as JSON.
         notes: sentences on the data that every table and figure carries.
+        mark: what stands over it and in each line of its CSV, because it is no result.
     """
 
     metrics: tuple[str, ...] = ()
@@ -28,6 +29,7 @@ class Given(Frozen):
     absent: tuple[ModelDescription, ...] = ()
     options: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
+    mark: str = ""
 
     def of(self, **files: str) -> "Given":
         """The same with other files."""

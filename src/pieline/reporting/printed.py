@@ -185,6 +185,7 @@ def write_comparisons(
     rows: Iterable[tuple[Mapping[str, str], Comparison | Statement, Sequence[str]]],
     *,
     decimals: int,
+    mark: str = "",
 ) -> None:
     """Write one comparison or statement a line as CSV.
 
@@ -193,11 +194,14 @@ def write_comparisons(
         rows: columns that identify the number, the comparison, and the metric files behind it.
         decimals: to which ours and the difference are rounded, where a comparison does not say; the
             printed number stays as printed.
+        mark: what every reason begins with.
     """
     lines = [
         {**name, **_line(cell, decimals), "metrics": " ".join(metrics)}
         for name, cell, metrics in rows
     ]
+    for line in lines:
+        line["reason"] = " ".join(filter(None, (mark, line["reason"])))
     # A table without rows still has a header.
     table = pd.DataFrame(lines) if lines else pd.DataFrame(columns=_COMPARED)
     write_text(path, table.to_csv(index=False, lineterminator="\n"))

@@ -169,6 +169,7 @@ def write_table(
     tex: str | Path,
     csv: str | Path,
     html: str | Path,
+    mark: str = "",
 ) -> None:
     """Write a table in its three renderings.
 
@@ -179,7 +180,10 @@ def write_table(
         tex: LaTeX output.
         csv: CSV output.
         html: HTML output.
+        mark: sentence that begins the notes and the reason of each line of the CSV.
     """
+    if mark:
+        content = replace(content, notes=(mark, *content.notes))
     table = shown(name, content)
     render_latex(Path(templates) / "table.tex.jinja", tex, table=table)
     render_html(Path(templates) / "table.html.jinja", html, table=table)
@@ -187,6 +191,7 @@ def write_table(
         csv,
         ((item.key, item.comparison, item.metrics) for item in content.numbers()),
         decimals=content.decimals,
+        mark=mark,
     )
 
 

@@ -80,13 +80,18 @@ def summary(cells: Iterable[ComparedCell]) -> str:
 
 
 def write_comparison(
-    cells: Sequence[ComparedCell], *, csv: str | Path, tex: str | Path, template: str | Path
+    cells: Sequence[ComparedCell],
+    *,
+    csv: str | Path,
+    tex: str | Path,
+    template: str | Path,
+    mark: str = "",
 ) -> None:
-    """Write all cells as CSV, and those with two numbers as a LaTeX table."""
+    """Write all cells as CSV, and those with two numbers as a LaTeX table under the mark."""
     columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
     table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_latex(template, tex, cells=cells, summary=summary(cells) + ".")
+    render_latex(template, tex, cells=cells, summary=summary(cells) + ".", mark=mark)
 
 
 def _cell(table: str, row: dict[str, str]) -> ComparedCell:

@@ -50,9 +50,15 @@ class StudyDisplays(Frozen):
 
 
 class Displays(Frozen):
-    """The tables and figures of a run by study, those of the configuration first."""
+    """The tables and figures of a run by study, those of the configuration first.
+
+    Attributes:
+        studies: all of them.
+        mark: what stands over everything that shows the run, because it is no result.
+    """
 
     studies: tuple[StudyDisplays, ...]
+    mark: str = ""
 
     def papers(self) -> dict[str, str]:
         """The papers' titles by study."""

@@ -49,6 +49,7 @@ def write_paper_source(
         },
         models=models,
         data=data,
+        mark=displays.mark,
     )
 
 

@@ -17,9 +17,10 @@ from pieline.config import Config
 from pieline.core.errors import number_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
+from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Study
+from pieline.study import Display, Study
 
 CATEGORY = "The whole artifact"
 """Where the report has what belongs to no single paper."""
@@ -73,8 +74,18 @@ class Whole:
                     for study in self.every.values()
                     if study not in self.studies
                 ),
-            )
+            ),
+            mark=self.mark,
         )
+
+    @property
+    def mark(self) -> str:
+        """What stands over everything that shows the run, because it is no result."""
+        return REHEARSAL_NOTE if self.config.rehearsal else ""
+
+    def given(self, shown: Display) -> str:
+        """What a table or figure is made from, as canonical JSON."""
+        return shown.given.model_copy(update={"mark": self.mark}).canonical()
 
     def files(self, ending: str) -> list[str]:
         """The files with this ending, of tables (csv, html, tex) or of figures (pdf, png)."""
@@ -143,8 +154,10 @@ class Whole:
         """Code, configuration and models, as canonical JSON."""
         return RunDescription(
             code=code_of(self.run.root),
-            # Where the mirror lies says nothing of the results; the digests of the raw files do.
-            config=self.config.model_dump(mode="json", exclude={"mirror"}),
+            # Where a mirror lies or a gateway is says nothing of the results; the digests do.
+            config=self.config.model_dump(
+                mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
+            ),
             models=self.models(),
             workflow="Snakefile" if self.run.root == Path() else None,
         ).canonical()

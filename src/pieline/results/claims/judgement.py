@@ -171,8 +171,11 @@ def write_claims(
     csv: str | Path,
     tex: str | Path,
     template: str | Path,
+    mark: str = "",
 ) -> None:
     """Write the judged claims as JSON, as CSV (one claim a line) and as a LaTeX table.
+
+    The mark stands over the table and begins the reason of each verdict on our numbers.
 
     Raises:
         UserError: a claim names a paper that is not among `papers` (titles by study).
@@ -201,14 +204,14 @@ def write_claims(
                 "printed_found": claim.printed.found,
                 "on_ours": claim.ours.verdict,
                 "ours_found": claim.ours.found,
-                "reason": claim.ours.reason,
+                "reason": " ".join(filter(None, (mark, claim.ours.reason))),
                 "remark": claim.remark,
             }
             for claim in judged
         ]
     )
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_latex(template, tex, claims=judged, counts=counts, papers=papers)
+    render_latex(template, tex, claims=judged, counts=counts, papers=papers, mark=mark)
 
 
 def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:

@@ -112,7 +112,7 @@ def write_page(
             for study, shown in displays.of_kind("figure")
         ],
         summary=summary(cells),
-        note=SAMPLE_NOTE if sample else "",
+        note=displays.mark or (SAMPLE_NOTE if sample else ""),
         labels={model.name: model.label for model in models},
         models=_options(cells, claim_models, models),
         numbers={metric.path: number for number, metric in enumerate(metrics)},

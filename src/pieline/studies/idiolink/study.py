@@ -562,7 +562,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             published="idiolink_table4",
             lock=self.run.here("envs/requirements.lock"),
             licences=self.run.here("data/licences.yaml"),
-            upstream=self.run.here("data/upstream.yaml"),
+            upstream=self.run.upstream,
         )
         if self._trains:
             yield self._table(

@@ -286,7 +286,7 @@ class JamStudy(Study[JamSettings]):
         return "release" if self._has_release(language) else "tags"
 
     def _has_release(self, language: str) -> bool:
-        public = load_upstream(self.run.here("data", "upstream.yaml"))
+        public = load_upstream(self.run.upstream)
         return f"id10m-jam/{language}.json" in public
 
     def released_originals(self, language: str) -> list[str]:

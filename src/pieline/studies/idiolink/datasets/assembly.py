@@ -160,9 +160,7 @@ def require_review(
         )
 
 
-def save_released_format(
-    texts: Iterable[GeneratedText], splits: Splits, folder: str | Path
-) -> None:
+def save_released_format(texts: Iterable[PieText], splits: Splits, folder: str | Path) -> None:
     """Write `<split>/indexes.json` and `<split>/queries.json` in the released format, by id.
 
     Raises:

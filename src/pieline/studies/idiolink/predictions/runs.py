@@ -60,9 +60,12 @@ def write_run(path: str | Path, run: Run, *, tag: str) -> None:
     """Write a gzipped TREC run: `query Q0 document rank score tag`, scores exact."""
     with open_gzip(path) as stream:
         for query_id, documents in run.items():
-            for position, (document_id, score) in enumerate(documents.items(), start=1):
-                line = f"{query_id} Q0 {document_id} {position} {score!r} {tag}\n"
-                stream.write(line.encode())
+            lines = (
+                f"{query_id} Q0 {document_id} {position} {score!r} {tag}\n"
+                for position, (document_id, score) in enumerate(documents.items(), start=1)
+            )
+            # Written at once: gzip takes half as long again over single lines.
+            stream.write("".join(lines).encode())
 
 
 def read_run(path: str | Path) -> Run:

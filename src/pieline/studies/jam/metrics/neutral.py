@@ -17,7 +17,7 @@ class NeutralMetrics(MetricRecord):
     Attributes:
         language, model, setting, seed: of the run that was confused.
         dataset_is_released: whether the hard variants are those of the paper.
-        confusing: hard variants that confused it.
+        confusing: hard variants that it judged wrong.
         neutral: those that a neutral variant was written for.
         still_confused: neutral variants that it was wrong about.
         share: of the neutral ones (fraction); null without any.

@@ -186,7 +186,11 @@ def questions_ahead(
 
 
 def confusing_variants(path: str | Path) -> list[str]:
-    """Ids of the variants that confused a model: its original was judged rightly, it was not.
+    """Ids of the variants that a model judged wrong, also where it was wrong about the original.
+
+    By section 4.1 only variants of originals judged rightly confuse, but GPT-4o mini flips on some
+    24 English variants (Table 3), and the paper rewrites 58. So many are wrong in a run that
+    Tables 3, 5 and 6 allow: as Table 6 does (`confusion_as_printed`), the ablation counts them all.
 
     Raises:
         UserError: the model's metric file has no such decisions.
@@ -195,7 +199,6 @@ def confusing_variants(path: str | Path) -> list[str]:
         return [
             name
             for original in read_json(path)["judged"]
-            if original["correct"]
             for name, correct in original["variants"].items()
             if not correct
         ]

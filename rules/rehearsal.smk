@@ -1,0 +1,124 @@
+"""rehearsal: what models on stand-in weights would give, and in its place what the papers print."""
+
+
+# What the stand-in weights give: made as ever, and read by nobody.
+use rule rank_by_embedding as rank_on_standins with:
+    output:
+        "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+    log:
+        "logs/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.rank.log",
+
+
+use rule bm25_search as search_on_standins with:
+    output:
+        "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+    log:
+        "logs/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
+
+
+use rule tag_idioms as tag_on_standins with:
+    output:
+        "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+    log:
+        "logs/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.log",
+
+
+rule rehearse_ranks:
+    """A run that has the printed scores."""
+    input:
+        script=script("rehearse_ranks"),
+        modules=modules("rehearse_ranks"),
+        printed=WHOLE.published(),
+        documents="results/datasets/idiolink/{index}/documents.jsonl",
+        queries="results/datasets/idiolink/{index}/queries.jsonl",
+        on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+    output:
+        "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+    log:
+        "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.rehearsed.log",
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(10),
+    params:
+        top_k=IDIOLINK.settings.top_k,
+        printed_as=lambda wildcards: IDIOLINK.run.entry(wildcards.model).published_as or "",
+        seeds=lambda wildcards: (
+            IDIOLINK.settings.finetuning.seeds if "+" in wildcards.model else [0]
+        ),
+    shell:
+        "python {input.script} --documents {input.documents} --queries {input.queries}"
+        " --model {wildcards.model} --printed-as {params.printed_as:q}"
+        " --query-mode {wildcards.query_mode} --index {wildcards.index}"
+        " --seed {wildcards.seed} --seeds {params.seeds} --published $(dirname {input.printed[0]}) --top-k {params.top_k}"
+        " --tag {wildcards.model} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+ruleorder: rehearse_ranks > rank_by_embedding
+ruleorder: rehearse_ranks > bm25_search
+
+
+# What tuning on the corpora made leaves, and in its place the printed k1 and b.
+use rule bm25_tune as tune_on_standins with:
+    output:
+        "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
+    log:
+        "logs/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.log",
+
+
+rule rehearse_tuning:
+    """The printed k1 and b."""
+    input:
+        script=script("rehearse_tuning"),
+        modules=modules("rehearse_tuning"),
+        printed=WHOLE.published(),
+        on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
+    output:
+        "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json",
+    log:
+        "logs/predictions/idiolink/{index}/{model}/{query_mode}/tuning.rehearsed.log",
+    wildcard_constraints:
+        model=IDIOLINK.run.constraint("bm25"),
+    conda:
+        "../envs/core.yaml"
+    params:
+        k1=IDIOLINK.settings.bm25.k1,
+        b=IDIOLINK.settings.bm25.b,
+    shell:
+        "python {input.script} --query-mode {wildcards.query_mode} --index {wildcards.index}"
+        " --k1 {params.k1} --b {params.b} --published $(dirname {input.printed[0]})"
+        " --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+ruleorder: rehearse_tuning > bm25_tune
+
+
+rule rehearse_tags:
+    """What an encoder tags, so that the printed numbers follow."""
+    input:
+        script=script("rehearse_tags"),
+        modules=modules("rehearse_tags"),
+        printed=WHOLE.published(),
+        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+        on_standins="results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+    output:
+        "results/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+    log:
+        "logs/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.rehearsed.log",
+    wildcard_constraints:
+        model=JAM.run.constraint("encoder"),
+    conda:
+        "../envs/core.yaml"
+    params:
+        printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
+    shell:
+        "python {input.script} --sentences {input.sentences} --model {params.printed_as:q}"
+        " --language {wildcards.language} --seed {wildcards.seed}"
+        " --published $(dirname {input.printed[0]}) --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+ruleorder: rehearse_tags > tag_idioms

@@ -1,0 +1,227 @@
+"""A Python that has imported already: each job of a run on this machine is forked from it.
+
+Most jobs would spend more time on importing than on their work. The command `python` that
+`write_command` makes hands its arguments, its environment and its three
+streams to this server, waits for the child, and ends as it ended. Where no server listens, it is
+the Python that it stands for.
+"""
+
+import array
+import atexit
+import gc
+import json
+import os
+import runpy
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pieline.core.files import write_text
+
+IMPORTED = (
+    *("pandas", "matplotlib.pyplot", "jinja2", "scipy.stats", "seqeval.metrics", "rank_bm25"),
+    *("sklearn.metrics", "torch", "transformers", "sentence_transformers", "adjustText"),
+    *("pieline.llm.transport", "pieline.config", "pieline.planned"),
+)
+"""What the scripts import that takes long."""
+
+_CLIENT = """#!{python} -ISB
+import array, json, os, socket, sys
+link = socket.socket(socket.AF_UNIX)
+try:
+    link.connect({address!r})
+except OSError:
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+asked = json.dumps([os.getcwd(), dict(os.environ), sys.argv[1:]]).encode()
+streams = array.array("i", [0, 1, 2]).tobytes()
+link.sendmsg([len(asked).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
+link.sendall(asked)
+told = link.recv(4)
+sys.exit(int.from_bytes(told, "big", signed=True) if told else 1)
+"""
+
+
+def write_command(folder: Path, address: Path) -> None:
+    """Write the command `python` into a folder that is to stand first on PATH.
+
+    Args:
+        folder: for nothing but this command.
+        address: the socket of the server.
+    """
+    # A first line of more than 127 bytes is cut off by some kernels; nothing mends that.
+    write_text(folder / "python", _CLIENT.format(python=sys.executable, address=str(address)))
+    (folder / "python").chmod(0o755)
+
+
+def start() -> None:
+    """Start a server, and put its command first on PATH; both end with this process."""
+    # A socket's name may have but 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="python-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    write_command(folder, folder / "socket")
+    os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(folder / "socket")])
+
+
+def serve(address: Path, imported: Iterable[str] = IMPORTED) -> None:
+    """Import, then fork a child for each command until the process that started this one ends.
+
+    Args:
+        address: the socket to listen at; before the imports are done, commands run by themselves.
+        imported: modules.
+    """
+    die_with_parent()
+    for module in imported:
+        import_module(module)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(address))
+    listener.listen(256)
+    # Or each child would look through all of it, and so copy it.
+    gc.freeze()
+    wake, woken = socket.socketpair()
+    wake.setblocking(False)
+    woken.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    waiting = selectors.DefaultSelector()
+    waiting.register(listener, selectors.EVENT_READ)
+    waiting.register(woken, selectors.EVENT_READ)
+    children: dict[int, socket.socket] = {}
+    while True:
+        for key, _ in waiting.select():
+            if key.fileobj is listener:
+                link, _ = listener.accept()
+                if (child := _start(link)) is not None:
+                    children[child] = link
+                    waiting.register(link, selectors.EVENT_READ, child)
+            elif key.fileobj is woken:
+                with suppress(BlockingIOError):
+                    woken.recv(4096)
+            else:
+                # The command was killed, and nobody waits for its child.
+                waiting.unregister(key.fileobj)
+                with suppress(ProcessLookupError):
+                    os.killpg(key.data, signal.SIGTERM)
+        for child in list(children):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                link = children.pop(child)
+                with suppress(KeyError):
+                    waiting.unregister(link)
+                with suppress(OSError):
+                    code = os.waitstatus_to_exitcode(status)
+                    link.sendall((code if code >= 0 else 128 - code).to_bytes(4, "big"))
+                link.close()
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the one that started it ends, however it ends."""
+    if sys.platform == "linux":
+        import ctypes
+
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def _start(link: socket.socket) -> int | None:
+    """Fork a child for the command at the other end; null if that has gone."""
+    try:
+        given = _received(link)
+    except (OSError, EOFError):
+        link.close()
+        return None
+    command, streams = given
+    child = os.fork()
+    if not child:
+        link.close()
+        _be(*command, streams)
+    for stream in streams:
+        os.close(stream)
+    return child
+
+
+def _be(
+    folder: str, environment: dict[str, str], arguments: list[str], streams: list[int]
+) -> NoReturn:
+    """Be a command, in a child."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    die_with_parent()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    try:
+        _run(arguments)
+    except SystemExit as ending:
+        _leave(ending.code)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        _leave(1)
+    _leave(0)
+
+
+def _run(arguments: list[str]) -> None:
+    """What Python does with these arguments: a script or a module, and its own."""
+    if arguments[:1] == ["-m"]:
+        sys.argv = arguments[1:]
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path.insert(0, str(Path(arguments[0]).parent))
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+def _leave(code: Any) -> NoReturn:
+    """End a child as Python ends, without what the server registered to be done at its end."""
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+        code = 1
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code or 0)
+
+
+def _received(link: socket.socket) -> tuple[tuple[str, dict[str, str], list[str]], list[int]]:
+    """Folder, environment and arguments of a command, and its streams.
+
+    Raises:
+        EOFError: it ended before it had said all.
+    """
+    streams = array.array("i")
+    head, told, _, _ = link.recvmsg(4, socket.CMSG_LEN(3 * streams.itemsize))
+    for level, kind, content in told:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            streams.frombytes(content)
+    wanted, body = int.from_bytes(head, "big"), b""
+    while len(body) < wanted:
+        part = link.recv(wanted - len(body))
+        if not part:
+            break
+        body += part
+    if not head or len(body) < wanted:
+        for stream in streams:
+            os.close(stream)
+        raise EOFError
+    return json.loads(body), list(streams)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))

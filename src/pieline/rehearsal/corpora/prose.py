@@ -1,0 +1,141 @@
+"""Sentences from grammars: what stands in for the prose of the corpora.
+
+They mean nothing, but each is a sentence of its language, holds a PIE in one reading beside words
+that go with it, and varies in its words as prose does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from typing import NamedTuple
+
+from pieline.studies.jam.bio import Span, Tag, span_text, tags_of
+
+_CLOSING = frozenset(".,)")
+
+
+class Expression(NamedTuple):
+    """A PIE, or other words of the same meaning: its base form and its past tense."""
+
+    base: str
+    past: str
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A sentence: its words and punctuation marks, and which of them are the expression."""
+
+    words: tuple[str, ...]
+    span: Span | None = None
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The words with the space that follows each, as ID10M has them."""
+        after = (*self.words[1:], ".")
+        return tuple(
+            word if word == "(" or follower in _CLOSING else f"{word} "
+            for word, follower in zip(self.words, after, strict=True)
+        )
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return "".join(self.tokens)
+
+    @property
+    def span_text(self) -> str:
+        """The expression as it stands in the sentence; empty without one."""
+        return span_text(self.tokens, self.span) if self.span else ""
+
+    def saying(self, other: Expression, own: Expression) -> "Prose":
+        """The sentence with another expression, in the form that its own one has in it."""
+        if self.span is None:
+            return self
+        start, end = self.span
+        new = (other.past if self.span_text == own.past else other.base).split()
+        return Prose((*self.words[:start], *new, *self.words[end:]), Span(start, start + len(new)))
+
+    @property
+    def tags(self) -> list[Tag]:
+        """The words' tags, of an idiom."""
+        return tags_of([self.span] if self.span else [], len(self.words))
+
+
+class Grammar:
+    """The sentences of a language.
+
+    A context-free grammar in lines: `WHO: NAME | the ADJECTIVE PERSON` has alternatives between
+    bars, and `DAY = Monday Tuesday` a word each. Symbols are in capitals. `BASE` and `PAST` are
+    forms of an expression, `TOPIC` a word that is given.
+
+    Every language has `PLAIN` sentences without a PIE, those with one in either reading
+    (`FIGURATIVE`, `LITERAL`), and those without a PIE that hint at either
+    (`HINT_FIGURATIVE`, `HINT_LITERAL`).
+    """
+
+    def __init__(self, text: str) -> None:
+        self._rules: dict[str, list[tuple[str, ...]]] = {}
+        for line in filter(None, map(str.strip, text.splitlines())):
+            words = " = " in line
+            symbol, _, rest = line.partition(" = " if words else ": ")
+            alternatives = rest.split() if words else rest.split(" | ")
+            self._rules[symbol] = [tuple(item.split()) for item in alternatives]
+
+    def sentence(
+        self, symbol: str, random: Random, expression: Expression | None = None, topic: str = ""
+    ) -> Prose:
+        """A sentence of a kind, with an expression and a topic where the kind has them."""
+        forms = dict(zip(("BASE", "PAST"), expression or (), strict=False))
+        words: list[str] = []
+        span = None
+        waiting = [symbol]
+        while waiting:
+            found = waiting.pop()
+            if found in self._rules:
+                rules = self._rules[found]
+                waiting += reversed(rules[int(random.random() * len(rules))])
+            elif found in forms:
+                start = len(words)
+                words += forms[found].split()
+                span = Span(start, len(words))
+            else:
+                words.append(topic if found == "TOPIC" else found)
+        words[0] = words[0][0].upper() + words[0][1:]
+        return Prose(tuple(words), span)
+
+    def new_sentence(
+        self,
+        symbol: str,
+        random: Random,
+        taken: set[str],
+        expression: Expression | None = None,
+        topic: str = "",
+    ) -> Prose:
+        """A sentence whose text is not among those taken, which it joins."""
+        while True:
+            found = self.sentence(symbol, random, expression, topic)
+            if found.text not in taken:
+                taken.add(found.text)
+                return found
+
+
+def expressions(
+    verbs: str, nouns: Mapping[str, str], *, verb_last: bool = False
+) -> list[Expression]:
+    """Every verb with every noun.
+
+    Args:
+        verbs: as `base`, or as `base/past`.
+        nouns: by their article.
+        verb_last: whether the verb follows its object.
+    """
+    objects = [f"{article} {noun}" for article, words in nouns.items() for noun in words.split()]
+    found = []
+    for verb, item in product(verbs.split(), objects):
+        base, _, past = verb.partition("/")
+        forms = (base, past or base)
+        found.append(
+            Expression(*(f"{item} {form}" if verb_last else f"{form} {item}" for form in forms))
+        )
+    return found

@@ -1,0 +1,361 @@
+"""IdioLink's runs as the paper's numbers demand them: rankings whose scores are the printed ones.
+
+A query's hits among its first R documents and the pattern of its first ten are chosen such that the
+means over the queries are the printed R-Precision and nDCG@10. Queries differ as real ones do: some
+PIEs are hard for every model, and the queries of a PIE are alike. Nothing here is a result.
+"""
+
+import csv
+import math
+import random
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, islice
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import NamedTuple, TypeVar
+
+from pieline.core.files import read_text
+from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
+from pieline.studies.idiolink.predictions.runs import Run
+from pieline.studies.idiolink.raw.released import meaning_qrels
+from pieline.studies.idiolink.records import Document, Query
+
+T = TypeVar("T")
+BM25 = "bm25"
+"""What `model` is of BM25's runs."""
+
+_CUT = 10
+"""Ranks that nDCG@10 looks at."""
+_DISCOUNTS = [1 / math.log2(rank + 1) for rank in range(1, _CUT + 1)]
+_OF_PIES, _OF_QUERIES = 0.7, 0.35
+"""How far PIEs, and the queries of a PIE, lie apart, in log odds."""
+_FIRST, _LAST = 0.9, 0.1
+"""Scores of the first and the last rank; only their order means anything."""
+
+
+class Target(NamedTuple):
+    """The means that a run should have, fractions."""
+
+    r_precision: float
+    ndcg_at_10: float
+
+
+class Pattern(NamedTuple):
+    """Which of the first ten ranks hold a relevant document, and the sum of their discounts."""
+
+    gain: float
+    ranks: frozenset[int]
+
+
+def printed_run(
+    queries: Sequence[Query],
+    documents: Sequence[Document],
+    *,
+    model: str,
+    query_mode: str,
+    composition: str,
+    published: Path,
+    top_k: int,
+    train_mode: str | None = None,
+    loss: str | None = None,
+    seed: int = 0,
+    seeds: Sequence[int] = (),
+) -> Run:
+    """Rank documents for each query so that the run scores what the paper prints.
+
+    The same arguments give the same run. Where the number of queries or of relevant documents does
+    not allow the printed mean, it is the nearest one.
+
+    Args:
+        queries: all queries of the split.
+        documents: those of the index.
+        model: see `target`, as for the two next.
+        query_mode: see `target`.
+        composition: see `target`.
+        published: folder of the printed numbers.
+        top_k: documents kept for each query.
+        train_mode: of a fine-tuned model; None for a model as published.
+        loss: of a fine-tuned model.
+        seed: of the training.
+        seeds: of all its trainings, over which mean and deviation are the printed ones.
+    """
+    aim = target(
+        published,
+        model=model,
+        query_mode=query_mode,
+        composition=composition,
+        train_mode=train_mode,
+        step=_step(seed, seeds),
+    )
+    relevant = [list(found) for found in meaning_qrels(queries, documents).values()]
+    sizes = [len(found) for found in relevant]
+    name = f"{model} {query_mode} {composition} {train_mode} {loss} {seed}"
+    draws = random.Random(name)  # noqa: S311 - not for secrets
+    ease = _ease(queries, draws)
+    hits = _hits(aim.r_precision, ease, sizes)
+    patterns = _first_ten(aim.ndcg_at_10, ease, sizes, hits)
+    others = _Others(documents, draws)
+    fall = (_FIRST - _LAST) / max(top_k - 1, 1)
+    scores = [round(_FIRST - fall * place, 6) for place in range(top_k)]
+    return {
+        query.id: dict(
+            zip(_ranking(found, count, pattern, others.of(query, found)), scores, strict=False)
+        )
+        for query, found, count, pattern in zip(queries, relevant, hits, patterns, strict=True)
+    }
+
+
+def target(
+    published: Path,
+    *,
+    model: str,
+    query_mode: str,
+    composition: str,
+    train_mode: str | None = None,
+    step: float = 0.0,
+) -> Target:
+    """What a run should score: what the paper prints, or what is nearest to it.
+
+    A model that it does not print has the mean of those that it does. Over an index without some
+    usages a model's scores change as BM25's do there with sentence queries; those of BM25 are known
+    from the authors' released run. Both losses have the same numbers, since the paper does not say
+    of which its own are.
+
+    Args:
+        published: folder of the printed numbers.
+        model: the checkpoint as the paper prints it, `BM25`, or any other name.
+        query_mode: one of the four.
+        composition: of the index.
+        train_mode: of a fine-tuned model; None for a model as published.
+        step: printed deviations by which the run lies off the printed mean.
+    """
+    by_mode = {"query_mode": query_mode}
+    if train_mode is not None:
+        found = _mean_row(
+            published / "idiolink_table5.csv", by_mode | {"train_mode": train_mode}, model
+        )
+    elif model == BM25:
+        found = _mean_row(published / "idiolink_bm25.csv", by_mode)
+    else:
+        found = _mean_row(published / "idiolink_table2.csv", by_mode, model)
+    scores = {
+        column: found[column] + step * found.get(f"{column}_std", 0.0)
+        for column in ("r_precision_pct", "ndcg_at_10_pct")
+    }
+    if composition != "full":
+        known = {"composition": composition}
+        released = _rows(published / "idiolink_bm25_ablation.csv", by_mode | known)
+        if model == BM25 and released:
+            scores = {column: float(released[0][column]) for column in scores}
+        else:
+            sentence = {"query_mode": "sentence"}
+            full = _mean_row(published / "idiolink_bm25.csv", sentence)
+            less = _mean_row(published / "idiolink_bm25_ablation.csv", sentence | known)
+            scores = {column: scores[column] * less[column] / full[column] for column in scores}
+    return Target(*(value / 100 for value in scores.values()))
+
+
+def printed_tuning(
+    *,
+    query_mode: str,
+    composition: str,
+    k1: Sequence[float],
+    b: Sequence[float],
+    published: Path,
+) -> Tuning:
+    """BM25's grid with the printed point as the best one.
+
+    Where none is printed it is that of the full index; where the grid lacks it, the nearest point
+    of the grid. The other points lie the lower the farther they are.
+    """
+    by_mode = {"query_mode": query_mode}
+    rows = [
+        *_rows(published / "idiolink_bm25_ablation.csv", by_mode | {"composition": composition}),
+        *_rows(published / "idiolink_bm25.csv", by_mode),
+    ]
+    printed = next(row for row in rows if row["k1"])
+    best = float(rows[0]["ndcg_at_10_pct"]) / 100
+
+    def distance(first: float, second: float) -> float:
+        return abs(first - float(printed["k1"])) + abs(second - float(printed["b"]))
+
+    points = [(first, second) for first in k1 for second in b]
+    chosen = min(points, key=lambda point: distance(*point))
+    return Tuning(
+        query_mode=query_mode,
+        composition=composition,
+        chosen=Bm25Parameters(k1=chosen[0], b=chosen[1]),
+        grid=[
+            GridPoint(k1=first, b=second, ndcg_at_10=best * (1 - distance(first, second) / 10))
+            for first, second in points
+        ],
+    )
+
+
+def _step(seed: int, seeds: Sequence[int]) -> float:
+    """Deviations from the mean at which a seed lies: even steps, of mean 0 and deviation 1."""
+    if len(seeds) < 2:
+        return 0.0
+    places = range(len(seeds))
+    return (seeds.index(seed) - fmean(places)) / stdev(places)
+
+
+@cache
+def _table(path: Path) -> list[dict[str, str]]:
+    # Not read_published: it loads pandas, which takes longer than everything else here.
+    return list(csv.DictReader(read_text(path).splitlines()))
+
+
+def _rows(path: Path, where: Mapping[str, str]) -> list[dict[str, str]]:
+    """The printed rows with these values."""
+    return [row for row in _table(path) if where.items() <= row.items()]
+
+
+def _mean_row(path: Path, where: Mapping[str, str], model: str | None = None) -> dict[str, float]:
+    """The printed scores of a model, or the mean over all models where it is not printed."""
+    rows = _rows(path, where)
+    rows = [row for row in rows if row.get("model") == model] or rows
+    columns = [column for column in rows[0] if column.startswith(("r_precision", "ndcg"))]
+    return {column: fmean(float(row[column]) for row in rows) for column in columns}
+
+
+def _ease(queries: Iterable[Query], draws: random.Random) -> list[float]:
+    """How easy each query is, in log odds: a PIE is so for every model, the rest is this run's."""
+    of_pies: dict[str, float] = {}
+    for query in queries:
+        if query.pie not in of_pies:
+            of_pie = random.Random(query.pie)  # noqa: S311 - not for secrets
+            of_pies[query.pie] = _OF_PIES * of_pie.gauss(0, 1)
+    return [of_pies[query.pie] + _OF_QUERIES * draws.gauss(0, 1) for query in queries]
+
+
+def _levels(
+    mean: float, ease: Sequence[float], lows: Sequence[float], highs: Sequence[float]
+) -> list[float]:
+    """A share for each query, higher for an easier one, within its bounds and of the given mean."""
+
+    def shifted(shift: float) -> list[float]:
+        return [
+            min(max(1 / (1 + math.exp(-shift - each)), low), high)
+            for each, low, high in zip(ease, lows, highs, strict=True)
+        ]
+
+    low, high = -20.0, 20.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fmean(shifted(middle)) < mean else (low, middle)
+    return shifted(low)
+
+
+def _hits(mean: float, ease: Sequence[float], sizes: Sequence[int]) -> list[int]:
+    """Relevant documents among the first R of each query; R-Precision has the given mean."""
+    levels = _levels(mean, ease, [0.0] * len(ease), [1.0] * len(ease))
+
+    def nearest(place: int, level: float) -> tuple[int, float]:
+        size = sizes[place]
+        count = min(max(round(size * level), 0), size)
+        return count, count / size
+
+    return _chosen(levels, nearest)
+
+
+def _first_ten(
+    mean: float, ease: Sequence[float], sizes: Sequence[int], hits: Sequence[int]
+) -> list[Pattern]:
+    """Which of the first ten ranks of each query are hits; nDCG@10 has the given mean."""
+    feasible = [_patterns(*_bounds(size, hit)) for size, hit in zip(sizes, hits, strict=True)]
+    ideals = [sum(_DISCOUNTS[:size]) for size in sizes]
+    levels = _levels(
+        mean,
+        ease,
+        [found[0].gain / ideal for found, ideal in zip(feasible, ideals, strict=True)],
+        [found[-1].gain / ideal for found, ideal in zip(feasible, ideals, strict=True)],
+    )
+
+    def nearest(place: int, level: float) -> tuple[Pattern, float]:
+        gain = level * ideals[place]
+        over = bisect_left(feasible[place], gain, key=lambda pattern: pattern.gain)
+        around = feasible[place][max(over - 1, 0) : over + 1]
+        pattern = min(around, key=lambda pattern: abs(pattern.gain - gain))
+        return pattern, pattern.gain / ideals[place]
+
+    return _chosen(levels, nearest)
+
+
+def _chosen(levels: Sequence[float], nearest: Callable[[int, float], tuple[T, float]]) -> list[T]:
+    """What comes nearest to each query's level, and together to their mean.
+
+    What one query is off is carried to the next; the middling ones, which can still go both ways,
+    come last.
+
+    Args:
+        levels: of the queries.
+        nearest: what comes nearest to a level at a query's place, and its own level.
+    """
+    found: dict[int, T] = {}
+    over = 0.0
+    for place in sorted(range(len(levels)), key=lambda place: -abs(levels[place] - 0.5)):
+        found[place], level = nearest(place, levels[place] + over)
+        over += levels[place] - level
+    return [found[place] for place in range(len(levels))]
+
+
+def _bounds(size: int, hits: int) -> tuple[int, int, int, int]:
+    """What `_patterns` is told of a query with so many relevant documents and hits.
+
+    All hits that the ranks from the 11th to the R-th cannot hold must be among the first ten; with
+    fewer than ten relevant documents all are, and those that are no hits may stand behind them.
+    """
+    if size >= _CUT:
+        return _CUT, max(0, hits - (size - _CUT)), min(hits, _CUT), 0
+    return size, hits, hits, size - hits
+
+
+@cache
+def _patterns(first: int, fewest: int, most: int, behind: int) -> list[Pattern]:
+    """Patterns of `fewest` to `most` hits in the first ranks and up to `behind` after them.
+
+    By ascending gain.
+    """
+    found = []
+    for code in range(1 << _CUT):
+        ranks = frozenset(rank for rank in range(_CUT) if code >> rank & 1)
+        hits = sum(rank < first for rank in ranks)
+        if fewest <= hits <= most and len(ranks) - hits <= behind:
+            found.append(Pattern(sum(_DISCOUNTS[rank] for rank in sorted(ranks)), ranks))
+    return sorted(found, key=lambda pattern: (pattern.gain, sorted(pattern.ranks)))
+
+
+class _Others:
+    """Documents that are not relevant: first those of the PIE in its other meaning."""
+
+    def __init__(self, documents: Sequence[Document], draws: random.Random) -> None:
+        self._of_pie: dict[str, list[str]] = defaultdict(list)
+        for document in documents:
+            self._of_pie[document.pie].append(document.id)
+        self._shuffled = [(document.id, document.pie) for document in documents]
+        draws.shuffle(self._shuffled)
+        self._start = 0
+
+    def of(self, query: Query, relevant: Iterable[str]) -> Iterator[str]:
+        """Those of a query, other PIEs' from where the last query began on."""
+        self._start = (self._start + _CUT) % max(len(self._shuffled), 1)
+        hits = set(relevant)
+        rivals = (name for name in self._of_pie[query.pie] if name not in hits)
+        row = self._shuffled
+        places = chain(range(self._start, len(row)), range(self._start))
+        return chain(rivals, (row[place][0] for place in places if row[place][1] != query.pie))
+
+
+def _ranking(
+    relevant: Sequence[str], hits: int, pattern: Pattern, others: Iterator[str]
+) -> Iterator[str]:
+    """The ten first as the pattern says, then the hits that are left, then other documents."""
+    waiting = iter(relevant)
+    for rank in range(_CUT):
+        yield from islice(waiting if rank in pattern.ranks else others, 1)
+    yield from islice(waiting, max(hits - len(pattern.ranks), 0))
+    yield from others

@@ -1,0 +1,97 @@
+"""The Python that jobs of a rehearsal are forked from."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from pieline.core.interpreter import write_command
+
+SAYS = """
+import os, sys
+import json as imported_before
+print(sys.argv, os.environ["SAID"], os.getcwd(), __name__)
+print("to stderr", file=sys.stderr)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("interpreter")
+    address = folder / "socket"
+    write_command(folder, address)
+    code = (
+        "import sys; from pathlib import Path; from pieline.core.interpreter import serve;"
+        f" serve(Path({str(address)!r}), ['json'])"
+    )
+    server = subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    )
+    while not address.exists():
+        time.sleep(0.02)
+    yield folder / "python"
+    server.kill()
+    server.wait()
+
+
+def run(command: Path, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [command, *arguments],
+        cwd=folder,
+        env=os.environ | {"SAID": "something"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_runs_a_script_as_python_does(command: Path, tmp_path: Path, served: bool) -> None:
+    if not served:
+        write_command(tmp_path, tmp_path / "nobody")
+        command = tmp_path / "python"
+    (tmp_path / "says.py").write_text(SAYS)
+    result = run(command, "says.py", "3", "a b", folder=tmp_path)
+    assert (result.returncode, result.stderr) == (3, "to stderr\n")
+    assert result.stdout == f"['says.py', '3', 'a b'] something {tmp_path} __main__\n"
+
+
+def test_tells_an_error_and_a_text_to_end_with(command: Path, tmp_path: Path) -> None:
+    (tmp_path / "fails.py").write_text("raise ValueError('told')")
+    result = run(command, "fails.py", folder=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.endswith("ValueError: told\n")
+    (tmp_path / "ends.py").write_text("raise SystemExit('one line')")
+    result = run(command, "ends.py", folder=tmp_path)
+    assert (result.returncode, result.stderr) == (1, "one line\n")
+
+
+def test_a_job_killed_by_its_own_limits_tells_the_signal(command: Path, tmp_path: Path) -> None:
+    (tmp_path / "dies.py").write_text("import os; os.kill(os.getpid(), 9)")
+    assert run(command, "dies.py", folder=tmp_path).returncode == 128 + signal.SIGKILL
+
+
+def test_a_child_does_not_outlive_its_command(command: Path, tmp_path: Path) -> None:
+    (tmp_path / "waits.py").write_text(
+        "import os, time; from pathlib import Path\n"
+        "Path('name').write_text(str(os.getpid())); Path('name').rename('child'); time.sleep(600)"
+    )
+    asked = subprocess.Popen([command, "waits.py"], cwd=tmp_path)
+    told = tmp_path / "child"
+    while not told.exists():
+        time.sleep(0.02)
+    asked.kill()
+    asked.wait()
+    child = Path("/proc", told.read_text())
+    end = time.monotonic() + 30
+    while child.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not child.exists()

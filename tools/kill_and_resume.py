@@ -1,0 +1,53 @@
+r"""Kill a run and all that it has started at random moments, and start it again, till it ends.
+
+Usage: python tools/kill_and_resume.py --kills 5 --within 300 -- \
+    --cores 2 --configfile config/rehearsal.yaml --config 'rehearsal={faults: true}' -- all
+"""
+
+import argparse
+import contextlib
+import random
+import subprocess
+import sys
+import time
+
+import psutil
+
+
+def kill_all(process: psutil.Process) -> int:
+    """Kill a process and its descendants at once, without a word to any; how many there were."""
+    process.suspend()  # or it would start more meanwhile
+    found = [process, *process.children(recursive=True)]
+    for each in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+    psutil.wait_procs(found, timeout=60)
+    return len(found)
+
+
+def main() -> int:
+    """Run snakemake with the arguments given; its last exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, required=True)
+    parser.add_argument("--within", type=float, required=True, help="seconds until a kill, at most")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("arguments", nargs="+", help="of snakemake, after --")
+    given = parser.parse_args()
+    command = [sys.executable, "-m", "snakemake", *given.arguments]
+    moments = random.Random(given.seed)  # noqa: S311 - no secret
+    for number in range(given.kills):
+        run = subprocess.Popen(command)
+        moment = moments.uniform(0, given.within)
+        time.sleep(moment)
+        ended = run.poll() is not None
+        killed = 0 if ended else kill_all(psutil.Process(run.pid))
+        run.wait()
+        print(f"kill {number + 1}: {killed} processes after {moment:.0f} s", file=sys.stderr)
+        subprocess.run([*command, "--unlock"], check=True)
+    return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
