@@ -68,7 +68,7 @@ def _find_snapshot(spec: LLMEntry) -> Path:
     if obstacle := unpinned(spec):
         raise obstacle
     try:
-        # Not all that the hub lists has been fetched; below is seen whether all that is served has.
+        # Of all that the hub lists only a part is fetched; what must be there is looked for below.
         folder = snapshot_download(
             str(spec.repository),
             revision=spec.revision,

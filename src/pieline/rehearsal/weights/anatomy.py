@@ -176,7 +176,7 @@ FLAGGED = replace(
 PROMPTED = ("web_search_query", "sts_query", "summarization_query", "bitext_query")
 ENCODER = Anatomy(
     "bert", cased=True, with_head=True, tokenizer_flags={"do_lower_case": False},
-    sizes=NO_DROPOUT | {"num_hidden_layers": 1},
+    sizes=NO_DROPOUT | {"num_hidden_layers": 1, "num_attention_heads": 1},
 )  # fmt: skip
 CHAT = Anatomy(
     "llama-2", with_head=True, max_length=4096, dtype="float16",

@@ -17,18 +17,24 @@ from pieline.rehearsal.weights.vocabularies import tokenizer_of
 
 
 def save_checkpoint(
-    anatomy: Anatomy, folder: Path, *, pickled: bool = False, in_parts: bool = False
+    anatomy: Anatomy,
+    folder: Path,
+    *,
+    words: tuple[str, ...] = (),
+    pickled: bool = False,
+    in_parts: bool = False,
 ) -> Path:
     """Write a tiny checkpoint of this anatomy; always the same weights.
 
     Args:
         anatomy: what to write.
         folder: where to; made if need be.
+        words: pieces of its vocabulary besides those that each has.
         pickled: whether the weights are pickles instead of safetensors.
         in_parts: whether the weights are several files and an index.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = tokenizer_of(anatomy)
+    tokenizer = tokenizer_of(anatomy, words)
     _save_model(anatomy, folder, tokenizer, in_parts=in_parts)
     _save_tokenizer(anatomy, folder, tokenizer)
     if anatomy.pooling:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,9 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def write_weights(folder: Path, entries: Mapping[str, AnyEntry]) -> None:
+def write_weights(
+    folder: Path, entries: Mapping[str, AnyEntry], words: Collection[str] = ()
+) -> None:
     """Write stand-ins for the weights of models, and a stand-in of the server of some.
 
     Below `folder` there are then `hub`, a cache of the Hugging Face hub; `packages`, a folder for
@@ -54,6 +56,8 @@ def write_weights(folder: Path, entries: Mapping[str, AnyEntry]) -> None:
         folder: where to; what earlier stand-ins left there is removed.
         entries: the models, by name in models.yaml; one of whose checkpoint no anatomy is known
             gets one that is usual for its kind.
+        words: of the texts that will be read, as many as there shall be pieces for in all
+            vocabularies: what is in syllables takes twice the time.
 
     Raises:
         UserError: the weights of a model are one GGUF file on the hub.
@@ -64,6 +68,7 @@ def write_weights(folder: Path, entries: Mapping[str, AnyEntry]) -> None:
     command = folder / "bin/vllm"
     shutil.copyfile(vllm.__file__, command)
     command.chmod(0o755)
+    known = tuple(sorted(set(words)))
     for name, entry in entries.items():
         if checkpoint := on_hub(entry):
             if checkpoint.only:
@@ -72,17 +77,19 @@ def write_weights(folder: Path, entries: Mapping[str, AnyEntry]) -> None:
                     where=name,
                     mend="leave the model out of the rehearsal",
                 )
-            _write_repositories(folder / "hub", name, entry, checkpoint)
+            _write_repositories(folder / "hub", name, entry, checkpoint, known)
         elif isinstance(entry, CheckpointEntry) and entry.source == "package" and not entry.is_gguf:
-            _write_package(folder / "packages", name, entry)
+            _write_package(folder / "packages", name, entry, known)
 
 
-def _write_repositories(hub: Path, name: str, entry: AnyEntry, checkpoint: HubCheckpoint) -> None:
+def _write_repositories(
+    hub: Path, name: str, entry: AnyEntry, checkpoint: HubCheckpoint, words: tuple[str, ...]
+) -> None:
     """Write the snapshot of a checkpoint, and of the repository of its code."""
     snapshot = _snapshot(hub, checkpoint)
     if snapshot.exists():
         return  # two entries may share their weights
-    _save(name, entry, snapshot)
+    _save(name, entry, snapshot, words)
     codes = remote_code(entry, lambda file: path if (path := snapshot / file).exists() else None)
     _file_away(snapshot, checkpoint)
     for code in codes:
@@ -94,13 +101,15 @@ def _write_repositories(hub: Path, name: str, entry: AnyEntry, checkpoint: HubCh
             _file_away(place, code)
 
 
-def _write_package(packages: Path, name: str, entry: CheckpointEntry) -> None:
+def _write_package(
+    packages: Path, name: str, entry: CheckpointEntry, words: tuple[str, ...]
+) -> None:
     """Write a package that can be imported and asked for its version."""
     package = packages / str(entry.package)
     folder = package / str(entry.path)
     if folder.exists():
         return
-    _save(name, entry, folder)
+    _save(name, entry, folder, words)
     write_text(package / "__init__.py", '"""Stands in for a package with weights."""\n')
     write_text(
         packages / f"{package.name}-{VERSION}.dist-info/METADATA",
@@ -108,7 +117,7 @@ def _write_package(packages: Path, name: str, entry: CheckpointEntry) -> None:
     )
 
 
-def _save(name: str, entry: AnyEntry, folder: Path) -> None:
+def _save(name: str, entry: AnyEntry, folder: Path, words: tuple[str, ...]) -> None:
     # These load torch.
     from pieline.rehearsal.weights.anatomy import ANATOMY, OTHERS, USUAL
     from pieline.rehearsal.weights.checkpoints import save_checkpoint
@@ -118,7 +127,7 @@ def _save(name: str, entry: AnyEntry, folder: Path) -> None:
         entry.parameters is not None and parameter_count(entry.parameters) > IN_PARTS_FROM
     )
     is_pickled = bool(getattr(entry, "pickled", False))
-    save_checkpoint(anatomy, folder, pickled=is_pickled, in_parts=is_large)
+    save_checkpoint(anatomy, folder, words=words, pickled=is_pickled, in_parts=is_large)
 
 
 def _snapshot(hub: Path, checkpoint: HubCheckpoint) -> Path:

@@ -1,7 +1,8 @@
 """Tokenizers of the stand-ins: of each public kind, with a small vocabulary made here.
 
-Any text of the studies' languages can be read. A piece is a letter, a syllable or a common word, so
-that a sentence has about twice the tokens that it has in the public vocabularies.
+Any text of the studies' languages can be read. A piece is a letter, a syllable, a function word, or
+a word that whoever writes the stand-ins names. Of texts without such words a sentence has about
+twice the tokens that it has in the public vocabularies, and all takes twice the time.
 """
 
 import json
@@ -32,7 +33,7 @@ _BETWEEN = "aeiou"
 
 
 @cache
-def _words() -> list[str]:
+def _common() -> list[str]:
     """Function words of all languages, those of the instruction, and a few more; lower case."""
     common = "broke ice idiomatic instruct joke melted query warm water"
     told = [word.strip(string.punctuation).lower() for word in INSTRUCTION.split()]
@@ -49,19 +50,22 @@ def _syllables() -> list[str]:
     return ["".join(letters) for shape in shapes for letters in product(*shape)]
 
 
-def tokenizer_of(anatomy: Anatomy) -> Tokenizer:
-    """Its tokenizer as tokenizer.json has it: word, unigram, byte-level or SentencePiece pieces."""
+def tokenizer_of(anatomy: Anatomy, words: tuple[str, ...] = ()) -> Tokenizer:
+    """Its tokenizer as tokenizer.json has it: word, unigram, byte-level or SentencePiece pieces.
+
+    `words` are pieces besides those that every vocabulary has.
+    """
     family = anatomy.kind
     specials = list(dict.fromkeys(family.specials.values()))
     if family.tokenizer in {"BertTokenizer", "MPNetTokenizer"}:
-        tokenizer = _word_pieces(specials, family.specials["unk"], cased=anatomy.cased)
+        tokenizer = _word_pieces(specials, family.specials["unk"], words, cased=anatomy.cased)
     elif family.tokenizer in {"T5Tokenizer", "XLMRobertaTokenizer"}:
-        tokenizer = _unigram_pieces(specials)
+        tokenizer = _unigram_pieces(specials, words)
     elif family.tokenizer in {"LlamaTokenizer", "GemmaTokenizer"}:
         prefixed = family.tokenizer == "LlamaTokenizer"
-        tokenizer = _fallback_pairs(specials, family.specials["unk"], prefixed=prefixed)
+        tokenizer = _fallback_pairs(specials, family.specials["unk"], words, prefixed=prefixed)
     else:
-        tokenizer = _byte_pairs()
+        tokenizer = _byte_pairs(words)
     tokenizer.add_special_tokens(specials)
     around = anatomy.written.split()
     around.remove("$A")
@@ -73,11 +77,13 @@ def tokenizer_of(anatomy: Anatomy) -> Tokenizer:
     return tokenizer
 
 
-def _word_pieces(specials: Sequence[str], unknown: str, *, cased: bool) -> Tokenizer:
+def _word_pieces(
+    specials: Sequence[str], unknown: str, words: Sequence[str], *, cased: bool
+) -> Tokenizer:
     inner = [*LETTERS, *_syllables()]
-    whole = [*inner, *_words()]
+    whole = [*inner, *_common(), *words]
     if cased:
-        whole += [piece.capitalize() for piece in (*_syllables(), *_words())]
+        whole += [piece.capitalize() for piece in (*_syllables(), *_common())]
     pieces = [*specials, *whole, *(f"##{piece}" for piece in inner)]
     kept = dict.fromkeys(pieces if cased else [*specials, *map(str.lower, pieces[len(specials) :])])
     vocabulary = {piece: index for index, piece in enumerate(kept)}
@@ -87,10 +93,10 @@ def _word_pieces(specials: Sequence[str], unknown: str, *, cased: bool) -> Token
     return tokenizer
 
 
-def _unigram_pieces(specials: Sequence[str]) -> Tokenizer:
+def _unigram_pieces(specials: Sequence[str], words: Sequence[str]) -> Tokenizer:
     first = [name for name in specials if name != "<mask>"]
     scores = dict.fromkeys(first, 0.0) | {"▁": -3.0}
-    scores |= {f"▁{word}": -2.0 for word in _words()}
+    scores |= {f"▁{word}": -2.0 for word in (*_common(), *words)}
     scores |= dict.fromkeys(LETTERS, -6.0) | dict.fromkeys(_syllables(), -7.0)
     if "<s>" not in first:
         scores |= {f"<extra_id_{number}>": 0.0 for number in range(99, -1, -1)}
@@ -102,8 +108,8 @@ def _unigram_pieces(specials: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _byte_pairs() -> Tokenizer:
-    vocabulary, merges = _pairs(byte_level=True)
+def _byte_pairs(words: tuple[str, ...]) -> Tokenizer:
+    vocabulary, merges = _pairs(words, byte_level=True)
     tokenizer = Tokenizer(models.BPE(dict(vocabulary), list(merges)))
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -116,8 +122,10 @@ def _byte_pairs() -> Tokenizer:
     return tokenizer
 
 
-def _fallback_pairs(specials: Sequence[str], unknown: str, *, prefixed: bool) -> Tokenizer:
-    pieces, merges = _pairs(byte_level=False)
+def _fallback_pairs(
+    specials: Sequence[str], unknown: str, words: tuple[str, ...], *, prefixed: bool
+) -> Tokenizer:
+    pieces, merges = _pairs(words, byte_level=False)
     names = [*specials, *(f"<0x{code:02X}>" for code in range(256)), *pieces]
     vocabulary = {name: index for index, name in enumerate(names)}
     tokenizer = Tokenizer(
@@ -131,7 +139,9 @@ def _fallback_pairs(specials: Sequence[str], unknown: str, *, prefixed: bool) ->
 
 
 @cache
-def _pairs(*, byte_level: bool) -> tuple[dict[str, int], tuple[tuple[str, str], ...]]:
+def _pairs(
+    words: tuple[str, ...], *, byte_level: bool
+) -> tuple[dict[str, int], tuple[tuple[str, str], ...]]:
     """Vocabulary and merges that make pieces of the known words and of syllables."""
     tokenizer = Tokenizer(models.BPE())
     if byte_level:
@@ -141,9 +151,10 @@ def _pairs(*, byte_level: bool) -> tuple[dict[str, int], tuple[tuple[str, str], 
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
         alphabet = ["▁", *LETTERS]
     trainer = trainers.BpeTrainer(
-        vocab_size=4000, initial_alphabet=sorted(alphabet), show_progress=False
+        vocab_size=4000 + 2 * len(words), initial_alphabet=sorted(alphabet), show_progress=False
     )
-    begins = [f" {form}" for word in _words() for form in (word, word.capitalize())]
+    begins = [f" {form}" for word in _common() for form in (word, word.capitalize())]
+    begins += [f" {word}" for word in words]
     tokenizer.train_from_iterator([*begins * 3, *_syllables()], trainer)
     trained = json.loads(tokenizer.to_str())["model"]
     return trained["vocab"], tuple((left, right) for left, right in trained["merges"])
