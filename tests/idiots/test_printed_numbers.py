@@ -21,6 +21,7 @@ from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.rehearsal.answers.idiots import printed_counts, said
+from pieline.rehearsal.answers.people import printed_verdicts
 from pieline.rehearsal.answers.texts import detection
 from pieline.rehearsal.corpora.idiots import write_suite
 from pieline.reporting.given import Given
@@ -127,13 +128,7 @@ def judged(
     """What a person makes of a run's cases."""
     run = Run(REVIEWED, "zero_shot", 0)
     files = {"jsonl": folder / "cases.jsonl", "table": folder / "cases.csv"}
-    invented, cases = published("text_numbers", "id")["idiots.invented_llama2"]["value"], []
-    for case in review_cases(suite, predictions, run):
-        error = "phrasal_verb" if invented <= 0 else "invented"
-        wrong = (case.gold, case.automatic_verdict) == ("idiomatic", "no")
-        invented -= wrong
-        fields = {"verdict": case.automatic_verdict, "error_type": error if wrong else ""}
-        cases.append(case.model_copy(update=fields))
+    cases = printed_verdicts(review_cases(suite, predictions, run), ROOT / "published")
     save_cases(cases, **files)
     return human_verdicts(read_cases(files["table"]), predictions, run)
 

@@ -28,6 +28,7 @@ from pieline.planned import Planned, planned_tasks
 from pieline.rehearsal.answers.book import Answers
 from pieline.rehearsal.answers.idiots import printed_counts
 from pieline.rehearsal.answers.jam import PrintedJam
+from pieline.rehearsal.answers.people import printed_labels, save_labels
 from pieline.rehearsal.answers.printed_runs import (
     FINE_TUNED,
     Key,
@@ -45,6 +46,7 @@ from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.records import DetectionPrediction
 from pieline.studies.idiots.verdicts import names_pie
 from pieline.studies.jam.bio import span_text
+from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 from pieline.studies.jam.metrics.identification import is_correct
 from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics, match_predictions
 from pieline.studies.jam.predictions.prompting import Identification
@@ -209,6 +211,24 @@ def test_the_sums_of_figure_3_come_back(given: Given, tmp_path: Path) -> None:
 def test_the_ablated_run_misjudges_the_58_variants_that_are_rewritten(given: Given) -> None:
     (path,) = [name for name in given.metrics if "english/gpt-4o-mini/zero_shot/seed-42" in name]
     assert len(confusing_variants(path)) == 58
+
+
+def test_two_people_label_the_variants_as_printed(
+    sentences: dict[str, list[JamSentence]], tmp_path: Path
+) -> None:
+    save_labels(tmp_path / "labels.csv", printed_labels(sentences["english"], PUBLISHED))
+    found = human_metrics(
+        read_labels(tmp_path / "labels.csv"),
+        sentences["english"],
+        where="labels",
+        released=True,
+        computed_from={},
+    )
+    shares = (found.first.accuracy, found.second.accuracy, found.agreement)
+    assert [round(100 * share, 1) for share in shares] == [90.4, 87.1, 81.5]
+    assert (found.variants, found.simulated) == (178, False)
+    for person in (found.first, found.second):
+        assert person.accuracy_literal < person.accuracy_figurative
 
 
 def test_drifts_over_seeds_are_means_of_rounded_values() -> None:

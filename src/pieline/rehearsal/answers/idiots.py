@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pieline.rehearsal.answers.jam import mixed, sampled
+from pieline.rehearsal.answers.printed_runs import text_numbers
 from pieline.reporting.printed import read_published
 from pieline.studies.idiots.records import IdiotsSentence
 
@@ -45,8 +46,7 @@ def printed_counts(published: Path) -> dict[str, DetectionCounts]:
         {name: row for (name,), row in read_published(path, ["model"]).items()}
         for path in (published / f"idiots_table{number}.csv" for number in (1, 2, 3))
     )
-    numbers = read_published(published / "text_numbers.csv", ["id"])
-    idiomatic = round(numbers["idiots.idiomatic",]["value"])
+    idiomatic = round(text_numbers(published)["idiots.idiomatic"])
     return {
         model: DetectionCounts(
             idiomatic=idiomatic,

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from pieline.rehearsal.answers.printed_runs import (
     FINE_TUNED,
     VARIANTS,
-    Cells,
     Key,
     SeedRun,
     printed_originals,
     printed_rows,
     shares_of,
     solve,
+    text_numbers,
 )
-from pieline.reporting.printed import read_published
 from pieline.studies.jam.records import JamSentence, by_original
 from pieline.studies.jam.settings import JamFineTuning, JamSettings
 
@@ -56,10 +55,7 @@ class PrintedJam:
     def __init__(self, published: Path) -> None:
         self._originals = printed_originals(published)
         self._rows = printed_rows(published)
-        self._numbers: Cells = {
-            name: row["value"]
-            for (name,), row in read_published(published / "text_numbers.csv", ["id"]).items()
-        }
+        self._numbers = text_numbers(published)
         self._solved: dict[Key, tuple[SeedRun, ...]] = {}
         self._spreads: dict[str, tuple[float, float]] = {}
 

@@ -53,11 +53,17 @@ class Solution(NamedTuple):
     Attributes:
         seeds: one run each.
         rounded: whether they give its drifts only if the paper took means of rounded values: of
-            one decimal in Table 5, of two in Table 3.
+            one decimal, in Table 3 of two for language models.
     """
 
     seeds: tuple[SeedRun, ...]
     rounded: bool
+
+
+def text_numbers(published: Path) -> dict[str, float]:
+    """The numbers of the papers' running texts by their ids (`published/text_numbers.csv`)."""
+    rows = read_published(published / "text_numbers.csv", ["id"])
+    return {name: row["value"] for (name,), row in rows.items()}
 
 
 def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
@@ -66,12 +72,11 @@ def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
     Args:
         published: the folder of printed numbers.
     """
-    numbers = read_published(published / "text_numbers.csv", ["id"])
+    numbers = text_numbers(published)
     found = {}
     for language in JamSettings().languages:
         every, literal = (
-            round(numbers[f"jam.{kind}_{language}",]["value"])
-            for kind in ("originals", "literal_originals")
+            round(numbers[f"jam.{kind}_{language}"]) for kind in ("originals", "literal_originals")
         )
         found[language] = literal, every - literal
     return found
