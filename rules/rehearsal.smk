@@ -116,9 +116,47 @@ rule rehearse_tags:
         printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
     shell:
         "python {input.script} --sentences {input.sentences} --model {params.printed_as:q}"
-        " --language {wildcards.language} --seed {wildcards.seed}"
+        " --seed {wildcards.seed}"
         " --published $(dirname {input.printed[0]}) --output {output}"
         " 2> >(tee {log} >&2)"
 
 
 ruleorder: rehearse_tags > tag_idioms
+
+
+rule rehearse_labels:
+    """What two people say of the hard variants (section 5.1)."""
+    input:
+        script=script("rehearse_labels"),
+        modules=modules("rehearse_labels"),
+        printed=WHOLE.published(),
+        sentences=JAM.sentences("english"),
+    output:
+        JAM.human_labels(),
+    log:
+        "logs/on_standins/humans.log",
+    conda:
+        "../envs/core.yaml"
+    shell:
+        "python {input.script} --sentences {input.sentences}"
+        " --published $(dirname {input.printed[0]}) --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule rehearse_verdicts:
+    """How a person judges Llama 2's cases on IdioTS (section 5.2.1)."""
+    input:
+        script=script("rehearse_verdicts"),
+        modules=modules("rehearse_verdicts"),
+        printed=WHOLE.published(),
+        cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",
+    output:
+        IDIOTS.verdicts(),
+    log:
+        "logs/on_standins/verdicts.log",
+    conda:
+        "../envs/core.yaml"
+    shell:
+        "python {input.script} --cases {input.cases}"
+        " --published $(dirname {input.printed[0]}) --output {output}"
+        " 2> >(tee {log} >&2)"

@@ -95,3 +95,14 @@ def test_a_child_does_not_outlive_its_command(command: Path, tmp_path: Path) -> 
     while child.exists() and time.monotonic() < end:
         time.sleep(0.02)
     assert not child.exists()
+
+
+def test_what_a_command_leaves_to_its_end_is_done(command: Path, tmp_path: Path) -> None:
+    (tmp_path / "leaves.py").write_text(
+        "import atexit, concurrent.futures, threading, time\n"
+        "atexit.register(print, 'at its end', flush=True)\n"
+        "pool = concurrent.futures.ThreadPoolExecutor(); pool.submit(print, 'in a pool')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('in a thread'))).start()"
+    )
+    result = run(command, "leaves.py", folder=tmp_path)
+    assert result.stdout.splitlines() == ["in a pool", "in a thread", "at its end"]

@@ -154,6 +154,7 @@ def _be(
     folder: str, environment: dict[str, str], arguments: list[str], streams: list[int]
 ) -> NoReturn:
     """Be a command, in a child."""
+    atexit._clear()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -191,9 +192,9 @@ def _leave(code: Any) -> NoReturn:
     if isinstance(code, str):
         print(code, file=sys.stderr)
         code = 1
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+    # What Python does at its end, but for taking everything down, which takes as long as a job.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code or 0)
