@@ -67,10 +67,15 @@ class ProviderServer:
         self._server.shutdown()
         self._server.server_close()
 
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self._server.server_port}"
+
     def play(self, entry: LLMEntry, **changes: Any) -> LLMEntry:
         """The entry, with this server in its provider's place; it still serves what is retired."""
         path = {"anthropic": "", "gemini": "/v1beta"}.get(entry.provider, "/v1")
-        base = f"http://127.0.0.1:{self._server.server_port}{path}"
+        base = f"http://{self.address}{path}"
         return entry.model_copy(update={"api_base": base, "retired": None, **changes})
 
 

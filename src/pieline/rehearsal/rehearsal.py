@@ -20,7 +20,7 @@ from pieline.rehearsal.bill import Fault
 from pieline.rehearsal.corpora import write_corpora
 from pieline.rehearsal.formats import api_bases
 from pieline.rehearsal.providers import Manners
-from pieline.rehearsal.weights.standins import environment, write_weights
+from pieline.rehearsal.weights.standins import common_words, environment, write_weights
 
 _READY_WITHIN_S = 60.0
 
@@ -121,7 +121,7 @@ class Rehearsal:
             seed=self.settings.seed,
             mirror=Path(self.mirror) if self.mirror else None,
         )
-        write_weights(self.folder, registry)
+        write_weights(self.folder, registry, common_words(self.folder / "mirror"))
         write_text(made, wanted)
 
     def manners(self, config: Config) -> Manners:

@@ -103,7 +103,7 @@ def _save_tokenizer(anatomy: Anatomy, folder: Path, tokenizer: Tokenizer) -> Non
         (folder / "vocab.txt").write_text(lines, encoding="utf-8")
     else:
         tokenizer.save(str(folder / "tokenizer.json"))
-    config = {f"{role}_token": name for role, name in family.specials.items()}
+    config: dict[str, Any] = {f"{role}_token": name for role, name in family.specials.items()}
     config |= {"tokenizer_class": family.tokenizer, "model_max_length": anatomy.max_length}
     config |= {"padding_side": "left"} if anatomy.left else {}
     if "AutoTokenizer" in anatomy.repo_code:
@@ -135,7 +135,11 @@ def _save_modules(anatomy: Anatomy, folder: Path) -> None:
     )
     if anatomy.dense:
         outputs, has_bias = anatomy.dense
-        dense = {"in_features": anatomy.hidden, "out_features": outputs, "bias": has_bias}
+        dense: dict[str, Any] = {
+            "in_features": anatomy.hidden,
+            "out_features": outputs,
+            "bias": has_bias,
+        }
         dense |= {"activation_function": "torch.nn.modules.linear.Identity"}
         _amend(folder / "2_Dense/config.json", dense)
         weights = {"linear.weight": torch.randn(outputs, anatomy.hidden)}

@@ -7,7 +7,7 @@ import transformers
 from torch import nn
 
 
-class NomicBertConfig(transformers.NomicBertConfig):
+class NomicBertConfig(transformers.NomicBertConfig):  # type: ignore[no-untyped-call]
     """The library's, and what is said of experts."""
 
     num_experts: int = 8
@@ -35,7 +35,7 @@ class Experts(nn.Module):
         return torch.einsum("beti,ehi,bte->bth", inner, self.down, weights)
 
 
-class NomicBertModel(transformers.NomicBertModel):
+class NomicBertModel(transformers.NomicBertModel):  # type: ignore[no-untyped-call]
     """NomicBert with a mixture of experts in every second layer, which the library's has not."""
 
     config_class = NomicBertConfig
@@ -47,13 +47,13 @@ class NomicBertModel(transformers.NomicBertModel):
             layer.mlp = Experts(config)
 
 
-class LlamaBidirectionalConfig(transformers.LlamaConfig):
+class LlamaBidirectionalConfig(transformers.LlamaConfig):  # type: ignore[no-untyped-call]
     """Llama's by another name."""
 
     model_type = "llama_bidirec"
 
 
-class LlamaBidirectionalModel(transformers.LlamaModel):
+class LlamaBidirectionalModel(transformers.LlamaModel):  # type: ignore[no-untyped-call]
     """Llama with full attention, as it was written for transformers 4.
 
     transformers 5 never calls the method, so without further ado this model is causal.

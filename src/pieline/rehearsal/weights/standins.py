@@ -2,8 +2,10 @@
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ from typing import Any
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_json, write_text
 from pieline.llm.processes import VLLM
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.causal_lm import CausalEntry
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.encoder import EncoderEntry
 from pieline.models.hub import HubCheckpoint, on_hub, remote_code
 from pieline.models.registry import AnyEntry
 from pieline.models.sizing import parameter_count
@@ -20,8 +24,12 @@ from pieline.rehearsal.weights import vllm
 IN_PARTS_FROM = 2_000_000_000
 """Parameters from which public checkpoints have their weights in several files."""
 
+Loaded = CausalEntry | EmbedderEntry | EncoderEntry
+
 VERSION = "0+standin"
 """Of the packages that stand in for those with weights."""
+
+_CHARACTERS_READ = 1_000_000
 
 NOT_FETCHED = {".gitattributes": 1519, "README.md": 12000}
 """Bytes of files that every repository has and the pipeline does not fetch."""
@@ -41,6 +49,18 @@ def environment(folder: Path) -> dict[str, str]:
         "HF_MODULES_CACHE": str(place / "modules"),
         VLLM: shlex.join([str(place / "bin/vllm"), "serve"]),
     }
+
+
+def common_words(folder: Path, count: int = 8000) -> list[str]:
+    """The most frequent words of the text files below a folder, for `write_weights`.
+
+    Of each file only the beginning is read.
+    """
+    counts: Counter[str] = Counter()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open(encoding="utf-8") as stream:
+            counts.update(re.findall(r"[^\W\d_]{2,}", stream.read(_CHARACTERS_READ)))
+    return [word for word, _ in counts.most_common(count)]
 
 
 def write_weights(
@@ -78,7 +98,7 @@ def write_weights(
                     mend="leave the model out of the rehearsal",
                 )
             _write_repositories(folder / "hub", name, entry, checkpoint, known)
-        elif isinstance(entry, CheckpointEntry) and entry.source == "package" and not entry.is_gguf:
+        elif isinstance(entry, Loaded) and entry.source == "package" and not entry.is_gguf:
             _write_package(folder / "packages", name, entry, known)
 
 
@@ -101,9 +121,7 @@ def _write_repositories(
             _file_away(place, code)
 
 
-def _write_package(
-    packages: Path, name: str, entry: CheckpointEntry, words: tuple[str, ...]
-) -> None:
+def _write_package(packages: Path, name: str, entry: Loaded, words: tuple[str, ...]) -> None:
     """Write a package that can be imported and asked for its version."""
     package = packages / str(entry.package)
     folder = package / str(entry.path)

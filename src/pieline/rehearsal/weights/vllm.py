@@ -85,7 +85,7 @@ def _is_whole(path: Path) -> bool:
         length = int.from_bytes(stream.read(8), "little")
         head = json.loads(stream.read(length))
     ends = [item["data_offsets"][1] for name, item in head.items() if name != "__metadata__"]
-    return path.stat().st_size == 8 + length + max(ends)
+    return bool(path.stat().st_size == 8 + length + max(ends))
 
 
 class _Handler(BaseHTTPRequestHandler):

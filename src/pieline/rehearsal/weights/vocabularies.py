@@ -10,6 +10,7 @@ import string
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
+from typing import Any
 
 from tokenizers import (
     Regex,
@@ -70,7 +71,9 @@ def tokenizer_of(anatomy: Anatomy, words: tuple[str, ...] = ()) -> Tokenizer:
     around = anatomy.written.split()
     around.remove("$A")
     ids = [(name, tokenizer.token_to_id(name)) for name in around]
-    steps = [processors.TemplateProcessing(single=anatomy.written, special_tokens=ids)] * bool(ids)
+    steps: list[Any] = [
+        processors.TemplateProcessing(single=anatomy.written, special_tokens=ids)
+    ] * bool(ids)
     if isinstance(tokenizer.decoder, decoders.ByteLevel):
         steps = [processors.ByteLevel(trim_offsets=False), *steps]
     tokenizer.post_processor = steps[0] if len(steps) == 1 else processors.Sequence(steps)
