@@ -49,4 +49,5 @@ rule all:
     input:
         chain.from_iterable(study.targets() for study in STUDIES),
         WHOLE.targets(),
+        ["paper_tables/rehearsal.html", "paper_tables/forecast.html"] if CONFIG.rehearsal else [],
     localrule: True

@@ -49,7 +49,7 @@ rule serve:
     """All that a run asks one served model of a kind, with one start of its server."""
     input:
         script=script("serve"),
-        models=here("models.yaml"),
+        models=MODELS,
         files=lambda wildcards: sorted(
             set(
                 chain.from_iterable(
@@ -91,7 +91,7 @@ rule estimate_cost:
     """Calls, tokens and dollars by model, less what is recorded; asks nothing."""
     input:
         script=script("estimate_cost"),
-        models=here("models.yaml"),
+        models=MODELS,
     log:
         "logs/estimate_cost.log",
     localrule: True
@@ -109,7 +109,7 @@ use rule estimate_cost as check with:
     """One error that lists all keys, weights and recordings that are missing; asks nothing."""
     input:
         script=script("check"),
-        models=here("models.yaml"),
+        models=MODELS,
     log:
         "logs/check.log",
     localrule: True
@@ -119,7 +119,7 @@ use rule estimate_cost as answers with:
     """How recorded answers were read, by model: forms, rules and examples, unreadable ones first."""
     input:
         script=script("answers"),
-        models=here("models.yaml"),
+        models=MODELS,
     log:
         "logs/answers.log",
     localrule: True

@@ -38,7 +38,7 @@ from pieline.results.whole import Whole
 from pieline.study import alternatives
 
 try:
-    REGISTRY = load_registry(ROOT / "models.yaml")
+    MODELS = ROOT / "models.yaml"
     config = layered(
         config | {"mirror": config.get("mirror") or os.environ.get("PIELINE_MIRROR")},
         ROOT / "config" / "sample.yaml",
@@ -49,9 +49,11 @@ try:
         from pieline.rehearsal.rehearsal import Rehearsal
 
         REHEARSAL = Rehearsal(CONFIG.rehearsal, ROOT, mirror=CONFIG.mirror)
-        REHEARSAL.prepare(REGISTRY)
-        os.environ.update(REHEARSAL.environment(REGISTRY))
+        REHEARSAL.prepare()
+        MODELS = REHEARSAL.models
+        os.environ.update(REHEARSAL.environment(load_registry(MODELS)))
         CONFIG = REHEARSAL.applied(CONFIG)
+    REGISTRY = load_registry(MODELS)
     # Rules are there for every study; what a run makes is that of the chosen ones.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]

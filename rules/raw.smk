@@ -59,7 +59,7 @@ rule list_weights:
     """What the hub has for this configuration: sizes, licences to accept, what the cache lacks."""
     input:
         script=script("weights"),
-        models=here("models.yaml"),
+        models=MODELS,
     log:
         "logs/list_weights.log",
     localrule: True

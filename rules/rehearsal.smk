@@ -160,3 +160,90 @@ rule rehearse_verdicts:
         "python {input.script} --cases {input.cases}"
         " --published $(dirname {input.printed[0]}) --output {output}"
         " 2> >(tee {log} >&2)"
+
+
+rule plan_of_the_real_run:
+    """Jobs and submissions of the papers' grid on a cluster, as a dry run lists them."""
+    input:
+        snakefile=here("Snakefile"),
+        config=here("config/paper.yaml"),
+        models=here("models.yaml"),
+        profile=here("profiles/slurm/config.yaml"),
+        count=here("tools/count_submissions.py"),
+    output:
+        plan="results/on_standins/plan.txt",
+        submissions="results/on_standins/submissions.txt",
+    log:
+        "logs/on_standins/plan.log",
+    conda:
+        "../envs/core.yaml"
+    params:
+        config=[f"mirror={REHEARSAL.folder.absolute()}/mirror", "llm={max_cost_usd: 100000}"],
+    shell:
+        "{{ snakemake --snakefile {input.snakefile} --profile $(dirname {input.profile})"
+        " --configfile {input.config} --config {params.config:q} --directory $(dirname {output.plan})/real"
+        " --dry-run --forceall all > {output.plan}"
+        " && python {input.count} < {output.plan} > {output.submissions} ; }}"
+        " 2> >(tee {log} >&2)"
+
+
+rule forecast:
+    """What the real run will take: questions, dollars, GPU-hours, downloads, disk, time."""
+    input:
+        script=script("forecast"),
+        modules=modules("forecast"),
+        template=here("templates/forecast.html.jinja"),
+        style=here("templates/page.css"),
+        models=here("models.yaml"),
+        plan="results/on_standins/plan.txt",
+        submissions="results/on_standins/submissions.txt",
+        datasets=sorted(
+            {*chain.from_iterable(study.questions_made_from() for study in STUDIES)}
+            | {*IDIOLINK.dataset("train"), *IDIOLINK.dataset("val"), *IDIOLINK.dataset("test")}
+        ),
+    output:
+        html="paper_tables/forecast.html",
+        json="results/forecast.json",
+    log:
+        "logs/paper/forecast.log",
+    conda:
+        "../envs/llm.yaml"
+    params:
+        # Nothing is answered yet.
+        config=CONFIG.model_copy(
+            update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh"})}
+        ).model_dump_json(),
+        root=ROOT,
+    shell:
+        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
+        " --plan {input.plan} --submissions {input.submissions} --datasets results/datasets"
+        " --template {input.template} --html {output.html} --json {output.json}"
+        " 2> >(tee {log} >&2)"
+
+
+rule rehearsal_page:
+    """What the rehearsal showed: cells, claims, the bill."""
+    input:
+        script=script("rehearsal_page"),
+        modules=modules("rehearsal_page"),
+        template=here("templates/rehearsal.html.jinja"),
+        style=here("templates/page.css"),
+        models=MODELS,
+        tables=WHOLE.files("csv"),
+        claims="paper_tables/claims.json",
+        forecast="results/forecast.json",
+    output:
+        "paper_tables/rehearsal.html",
+    log:
+        "logs/paper/rehearsal.log",
+    conda:
+        "../envs/llm.yaml"
+    params:
+        mark=WHOLE.mark,
+        recordings=LLM_SETTINGS.recordings_folder,
+        state=REHEARSAL.folder,
+    shell:
+        "python {input.script} --models {input.models} --tables {input.tables} --claims {input.claims}"
+        " --recordings {params.recordings} --state {params.state} --mark {params.mark:q}"
+        " --template {input.template} --output {output}"
+        " 2> >(tee {log} >&2)"

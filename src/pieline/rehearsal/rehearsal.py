@@ -10,12 +10,15 @@ import time
 from pathlib import Path
 from typing import get_args
 
+import yaml
+
 from pieline.config import Config, RehearsalSettings
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, sha256, write_text
+from pieline.core.yamls import read_yaml
 from pieline.llm import guard
 from pieline.models.llm import LLMEntry
-from pieline.models.registry import Registry
+from pieline.models.registry import Registry, load_registry
 from pieline.rehearsal.bill import Fault
 from pieline.rehearsal.corpora import write_corpora
 from pieline.rehearsal.formats import api_bases
@@ -74,6 +77,11 @@ class Rehearsal:
             update={"data": "released", "mirror": str(self.folder / "mirror"), "llm": llm}
         )
 
+    @property
+    def models(self) -> Path:
+        """models.yaml with a commit for each served model whose own is not known."""
+        return self.folder / "models.yaml"
+
     def environment(self, registry: Registry) -> dict[str, str]:
         """Variables under which jobs find the stand-ins, and no real key."""
         keys = {
@@ -94,8 +102,8 @@ class Rehearsal:
         others = [part for part in os.environ.get(variable, "").split(os.pathsep) if part != first]
         return os.pathsep.join([first, *others])
 
-    def prepare(self, registry: Registry) -> None:
-        """Make corpora and weights, unless they are there as these settings want them."""
+    def prepare(self) -> None:
+        """Make corpora, weights and `models`, unless they are there as these settings want them."""
         wanted = canonical_json(
             {
                 "size": self.settings.size,
@@ -121,6 +129,13 @@ class Rehearsal:
             seed=self.settings.seed,
             mirror=Path(self.mirror) if self.mirror else None,
         )
+        entries = read_yaml(self.root / "models.yaml")
+        for entry in entries.values():
+            # Without a commit what a served model answers is not recorded.
+            if entry["kind"] == "llm" and entry.get("repository"):
+                entry.setdefault("revision", "0" * 40)
+        write_text(self.models, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True))
+        registry = load_registry(self.models)
         write_weights(self.folder, registry, common_words(self.folder / "mirror"))
         write_text(made, wanted)
 
@@ -147,7 +162,7 @@ class Rehearsal:
         host, port = self.address.rsplit(":", 1)
         options = {
             "config": config.model_dump_json(),
-            "models": str(self.root / "models.yaml"),
+            "models": str(self.models),
             "root": str(self.root),
             "state": str(self.folder),
             "port": port,

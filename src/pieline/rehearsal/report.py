@@ -66,3 +66,20 @@ def _is_equal(cell: ComparedCell) -> bool:
 def judged_otherwise(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
     """The claims whose verdict on our numbers is another than on the printed ones."""
     return [claim for claim in claims if claim.ours.verdict != claim.printed.verdict]
+
+
+def said(counts: Sequence[TableCount], claims: Sequence[JudgedClaim]) -> list[str]:
+    """A line on each table that is not equal, and one on all tables and on all claims."""
+    lines = [
+        f"{count.table}: {count.equal} of {count.printed} cells equal, {count.reproduced} more"
+        f" within rounding, {len(count.differing)} not reproduced, {len(count.others)} not compared"
+        for count in counts
+        if count.equal < count.printed
+    ]
+    printed = sum(count.printed for count in counts)
+    equal = sum(count.equal for count in counts)
+    within = sum(count.reproduced for count in counts)
+    lines.append(f"all tables: {equal} of {printed} cells equal, {within} more within rounding")
+    alike = len(claims) - len(judged_otherwise(claims))
+    lines.append(f"{alike} of {len(claims)} claims judged on ours as on the printed numbers")
+    return lines
