@@ -55,6 +55,8 @@ class ProviderServer(LoopbackServer):
     async def exchange(
         self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
+        if request.method != "POST":
+            return await send(Reply(501), reader, writer)
         self.requests.append(request)
         usual = next(value for end, value in REPLIES.items() if request.path.endswith(end))
         body = usual if self._reply is None else self._reply

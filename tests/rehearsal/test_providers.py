@@ -1,5 +1,6 @@
 """Stand-ins for providers: their formats and faults, and that bill, ledger and recordings agree."""
 
+import itertools
 import json
 import os
 import random
@@ -11,7 +12,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -28,6 +31,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
+from pieline.rehearsal import providers
 from pieline.rehearsal.asked import Asked
 from pieline.rehearsal.bill import BILLED, Bill, Charge, Fault, read_bill
 from pieline.rehearsal.formats import PROVIDERS, api_bases
@@ -190,19 +194,20 @@ def test_faults_are_the_same_for_one_attempt_and_no_question_meets_too_many(
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_whoever_asks_too_often_is_told_when_to_come_back(tmp_path: Path, name: str) -> None:
-    provider = model(name).provider
-    manners = Manners(requests_per_minute={provider: 600})
+def test_whoever_asks_too_often_is_told_when_to_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    # However busy this machine is, a request comes every fiftieth of a second, and 10 are allowed.
+    clock = SimpleNamespace(monotonic=partial(next, itertools.count(0.0, 0.02)))
+    monkeypatch.setattr(providers, "time", clock)
+    manners = Manners(requests_per_minute={model(name).provider: 600})
     with Providers(say, REGISTRY, tmp_path, manners) as server:
-        answers = ask_all(
-            server.address, tmp_path / "recordings", name, 16, backoff_s=0.001,
-            providers={"default": {"concurrency": 16}},
-        )  # fmt: skip
+        answers = ask_all(server.address, tmp_path / "recordings", name, 16)
     assert len(answers) == 16
     charges = read_bill(tmp_path / BILL)
     refused = [charge for charge in charges if charge.fault == "429"]
-    assert refused and not any(charge.usd for charge in refused)
-    assert len(charges) - len(refused) == 16
+    assert len(charges) - len(refused) == 16 and len(refused) >= 2
+    assert not any(charge.usd for charge in refused)
 
 
 def post(url: str, body: object) -> tuple[int, dict[str, Any]]:
