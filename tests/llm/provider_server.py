@@ -1,11 +1,11 @@
 """A server on the loopback that speaks the formats of OpenAI, Together, Anthropic and Gemini."""
 
+import asyncio
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from pieline.models.llm import LLMEntry
+from pieline.rehearsal.loopback import LoopbackServer, Received, Reply, send
 
 CALL = {"id": "c", "type": "function", "function": {"name": "look_up", "arguments": '{"pie": 1}'}}
 
@@ -40,15 +40,7 @@ REPLIES = {
 }
 
 
-class Received(NamedTuple):
-    """One request as the provider saw it."""
-
-    path: str
-    headers: dict[str, str]
-    body: dict[str, Any]
-
-
-class ProviderServer:
+class ProviderServer(LoopbackServer):
     """Serves on a free port while the block runs; answers "hi", or `reply` if it is given.
 
     Attributes:
@@ -56,48 +48,22 @@ class ProviderServer:
     """
 
     def __init__(self, reply: dict[str, Any] | None = None) -> None:
+        super().__init__()
         self.requests: list[Received] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.requests, reply))
+        self._reply = reply
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=[0.01], daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    @property
-    def address(self) -> str:
-        """Host and port."""
-        return f"127.0.0.1:{self._server.server_port}"
+    async def exchange(
+        self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        if request.method != "POST":
+            return await send(Reply(501), reader, writer)
+        self.requests.append(request)
+        usual = next(value for end, value in REPLIES.items() if request.path.endswith(end))
+        body = usual if self._reply is None else self._reply
+        return await send(Reply(body=json.dumps(body).encode()), reader, writer)
 
     def play(self, entry: LLMEntry, **changes: Any) -> LLMEntry:
         """The entry, with this server in its provider's place; it still serves what is retired."""
         path = {"anthropic": "", "gemini": "/v1beta"}.get(entry.provider, "/v1")
-        base = f"http://{self.address}{path}"
+        base = f"{self.address}{path}"
         return entry.model_copy(update={"api_base": base, "retired": None, **changes})
-
-
-def _handler(
-    requests: list[Received], reply: dict[str, Any] | None
-) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            requests.append(Received(self.path, headers, body))
-            usual = next(value for end, value in REPLIES.items() if self.path.endswith(end))
-            data = json.dumps(usual if reply is None else reply).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    return Handler

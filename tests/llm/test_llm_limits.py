@@ -158,6 +158,28 @@ def test_retry_after_as_a_date() -> None:
     assert retries.retry_after(RateLimited()) == 0
 
 
+QUOTA = "You exceeded your current quota, please check your plan and billing details."
+
+
+@pytest.mark.parametrize(
+    ("told", "is_fatal", "wait"),
+    [
+        (QUOTA, True, 0),
+        (f'{{"message": "{QUOTA}", "type": "insufficient_quota"}}', True, 0),
+        (f'{{"message": "{QUOTA}", "details": [{{"retryDelay": "26s"}}]}}', False, 26),
+        (f'{{\\"message\\": \\"{QUOTA}\\", \\n\\"retryDelay\\": \\"1.5s\\"}}', False, 1.5),
+        ("slow down", False, 0),
+    ],
+)
+def test_a_quota_of_a_minute_is_not_an_empty_account(
+    told: str, is_fatal: bool, wait: float
+) -> None:
+    error = RateLimited()
+    error.args = (told,)
+    assert (retries.is_fatal(error), retries.is_transient(error)) == (is_fatal, not is_fatal)
+    assert retries.retry_after(error) == wait
+
+
 def test_too_long_a_wait_is_a_failed_question(folder: Path) -> None:
     sender, spec = FakeSender([RateLimited(**{"retry-after": "86400"})]), spec_for()
     with pytest.raises(UserError, match=r"1 of 2 questions got no answer \(1 × .*86400 s"):
@@ -570,6 +592,52 @@ def test_reservations_of_a_killed_run_stay_until_released(folder: Path) -> None:
     # What was released in error and is then settled counts again, beside the other one.
     first.settle(reserved, 0.2)
     assert later.spending().usd == pytest.approx(0.6)
+
+
+def test_what_a_killed_run_has_recorded_is_settled_by_the_next_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "sub" / "a.jsonl"
+    with FaultServer() as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, max_cost_usd=1)
+        questions = questions_for(spec, 5)
+        with monkeypatch.context() as killed:
+            killed.setattr(Ledger, "settle", lambda *_: None)
+            ask(questions[:2], spec, settings, path, progress=False)
+        # Of the third question nobody knows whether it was answered; the fourth is another file's.
+        ledger = Ledger(folder, 1.0)
+        for file, question in (("sub/a.jsonl", questions[2]), ("b.jsonl", questions[3])):
+            assert ledger.reserve(spec.checkpoint, MOST, file=file, key=question.key)
+        assert ledger.spending().settled == {}
+        assert [item.usd for item in ledger.spending().reserved] == pytest.approx([MOST] * 4)
+
+        ask(questions, spec, settings, path, progress=False)
+        assert server.answered.total() == 5
+    spending = ledger.spending()
+    assert spending.settled == pytest.approx({spec.checkpoint: 5 * EACH})
+    assert {(item.file, item.key) for item in spending.reserved} == {
+        ("", questions[2].key),
+        ("b.jsonl", questions[3].key),
+    }
+
+
+def test_an_answer_is_settled_only_when_it_is_recorded(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, kept = folder / "a.jsonl", []
+    settle = Ledger.settle
+
+    def watched(ledger: Ledger, reserved: Reserved, usd: float | None) -> None:
+        kept.append(reserved.key in read_answers(path))
+        settle(ledger, reserved, usd)
+
+    monkeypatch.setattr(Ledger, "settle", watched)
+    with FaultServer() as server:
+        spec = spec_for(server.api_base, prices=PRICES)
+        settings = settings_for(folder, max_cost_usd=1)
+        ask(questions_for(spec, 6), spec, settings, path, progress=False)
+    assert kept == [True] * 6
 
 
 def test_a_ledger_that_cannot_be_kept_is_one_line(folder: Path) -> None:

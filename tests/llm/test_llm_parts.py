@@ -182,7 +182,7 @@ def test_an_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatc
     assert lacking.what == "the environment variable TEST_ADDRESS is not set"
     monkeypatch.setenv("TEST_ADDRESS", "http://gpu7:8000/v1")
     assert list(obstacles(spec, LLMSettings())) == []
-    assert api_base(spec) == "http://gpu7:8000/v1"
+    assert api_base(spec, LLMSettings()) == "http://gpu7:8000/v1"
 
 
 def test_key_is_the_documented_digest() -> None:

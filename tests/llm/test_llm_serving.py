@@ -201,7 +201,7 @@ def test_another_port_is_tried_where_one_is_taken(
 ) -> None:
     spec, free = served(tmp_path), processes._free_port
     with ProviderServer() as other:
-        taken = other._server.server_port
+        taken = other.port
         ports = iter([taken, free()])
         monkeypatch.setattr(processes, "_free_port", lambda: next(ports))
         questions = asked(spec, "x")
@@ -217,7 +217,7 @@ def test_answers_of_another_server_at_the_port_are_not_taken(
     """Which listens already while the model's own server is still loading."""
     spec = served(tmp_path, "silent")
     with ProviderServer() as other:
-        monkeypatch.setattr(processes, "_free_port", lambda: other._server.server_port)
+        monkeypatch.setattr(processes, "_free_port", lambda: other.port)
         monkeypatch.setattr(processes, "_is_healthy", lambda port: True)
         settings = settings_for(tmp_path)
         with pytest.raises(UserError, match="3 free ports were taken by others"):

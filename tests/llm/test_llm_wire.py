@@ -20,9 +20,12 @@ from pieline.core.files import canonical_json
 from pieline.llm.answers import Answer, Sent, ToolCall
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
+from pieline.llm.keys import api_base
+from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Message, Question, make_question
 from pieline.llm.recordings import read_lines
 from pieline.llm.retries import MalformedResponseError
+from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
 from pieline.llm.wire import body_of, sent
 from pieline.models.llm import LLMEntry
@@ -145,6 +148,78 @@ def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str
     assert verify(folder / "a.jsonl") == []
     assert KEY not in kept and "127.0.0.1" not in kept
     assert kept.count("Any idiom?") == 1
+
+
+GATEWAY = {"anthropic": "/anthropic", "gemini": "/gemini/v1beta"}
+"""Paths of addresses in `llm.api_bases`, of what does not speak OpenAI's format."""
+ASKED_AT = {
+    "openai": "/openai/v1/chat/completions",
+    "anthropic": "/anthropic/v1/messages",
+    "gemini": "/gemini/v1beta/models/{}:generateContent",
+    "together_ai": "/together_ai/v1/chat/completions",
+}
+
+
+@pytest.mark.parametrize("name", API)
+def test_a_gateway_gets_the_same_body_under_its_own_path(folder: Path, name: str) -> None:
+    entry = API[name]
+    question = make_question(entry, FEW_SHOT, {"max_tokens": 60})
+    with ProviderServer() as server:
+        bases = {
+            entry.provider: server.address + GATEWAY.get(entry.provider, f"/{entry.provider}/v1")
+        }
+        settings = settings_for(folder, max_cost_usd=1000, api_bases=bases)
+        at_gateway = ask([question], entry, settings, folder / "a.jsonl", progress=False)
+        direct = asked(folder / "direct", server.play(entry), question)
+        received = [request.body for request in server.requests]
+    model = entry.litellm_id.partition("/")[2]
+    assert server.requests[0].path == ASKED_AT[entry.provider].format(model)
+    assert received[0] == received[1]
+    (answer,) = at_gateway.values()
+    assert answer.sent and direct[0].sent and answer.sent.body == direct[0].sent.body
+    assert verify(folder / "a.jsonl") == []
+
+
+def test_an_entry_is_asked_at_its_own_address_before_that_of_its_provider(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = LLMSettings(api_bases={"openai": "https://gateway.example.org/v1"})
+    monkeypatch.setenv("OWN", "https://own.example.org/v1")
+    entry = API["gpt-4o"]
+    bases = [
+        api_base(entry.model_copy(update=own), settings)
+        for own in ({}, {"api_base_env": "OWN"}, {"api_base": "https://other.example.org"})
+    ]
+    assert bases == [
+        "https://gateway.example.org/v1", "https://own.example.org/v1", "https://other.example.org",
+    ]  # fmt: skip
+    assert api_base(API["claude-4-sonnet"], settings) is None
+
+
+def test_a_checkpoint_that_its_provider_has_ended_can_be_asked_of_a_gateway() -> None:
+    entry, cap = API["o3-mini"], {"max_cost_usd": 1.0}
+    for settings, hindered in (
+        (LLMSettings(**cap), True),
+        (LLMSettings(**cap, api_bases={"gemini": "https://gateway.example.org"}), True),
+        (LLMSettings(**cap, api_bases={"openai": "https://gateway.example.org"}), False),
+    ):
+        # Jobs know an entry without `retired`, and are told in the settings.
+        of_job = LLMEntry.from_spec(entry.execution_spec(), label=entry.label)
+        for_job = settings.for_jobs(Path(), REGISTRY.values())
+        for found in (obstacles(entry, settings), obstacles(of_job, for_job)):
+            assert [problem.what for problem in found] == [
+                *(["the checkpoint is retired"] if hindered else [])
+            ]
+    own = LLMSettings(**cap, api_bases={"openai": "x"}, retired={entry.checkpoint: "not wanted"})
+    assert next(obstacles(entry, own)).what == "the checkpoint is retired"
+
+
+def test_an_address_for_a_provider_that_no_model_has_is_one_line() -> None:
+    settings = LLMSettings(api_bases={"opnai": "https://gateway.example.org/v1"})
+    with pytest.raises(
+        UserError, match=r"llm.api_bases: no model .* 'opnai'; did you mean 'openai'"
+    ):
+        settings.for_jobs(Path(), REGISTRY.values())
 
 
 @pytest.mark.parametrize(

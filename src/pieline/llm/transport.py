@@ -140,7 +140,10 @@ class Transport:
             if isinstance(error, ContentPolicyViolationError):
                 fields["finish_reason"] = FILTERED
             if not fields:
-                raise error if came is None else MalformedResponseError(str(error)) from None
+                if exchange.response is None or not exchange.response.is_success:
+                    raise
+                # litellm gives a broken body of some providers the status of a bad request.
+                raise MalformedResponseError(str(error)) from None
         else:
             fields = _fields(response)
             if not fields:

@@ -80,7 +80,7 @@ class Provider(ABC):
 
     def headers(self, wait_s: float) -> dict[str, str]:
         """How a response says after how many seconds to come back."""
-        return {"Retry-After": f"{wait_s:g}"}
+        return {"Retry-After": f"{wait_s:.3f}"}
 
 
 class OpenAI(Provider):
@@ -246,10 +246,10 @@ class Gemini(Provider):
             # The very words with which OpenAI says that an account has no money left.
             error["message"] = (
                 "You exceeded your current quota, please check your plan and billing details."
-                f" {message}\nPlease retry in {wait_s:g}s."
+                f" {message}\nPlease retry in {wait_s:.3f}s."
             )
             kind = "type.googleapis.com/google.rpc.RetryInfo"
-            error["details"] = [{"@type": kind, "retryDelay": f"{wait_s:g}s"}]
+            error["details"] = [{"@type": kind, "retryDelay": f"{wait_s:.3f}s"}]
         return {"error": error}
 
     def headers(self, wait_s: float) -> dict[str, str]:
