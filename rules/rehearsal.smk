@@ -169,7 +169,7 @@ rule plan_of_the_real_run:
         config=here("config/paper.yaml"),
         models=here("models.yaml"),
         profile=here("profiles/slurm/config.yaml"),
-        count=here("tools/count_submissions.py"),
+        counting=here("tools/count_submissions.py"),
     output:
         plan="results/on_standins/plan.txt",
         submissions="results/on_standins/submissions.txt",
@@ -183,7 +183,7 @@ rule plan_of_the_real_run:
         "{{ snakemake --snakefile {input.snakefile} --profile $(dirname {input.profile})"
         " --configfile {input.config} --config {params.config:q} --directory $(dirname {output.plan})/real"
         " --dry-run --forceall all > {output.plan}"
-        " && python {input.count} < {output.plan} > {output.submissions} ; }}"
+        " && python {input.counting} < {output.plan} > {output.submissions} ; }}"
         " 2> >(tee {log} >&2)"
 
 

@@ -18,9 +18,10 @@ LAYERS = [
     "studies",
     "config",
     "results",
+    "planned",
     "rehearsal",
 ]
-"""From the bottom; programs (cli, planned, schemas) stand above all of them."""
+"""From the bottom; programs (cli, schemas) stand above all of them."""
 ROOMS = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]
 GPU_SCRIPTS = [
     "embed_documents", "embed_queries", "rank_by_embedding", "fine_tune", "fine_tune_tagger",
