@@ -209,9 +209,9 @@ rule forecast:
     conda:
         "../envs/llm.yaml"
     params:
-        # Nothing is answered yet.
+        # Of the real run nothing is answered yet, and retired models cannot be asked.
         config=CONFIG.model_copy(
-            update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh"})}
+            update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh", "api_bases": {}})}
         ).model_dump_json(),
         root=ROOT,
     shell:
@@ -240,10 +240,11 @@ rule rehearsal_page:
         "../envs/llm.yaml"
     params:
         mark=WHOLE.mark,
+        size=CONFIG.rehearsal.size,
         recordings=LLM_SETTINGS.recordings_folder,
         state=REHEARSAL.folder,
     shell:
         "python {input.script} --models {input.models} --tables {input.tables} --claims {input.claims}"
-        " --recordings {params.recordings} --state {params.state} --mark {params.mark:q}"
+        " --recordings {params.recordings} --state {params.state} --size {params.size} --mark {params.mark:q}"
         " --template {input.template} --output {output}"
         " 2> >(tee {log} >&2)"
