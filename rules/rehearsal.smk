@@ -165,6 +165,8 @@ rule rehearse_verdicts:
 rule plan_of_the_real_run:
     """Jobs and submissions of the papers' grid on a cluster, as a dry run lists them."""
     input:
+        script=script("plan_of_the_real_run"),
+        modules=modules("plan_of_the_real_run"),
         snakefile=here("Snakefile"),
         config=here("config/paper.yaml"),
         models=here("models.yaml"),
@@ -175,15 +177,16 @@ rule plan_of_the_real_run:
         submissions="results/on_standins/submissions.txt",
     log:
         "logs/on_standins/plan.log",
+    # It takes snakemake.
+    localrule: True
     conda:
         "../envs/core.yaml"
     params:
-        config=[f"mirror={REHEARSAL.folder.absolute()}/mirror", "llm={max_cost_usd: 100000}"],
+        mirror=REHEARSAL.folder / "mirror",
     shell:
-        "{{ snakemake --snakefile {input.snakefile} --profile $(dirname {input.profile})"
-        " --configfile {input.config} --config {params.config:q} --directory $(dirname {output.plan})/real"
-        " --dry-run --forceall all > {output.plan}"
-        " && python {input.counting} < {output.plan} > {output.submissions} ; }}"
+        "python {input.script} --snakefile {input.snakefile} --profile $(dirname {input.profile})"
+        " --configuration {input.config} --mirror {params.mirror} --counting {input.counting}"
+        " --plan {output.plan} --submissions {output.submissions}"
         " 2> >(tee {log} >&2)"
 
 
