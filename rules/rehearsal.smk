@@ -203,6 +203,11 @@ rule forecast:
         datasets=sorted(
             {*chain.from_iterable(study.questions_made_from() for study in STUDIES)}
             | {*IDIOLINK.dataset("train"), *IDIOLINK.dataset("val"), *IDIOLINK.dataset("test")}
+            | {
+                f"results/datasets/jam_tagging/{language}/{split}.tsv"
+                for language in JAM.settings.languages
+                for split in ("train", "dev")
+            }
         ),
     output:
         html="paper_tables/forecast.html",
