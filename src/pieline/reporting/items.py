@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Self, get_args, get_origin
+from typing import Any, Literal, Self, get_args
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -97,8 +96,8 @@ def write_items(
 
 def _arrow_type(annotation: Any) -> pa.DataType:
     """What a column is, of the annotation of its field."""
-    if isinstance(annotation, UnionType) or get_origin(annotation) is Literal:
-        # A literal's values are of one type, and null is of every type.
-        first = get_args(annotation)[0]
-        return _arrow_type(first if isinstance(annotation, UnionType) else type(first))
+    while parts := get_args(annotation):
+        # Of `a | None` the type, of a literal that of its values, which are all of one.
+        first = parts[0]
+        annotation = first if isinstance(first, type) or get_args(first) else type(first)
     return _ARROW[annotation]

@@ -38,5 +38,6 @@ class IdiolinkItem(Item):
         """The rows of all runs, queries in the order of the dataset."""
         for metric, shared in runs(given):
             for row in csv.DictReader(StringIO(read_text(query_scores_file(metric.path)))):
-                known = {name: value or None for name, value in row.items()}
+                # A metric that somebody added has a column there, and here once it has a field.
+                known = {name: row[name] or None for name in row if name in cls.model_fields}
                 yield cls.model_validate(known | shared | {"language": "english"})
