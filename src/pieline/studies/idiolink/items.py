@@ -36,8 +36,9 @@ class IdiolinkItem(Item):
     @classmethod
     def of(cls, given: Given) -> Iterator[Self]:
         """The rows of all runs, queries in the order of the dataset."""
+        # A metric that somebody added has a column there, and here once it has a field.
+        fields = cls.model_fields.keys()
         for metric, shared in runs(given):
             for row in csv.DictReader(StringIO(read_text(query_scores_file(metric.path)))):
-                # A metric that somebody added has a column there, and here once it has a field.
-                known = {name: row[name] or None for name in row if name in cls.model_fields}
+                known = {name: row[name] or None for name in row if name in fields}
                 yield cls.model_validate(known | shared | {"language": "english"})
