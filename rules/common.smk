@@ -70,6 +70,7 @@ except UserError as error:
 JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY["idiots"]
 TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study.tables()}
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
+ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
 WHOLE = Whole(EVERY_STUDY, CONFIG)
 
 

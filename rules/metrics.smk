@@ -36,22 +36,6 @@ rule idiolink_metrics:
         " 2> >(tee {log} >&2)"
 
 
-rule idiolink_queries:
-    """The scores of each query in all runs, as one table."""
-    input:
-        script=script("idiolink_queries"),
-        modules=modules("idiolink_queries"),
-        tables=IDIOLINK.query_scores(),
-    output:
-        "results/metrics/idiolink/queries.csv.gz",
-    log:
-        "logs/metrics/idiolink/queries.log",
-    conda:
-        "../envs/core.yaml"
-    shell:
-        "python {input.script} --tables {input.tables} --output {output}" " 2> >(tee {log} >&2)"
-
-
 rule idiots_metrics:
     """Detection, True Positive Consistency and distractors of a run, with intervals."""
     input:

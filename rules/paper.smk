@@ -53,6 +53,33 @@ rule figure:
         " 2> >(tee {log} >&2)"
 
 
+rule items:
+    """What each run of a study says of each sentence or query, as Parquet and CSV."""
+    input:
+        script=script("items"),
+        modules=lambda wildcards: modules("items", ITEMS[wildcards.study].record),
+        given=lambda wildcards: ITEMS[wildcards.study].given.inputs(),
+        behind=lambda wildcards: ITEMS[wildcards.study].behind,
+    output:
+        parquet="results/items/{study}.parquet",
+        csv="results/items/{study}.csv.gz",
+    log:
+        "logs/items/{study}.log",
+    wildcard_constraints:
+        study=alternatives(ITEMS),
+    conda:
+        "../envs/core.yaml"
+    resources:
+        runtime=growing(60),
+    params:
+        record=lambda wildcards: ITEMS[wildcards.study].record,
+        given=lambda wildcards: WHOLE.given(ITEMS[wildcards.study]),
+    shell:
+        "python {input.script} --record {params.record} --given {params.given:q}"
+        " --parquet {output.parquet} --csv {output.csv}"
+        " 2> >(tee {log} >&2)"
+
+
 rule claims:
     """The papers' claims, judged on the printed numbers and on ours."""
     input:
@@ -202,6 +229,7 @@ rule provenance:
             "paper_tables/claims.json",
             "paper_tables/comparison.csv",
             "paper_tables/index.html",
+            *WHOLE.items(),
         ],
     output:
         json="results/provenance.json",

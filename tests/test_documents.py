@@ -24,7 +24,9 @@ DOCUMENTS = [
 ]
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
 OUTPUTS = {"results", "paper_tables", "logs", "runs"}
-STAGES = "raw originals variants datasets training predictions metrics provenance.json on_standins"
+STAGES = (
+    "raw originals variants datasets training predictions metrics items provenance.json on_standins"
+)
 CODE = ["src", "rules", "scripts", "tools", "config", "profiles", "envs", "data", "published"]
 CODE_ENDINGS = {".py", ".smk", ".yaml", ".json", ".csv", ".tsv", ".txt", ".sh"}
 

@@ -15,8 +15,8 @@ from packaging.utils import canonicalize_name
 
 ENVS = Path(__file__).parents[1] / "envs"
 DIRECT = {
-    "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pydantic pyyaml"
-    " rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tqdm zstandard",
+    "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pyarrow pydantic"
+    " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tqdm zstandard",
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
     " platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich simplemma tenacity tqdm"
     " xllamacpp zstandard",

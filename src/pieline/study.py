@@ -22,7 +22,7 @@ from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.given import Given
-from pieline.reporting.models import ModelDescription
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 
 S = TypeVar("S", bound=Settings)
 
@@ -188,6 +188,28 @@ class Figure(Display):
 
 
 @dataclass(frozen=True)
+class Items:
+    """What a study's runs say of each sentence or query, as files to take away.
+
+    Attributes:
+        study: names the files.
+        record: `module:class` of a row, a `pieline.reporting.items.Item` that makes them all.
+        given: the metric files that the rows count in, and what they are made from besides.
+        behind: what else is read.
+    """
+
+    study: str
+    record: str
+    given: Given
+    behind: tuple[str, ...]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Its files by ending."""
+        return {end: f"results/items/{self.study}.{end}" for end in ("parquet", "csv.gz")}
+
+
+@dataclass(frozen=True)
 class Asking:
     """One kind of task of a study, for the rule that asks.
 
@@ -271,8 +293,12 @@ class Study(ABC, Generic[S]):
     def raw_files(self) -> list[str]:
         """The raw files that the configuration's results come from."""
 
+    def items(self) -> Items | None:
+        """What each run says of each sentence or query, if the study gives it away."""
+        return None
+
     def other_targets(self) -> list[str]:
-        """What a run makes besides tables and figures."""
+        """What a run makes besides tables, figures and items."""
         return []
 
     def rules_files(self) -> list[str]:
@@ -299,6 +325,7 @@ class Study(ABC, Generic[S]):
         return [
             *(table.files["tex"] for table in self.tables()),
             *(figure.files["pdf"] for figure in self.figures()),
+            *(items.files["parquet"] for items in [self.items()] if items),
             *self.other_targets(),
         ]
 
@@ -343,6 +370,22 @@ class Study(ABC, Generic[S]):
             models=self.run.described(shown),
             absent=self.run.described(absent),
             not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
+        )
+
+    def items_of(
+        self, metrics: Iterable[str], models: Iterable[str], behind: Iterable[str], **files: str
+    ) -> Items:
+        """The items of some runs; the record is `<Study>Item` in the package's module `items`."""
+        return Items(
+            study=self.name,
+            record=f"{type(self).__module__.rpartition('.')[0]}.items:{self.name.title()}Item",
+            given=Given(
+                metrics=tuple(metrics),
+                files=files,
+                models=self.run.described(models),
+                notes=(SAMPLE_NOTE,) if self.run.is_sample else (),
+            ),
+            behind=tuple(dict.fromkeys(behind)),
         )
 
     def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:

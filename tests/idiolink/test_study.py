@@ -186,11 +186,11 @@ class TestFiles:
 
     def test_every_run_has_its_scores_by_query(self) -> None:
         made = study(compositions=["lit_idiom"], finetuning={"models": ["sbert"], "seeds": [1]})
-        found = made.query_scores()
+        found = made.items().behind
         # Two modes of BM25 and four of SBERT over two indexes; the trainings over the full one.
         assert len(found) == len(set(found)) == 2 * (2 + 4) + 6
         assert "results/metrics/idiolink/test-lit_idiom/bm25/span/seed-0.queries.csv" in found
-        assert study(models=[]).query_scores() == []
+        assert study(models=[]).items().behind == ()
 
     def test_prompts_of_ones_own_replace_the_projects(self, tmp_path: Path) -> None:
         for name in ("documents", "queries", "validate"):

@@ -28,7 +28,6 @@ from pieline.studies.idiolink.metrics.ranking import (
 from pieline.studies.idiolink.metrics.scores import (
     IdiolinkMetrics,
     idiolink_metrics,
-    join_query_scores,
     save_query_scores,
 )
 from pieline.studies.idiolink.predictions.bm25 import Bm25Index, build_index, search, tokenize, tune
@@ -347,12 +346,10 @@ class TestMetrics:
         index = build_index(documents, Bm25Parameters(k1=0.9, b=0.4))
         run = search(index, documents, queries, query_mode="span", top_k=20, progress=False)
         metrics, scores = score(run, dataset, depth=20)
-        own, joined = tmp_path / "own.csv", tmp_path / "joined.csv.gz"
+        own = tmp_path / "own.csv"
         save_query_scores(own, metrics, scores, queries)
-        join_query_scores(joined, [own, own])
         rows = pd.read_csv(own, dtype={"r_precision": float})
         assert list(rows["query"]) == [text.id for text in queries]
-        assert pd.read_csv(joined).equals(pd.concat([rows, rows], ignore_index=True))
         # 24 documents are relevant to an idiomatic query, 16 to a literal one.
         assert list(rows["r_precision"].isna()) == [text.usage == "idiomatic" for text in queries]
         for field in ("usage", "subject", "pie"):

@@ -31,9 +31,11 @@ LICENCE_ADDRESSES = {
 }
 MEDIA_TYPES = {
     ".csv": "text/csv",
+    ".gz": "application/gzip",
     ".html": "text/html",
     ".json": "application/json",
     ".jsonl": "application/jsonl",
+    ".parquet": "application/vnd.apache.parquet",
     ".pdf": "application/pdf",
     ".png": "image/png",
     ".tex": "application/x-tex",

@@ -20,7 +20,7 @@ from pieline.models.llm import LLMEntry
 from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Display, Study
+from pieline.study import Display, Items, Study
 
 CATEGORY = "The whole artifact"
 """Where the report has what belongs to no single paper."""
@@ -83,8 +83,8 @@ class Whole:
         """What stands over everything that shows the run, because it is no result."""
         return REHEARSAL_NOTE if self.config.rehearsal else ""
 
-    def given(self, shown: Display) -> str:
-        """What a table or figure is made from, as canonical JSON."""
+    def given(self, shown: Display | Items) -> str:
+        """What a table, a figure or items are made from, as canonical JSON."""
         return shown.given.model_copy(update={"mark": self.mark}).canonical()
 
     def files(self, ending: str) -> list[str]:
@@ -98,6 +98,11 @@ class Whole:
     def evidence(self) -> list[str]:
         """The functions that read what lies behind the metric files."""
         return [study.evidence for study in self.displays.studies if study.evidence]
+
+    def items(self) -> list[str]:
+        """The files of all items."""
+        declared = (study.items() for study in self.studies)
+        return [path for items in declared if items for path in items.files.values()]
 
     def metrics(self) -> list[str]:
         """The metric files that numbers of tables come from."""

@@ -43,3 +43,8 @@ class Query(PieText):
     """An IdioLink query: its PIE is used literally or idiomatically."""
 
     usage: QueryUsage
+
+
+def query_scores_file(metrics: str) -> str:
+    """The scores by query of a run, which stand beside its metric file."""
+    return f"{metrics.removesuffix('.json')}.queries.csv"

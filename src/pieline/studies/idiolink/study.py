@@ -15,6 +15,7 @@ from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.datasets.dataset import DATASET_FILES
 from pieline.studies.idiolink.originals.domains import Collection
+from pieline.studies.idiolink.records import query_scores_file
 from pieline.studies.idiolink.settings import (
     Composition,
     FineTuning,
@@ -31,12 +32,11 @@ from pieline.studies.idiolink.training.settings import (
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
-from pieline.study import Asking, Figure, Run, Study, Table, alternatives
+from pieline.study import Asking, Figure, Items, Run, Study, Table, alternatives
 
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
-QUERIES = "results/metrics/idiolink/queries.csv.gz"
 SIGNIFICANCE = "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json"
 CHECKS = "results/metrics/idiolink/checks/{origin}.json"
 CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
@@ -210,14 +210,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for seed in self.settings.finetuning.seeds
         ]
 
-    def query_scores(self) -> list[str]:
-        """The scores by query of every run."""
+    def items(self) -> Items:
+        """Every query in every run: over all compositions, and of the fine-tuned models."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
-        return [
-            f"{name.removesuffix('.json')}.queries.csv"
-            for name in (*chain.from_iterable(zero_shot), *self.tuned_metrics())
-        ]
+        metrics = [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
+        models = [*self.settings.models, *self.settings.finetuning.models]
+        return self.items_of(metrics, dict.fromkeys(models), map(query_scores_file, metrics))
 
     def significance_tests(self) -> list[str]:
         """Files of the test between query modes, of each model that is run in several."""
@@ -676,8 +675,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return files
 
     def other_targets(self) -> list[str]:
-        """The scores by query, the checks of the data, and what people should review."""
-        files = [QUERIES, CHECKS.format(origin="released_format")]
+        """The checks of the data, and what people should review."""
+        files = [CHECKS.format(origin="released_format")]
         return [*files, CHECKS.format(origin="constructed"), REVIEW] if self.constructs() else files
 
     def behind(self, metrics: str) -> list[str]:

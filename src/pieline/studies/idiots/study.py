@@ -8,7 +8,7 @@ from pieline.llm.obstacles import cannot_be_asked
 from pieline.reporting.given import Given
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionSetting, IdiotsSettings
-from pieline.study import Asking, Figure, Study, Table, alternatives
+from pieline.study import Asking, Figure, Items, Study, Table, alternatives
 
 PREDICTIONS = "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl"
 CASES = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl"
@@ -190,6 +190,13 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def _given(self) -> Given:
         return self.given(self.files(METRICS), self.settings.models, "llm")
+
+    def items(self) -> Items:
+        """Every sentence in every run."""
+        metrics, predictions = self.files(METRICS), self.files(PREDICTIONS)
+        behind = [*predictions, SENTENCES] if predictions else []
+        reviewed = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
+        return self.items_of(metrics, self.settings.models, behind, **reviewed)
 
     def raw_files(self) -> list[str]:
         """The sentences, and the sample's marked distractors."""

@@ -34,7 +34,7 @@ from pieline.studies.jam.variants.generation import (
     HardVariants,
     NeutralVariants,
 )
-from pieline.study import Asking, Figure, Study, Table, alternatives
+from pieline.study import Asking, Figure, Items, Study, Table, alternatives
 
 FINE_TUNED = "fine_tuned"
 """The setting of encoders."""
@@ -723,6 +723,17 @@ class JamStudy(Study[JamSettings]):
             not_run={} if made else {analysis.model: "no run tells which variants mislead"},
             options=place,
         )
+
+    def items(self) -> Items:
+        """Every sentence in every run of a model."""
+        made = list(self.runs("llm", "encoder"))
+        behind = (
+            path
+            for run in made
+            for path in (PREDICTIONS.format(**run), self.sentences(run["language"]))
+        )
+        metrics = [METRICS.format(**run) for run in made]
+        return self.items_of(metrics, self.settings.models, behind)
 
     # The whole study -----------------------------------------------------------------------------
 

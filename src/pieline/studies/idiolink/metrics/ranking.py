@@ -1,6 +1,6 @@
 """R-Precision and nDCG@10 of a run (IdioLink, section 5.1 and appendix D), by ir-measures."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from statistics import fmean
 
 import ir_measures
@@ -64,6 +64,11 @@ def _calculated(run: Scores, qrels: Scores) -> dict[str, dict[str, float]]:
     for value in ir_measures.iter_calc(list(MEASURES.values()), relevance, scores):
         result[value.query_id][names[str(value.measure)]] = float(value.value)
     return result
+
+
+def first_relevant(ranked: Iterable[str], relevant: Container[str]) -> int | None:
+    """Rank, from 1, of the first relevant document of a ranking; None if it has none."""
+    return next((rank for rank, name in enumerate(ranked, start=1) if name in relevant), None)
 
 
 def mean_scores(scores: QueryScores, queries: Iterable[str]) -> RankingScores:

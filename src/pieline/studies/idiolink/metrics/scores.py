@@ -4,14 +4,13 @@ Both come from the same scores, so the means of one are those of the other.
 """
 
 import csv
-import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from io import StringIO
 from pathlib import Path
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
-from pieline.core.files import open_gzip, write_text
+from pieline.core.files import write_text
 from pieline.core.records import Record
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -20,6 +19,7 @@ from pieline.studies.idiolink.metrics.ranking import (
     QueryScores,
     RankingScores,
     Scores,
+    first_relevant,
     mean_scores,
     score_queries,
 )
@@ -30,8 +30,10 @@ from pieline.studies.idiolink.records import Query
 QUERY_COLUMNS = (
     *("query", "pie", "usage", "subject", "composition", "model", "query_mode", "seed"),
     *MEASURES,
+    "first_relevant",
 )
-"""Of the table of queries; scores are fractions, empty where unknown."""
+"""Of the table of queries; scores are fractions, empty where unknown. `first_relevant` is the rank
+of the first document with the query's meaning, empty where the run keeps none."""
 
 
 class IdiolinkMetrics(Record):
@@ -83,7 +85,8 @@ def idiolink_metrics(
     PIEs for the intervals; the rest goes into the metric file.
 
     Returns:
-        The metric file, and the scores by meaning of each query, of which it holds the means.
+        The metric file, and by query the scores by meaning, of which it holds the means, with the
+        rank of the first relevant document (`first_relevant`).
     """
     queries = dataset.queries
     cut = depth if depth < len(dataset.documents) else None
@@ -125,7 +128,8 @@ def idiolink_metrics(
         computed_from=computed_from,
         conditions=conditions,
     )
-    return metrics, scores
+    first = {name: first_relevant(run.get(name, ()), meaning[name]) for name in scores}
+    return metrics, {name: of | {"first_relevant": first[name]} for name, of in scores.items()}
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
@@ -152,13 +156,3 @@ def save_query_scores(
         told = {"query": query.id, "pie": query.pie, "usage": query.usage, "subject": query.subject}
         table.writerow(told | run | scores[query.id])
     write_text(path, lines.getvalue())
-
-
-def join_query_scores(path: str | Path, tables: Iterable[str | Path]) -> None:
-    """Put the queries of all runs into one gzipped CSV."""
-    with open_gzip(path) as joined:
-        joined.write(f"{','.join(QUERY_COLUMNS)}\n".encode())
-        for name in tables:
-            with Path(name).open("rb") as table:
-                next(table)
-                shutil.copyfileobj(table, joined)

@@ -1,0 +1,424 @@
+"""Items: from the rows alone come the numbers of the metric files, and docs/items.md is right."""
+
+import contextlib
+import random
+import re
+from collections import defaultdict
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+import pandas as pd
+import pytest
+from support import ROOT
+
+from pieline.config import layered, load_config, load_studies
+from pieline.core.files import digests, read_json, write_json
+from pieline.core.named import named
+from pieline.core.records import save_jsonl
+from pieline.core.yamls import read_yaml
+from pieline.models.registry import load_registry
+from pieline.reporting import items as module
+from pieline.reporting.given import Given
+from pieline.reporting.items import Item, write_items
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.results.whole import Whole
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.items import IdiolinkItem
+from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
+from pieline.studies.idiolink.predictions.runs import read_run, write_run
+from pieline.studies.idiolink.raw.released import meaning_qrels, read_texts
+from pieline.studies.idiolink.records import Document, Query, query_scores_file
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.items import IdiotsItem
+from pieline.studies.idiots.metrics import detection_metrics
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.idiots.verdicts import (
+    Run,
+    human_verdicts,
+    read_cases,
+    review_cases,
+    save_cases,
+)
+from pieline.studies.jam.bio import tags_of
+from pieline.studies.jam.items import JamItem
+from pieline.studies.jam.metrics.runs import jam_metrics
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence
+
+KINDS: dict[str, type[Item]] = {"jam": JamItem, "idiots": IdiotsItem, "idiolink": IdiolinkItem}
+MODELS = ("one", "two")
+PIES = ("broke the ice", "spilled the beans", "bit the dust", "hit the road", "held the line")
+TEXT = (ROOT / "docs" / "items.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"(?ms)^### (.+?)\n(.*?)(?=^##|\Z)", TEXT))
+QUESTIONS = {title[:9]: text for title, text in SECTIONS.items() if "```" in text}
+UNREADABLE = {"outcome": "unparseable", "idioms": None}
+
+
+def jam_sentence(language: str, original: int, variant: int) -> JamSentence:
+    """An original or a variant; every other PIE is literal."""
+    pie = PIES[original % len(PIES)]
+    tokens = [*["Again "] * variant, "They ", *(f"{word} " for word in pie.split()), "here."]
+    figurative = original % 2 == 0
+    name = f"test-{original:04}"
+    return JamSentence(
+        id=f"{name}-v{variant}" if variant else name,
+        original_id=name,
+        variant_number=variant,
+        language=language,
+        sentence="".join(tokens),
+        tokens=tuple(tokens),
+        tags=tuple(tags_of([(variant + 1, variant + 4)] if figurative else [], len(tokens))),
+        pies=(pie,),
+        true_idioms=(pie,) if figurative else (),
+        is_figurative=figurative,
+    )
+
+
+def make_jam() -> Given:
+    """Two languages, models and seeds; an answer may name the PIE, another, nothing, or be lost."""
+    chance, metrics = random.Random(0), []
+    for language, count in (("english", 20), ("german", 11)):
+        sentences = [
+            jam_sentence(language, number, variant)
+            for number in range(count)
+            for variant in range(4)
+        ]
+        dataset = f"results/datasets/jam/{language}.jsonl"
+        save_jsonl(dataset, sentences)
+        for model in MODELS:
+            for seed in (1, 2):
+                answers = []
+                for item in sentences:
+                    said = [item.pies, item.pies, (), (), ("red herring", "lame duck"), None]
+                    idioms = said[chance.randrange(len(said))]
+                    told = {"outcome": "ok", "idioms": idioms} if idioms is not None else UNREADABLE
+                    answers.append(IdiomPrediction.model_validate({"id": item.id, **told}))
+                run = f"jam/{language}/{model}/zero_shot/seed-{seed}.json"
+                save_jsonl(f"results/predictions/{run}l", answers)
+                metrics.append(f"results/metrics/{run}")
+                scores = jam_metrics(
+                    sentences,
+                    {item.id: item for item in answers},
+                    model=model,
+                    setting="zero_shot",
+                    seed=seed,
+                    scoring="paper",
+                    released=False,
+                    resamples=2,
+                    computed_from=digests([f"results/predictions/{run}l", dataset]),
+                )
+                write_json(metrics[-1], scores.model_dump())
+    return given(metrics)
+
+
+def make_idiots() -> Given:
+    """Two models; of the first, people judged some of the answers that found an idiom."""
+    chance, metrics = random.Random(1), []
+    sentences = [
+        IdiotsSentence(
+            id=f"s{number}",
+            pie_id=f"i{number % 5}",
+            pie=PIES[number % 5],
+            sentence=f"They {PIES[number % 5]} on day {number}.",
+            translation="",
+            is_idiomatic=number % 3 != 0,
+            distractor_kind="parts" if number % 3 == 0 else None,
+        )
+        for number in range(40)
+    ]
+    dataset = IdiotsDataset("sample", sentences)
+    dataset.save("results/datasets/idiots")
+    verdicts = "judged.jsonl"
+    for model in MODELS:
+        answers = []
+        for number, item in enumerate(sentences):
+            said: dict[str, Any] = {"outcome": "ok", "has_idiom": chance.random() < 0.6}
+            if said["has_idiom"]:
+                said["idiom"] = chance.choice([item.pie, "a red herring"])
+            if number % 7 == 0:
+                said = {"outcome": "refused"}
+            key = f"{number:063}a"
+            answers.append(
+                DetectionPrediction.model_validate({**said, "id": item.id, "answer_key": key})
+            )
+        run = Run(model, "zero_shot", 0)
+        if model == "one":
+            cases = [
+                case.model_copy(update={"verdict": chance.choice(["yes", "no", ""])})
+                for case in review_cases(sentences, answers, run)
+            ]
+            save_cases(cases, jsonl=verdicts, table="judged.csv")
+        judged = human_verdicts(read_cases(verdicts), answers, run)
+        assert bool(judged) == (model == "one")
+        path = f"idiots/{model}/zero_shot/seed-0.json"
+        save_jsonl(f"results/predictions/{path}l", answers)
+        metrics.append(f"results/metrics/{path}")
+        files = [
+            f"results/predictions/{path}l",
+            *dataset.files("results/datasets/idiots"),
+            verdicts,
+        ]
+        scores = detection_metrics(
+            sentences,
+            answers,
+            run,
+            origin="sample",
+            resamples=2,
+            verdicts=judged,
+            computed_from=digests(files),
+        )
+        write_json(metrics[-1], scores.model_dump())
+    return given(metrics).of(verdicts=verdicts)
+
+
+def make_idiolink() -> Given:
+    """Two models in two modes rank the sample at random; one of them fine-tuned."""
+    chance, metrics = random.Random(2), []
+    folder = ROOT / "data/sample/idiolink/test"
+    documents = read_texts(folder / "indexes.json", Document)
+    queries = read_texts(folder / "queries.json", Query)
+    dataset = IdiolinkDataset("test", "full", False, documents, queries)
+    for model in ("one", "two+span+infonce"):
+        for mode in ("sentence", "span"):
+            run = {
+                query.id: {
+                    text.id: 1.0 - rank / 100
+                    for rank, text in enumerate(chance.sample(documents, len(documents))[:30])
+                }
+                for query in queries
+            }
+            path = f"idiolink/test/{model}/{mode}/seed-0"
+            write_run(f"results/predictions/{path}.run.gz", run, tag=model)
+            metrics.append(f"results/metrics/{path}.json")
+            scores, by_query = idiolink_metrics(
+                read_run(f"results/predictions/{path}.run.gz"),
+                dataset,
+                model=model,
+                query_mode=mode,
+                seed=0,
+                depth=30,
+                resamples=2,
+                tuning=None,
+                computed_from={},
+            )
+            write_json(metrics[-1], scores.model_dump())
+            save_query_scores(query_scores_file(metrics[-1]), scores, by_query, queries)
+    return given(metrics)
+
+
+def given(metrics: list[str]) -> Given:
+    described = [ModelDescription(name=name, kind="llm", label=name.title()) for name in MODELS]
+    return Given(metrics=tuple(metrics), models=tuple(described), notes=("Made up.",))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the items of all studies."""
+    folder = tmp_path_factory.mktemp("run")
+    made = {"jam": make_jam, "idiots": make_idiots, "idiolink": make_idiolink}
+    with contextlib.chdir(folder):
+        for study, make in made.items():
+            of_study = make()
+            write_json(f"given/{study}.json", of_study.model_dump())
+            write(study, of_study, Path("results/items"))
+    return folder
+
+
+def write(study: str, of_study: Given, folder: Path) -> None:
+    write_items(
+        KINDS[study],
+        KINDS[study].of(of_study),
+        parquet=folder / f"{study}.parquet",
+        csv=folder / f"{study}.csv.gz",
+    )
+
+
+def by_metric_file(run: Path, study: str) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+    """Each metric file, with its items."""
+    items = pd.read_parquet(run / f"results/items/{study}.parquet")
+    found = [(read_json(run / str(path)), rows) for path, rows in items.groupby("metrics")]
+    assert len(found) == len(list((run / f"results/metrics/{study}").rglob("seed-?.json")))
+    return found
+
+
+def test_items_of_jam_have_the_drift_of_the_metric_files(run: Path) -> None:
+    for metric, items in by_metric_file(run, "jam"):
+        for name, rows in (
+            ("overall", items),
+            ("literal", items[items["usage"] == "literal"]),
+            ("idiomatic", items[items["usage"] == "figurative"]),
+        ):
+            variants, drift = rows[rows["variant"] > 0], metric[name]
+            success, flipped = variants["original_correct"].sum(), rows["drifted"].sum()
+            assert (len(variants), success) == (drift["variants"], drift["success"])
+            assert 0 < flipped == drift["flipped"]
+            assert flipped / success == drift["negative_drift"]
+        originals = items[items["variant"] == 0]
+        assert originals["correct"].mean() == pytest.approx(metric["accuracy"])
+        assert items["outcome"].value_counts().to_dict() == metric["outcomes"]
+        assert (items["answer"].isna() == (items["outcome"] == "unparseable")).all()
+        assert set(items["named"].dropna()) > {"", "red herring; lame duck"}
+
+
+def test_items_of_idiots_have_both_levels_of_the_metric_files(run: Path) -> None:
+    for metric, items in by_metric_file(run, "idiots"):
+        assert items["correct"].mean() == pytest.approx(metric["accuracy"]["value"])
+        recall, specificity = (items[items["gold"] == gold] for gold in ("idiom", "no idiom"))
+        assert recall["correct"].mean() == pytest.approx(metric["recall"]["value"])
+        assert specificity["correct"].mean() == pytest.approx(metric["specificity"]["value"])
+        consistency = recall.loc[recall["correct"], "names_pie"].mean()
+        assert consistency == pytest.approx(metric["true_positive_consistency"]["value"])
+        ratio = specificity["names_pie"].mean()
+        assert ratio == pytest.approx(metric["distractor_pie_ratio"]["value"])
+        assert (items["judged_by"] == "person").sum() == metric["verdicts"]["human"]
+
+
+def test_items_of_idiolink_have_the_means_of_the_metric_files(run: Path) -> None:
+    for metric, items in by_metric_file(run, "idiolink"):
+        for name in ("r_precision", "ndcg_at_10"):
+            for usage, rows in items.groupby("usage"):
+                assert rows[name].mean() == pytest.approx(metric["by_usage"][usage][name])
+            assert items[name].mean() == pytest.approx(metric["overall"][name])
+        found = items["first_relevant"]
+        assert ((items["ndcg_at_10"] > 0) == (found <= 10)).all()
+        assert found.isna().any() or found.max() > 10
+        assert set(items["label"]) == {metric["model"].partition("+")[0].title()}
+
+
+@pytest.mark.parametrize("study", KINDS)
+def test_csv_has_the_rows_of_parquet_and_both_repeat_their_bytes(
+    study: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet = run / f"results/items/{study}.parquet"
+    table, text = pd.read_parquet(parquet), pd.read_csv(parquet.with_suffix(".csv.gz"))
+    assert list(table) == list(text) == KINDS[study].columns()
+    assert [tuple(map(known, row)) for row in table.to_numpy()] == [
+        tuple(map(known, row)) for row in text.to_numpy()
+    ]
+    assert set(table["note"]) == {"Made up."}
+    monkeypatch.chdir(run)
+    of_study = Given.model_validate(read_json(f"given/{study}.json"))
+    write(study, of_study, tmp_path)
+    for path in sorted(tmp_path.iterdir()):
+        assert path.read_bytes() == (parquet.parent / path.name).read_bytes()
+    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 7)
+    write(study, of_study.model_copy(update={"mark": "REHEARSAL:"}), tmp_path)
+    smaller = pd.read_parquet(tmp_path / parquet.name)
+    assert set(smaller["note"]) == {"REHEARSAL: Made up."}
+    assert smaller.drop(columns="note").equals(table.drop(columns="note"))
+
+
+def known(value: Any) -> Any:
+    """A value, with nothing for both an empty text and null, which pandas reads as the same."""
+    return None if value == "" or pd.isna(value) else value
+
+
+def test_no_runs_are_an_empty_table_with_all_columns(tmp_path: Path) -> None:
+    write("jam", Given(), tmp_path)
+    for table in (pd.read_parquet(tmp_path / "jam.parquet"), pd.read_csv(tmp_path / "jam.csv.gz")):
+        assert list(table) == JamItem.columns()
+        assert table.empty
+
+
+def test_default_configuration_declares_the_items_of_every_run() -> None:
+    raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
+    config = load_config(raw)
+    studies = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)
+    for name, study in studies.items():
+        declared = study.items()
+        assert declared
+        assert named(declared.record) is KINDS[name]
+        assert declared.given.notes == (SAMPLE_NOTE,)
+        assert declared.files["parquet"] in study.targets()
+        scored = {path for path in study.metrics() if "/seed-" in path}
+        scored -= {path for path in scored if re.search("baseline|significance|neutral", path)}
+        assert scored
+        assert set(declared.given.metrics) == scored
+        labels = declared.given.labels()
+        assert all(any(f"/{model}" in path for model in labels) for path in scored)
+    both = [
+        f"results/items/{name}.{end}" for name in config.studies for end in ("parquet", "csv.gz")
+    ]
+    assert Whole(studies, config).items() == both
+
+
+@pytest.mark.parametrize("study", KINDS)
+def test_the_document_describes_every_column(study: str) -> None:
+    rows = [
+        re.findall(r"(?m)^\| `(\w+)` \| ([a-z ]+) \| .+ \|$", SECTIONS[name])
+        for name in (study, "All studies")
+    ]
+    kind = KINDS[study]
+    assert [(name, said) for part in rows for name, said in part] == [
+        (name, type_said(kind.model_fields[name].annotation)) for name in kind.columns()
+    ]
+
+
+def type_said(annotation: Any) -> str:
+    """What the document calls a type."""
+    parts = get_args(annotation) if NoneType in get_args(annotation) else (annotation,)
+    is_literal = get_origin(parts[0]) is Literal
+    names = {bool: "boolean", int: "integer", float: "number", str: "text"}
+    kind = "text" if is_literal else names[parts[0]]
+    return f"{kind} or null" if NoneType in parts else kind
+
+
+def answer(block: str, run: Path) -> pd.DataFrame:
+    """What a block answers: the last name that it assigns."""
+    names: dict[str, Any] = {}
+    with contextlib.chdir(run):
+        exec(f"import pandas as pd\n{block}", names)
+    found = names[re.findall(r"(?m)^(\w+) = ", block)[-1]]
+    assert isinstance(found, pd.DataFrame)
+    return found.reset_index(drop=True)
+
+
+def check_answers(question: str, run: Path, expected: list[tuple[Any, ...]]) -> None:
+    """Both libraries answer a question of the document so."""
+    assert expected
+    pandas, duckdb = re.findall(r"(?ms)^```python\n(.*?)^```$", QUESTIONS[question])
+    found = answer(pandas, run)
+    assert list(found.itertuples(index=False, name=None)) == expected
+    pytest.importorskip("duckdb", reason="without DuckDB only the answer of pandas is checked")
+    other = answer(f"import duckdb\n{duckdb}", run)
+    pd.testing.assert_frame_equal(found, other, check_dtype=False, check_column_type=False)
+
+
+def test_the_pies_that_flip_every_model_are_those_of_the_metric_files(run: Path) -> None:
+    flipped = defaultdict(set)
+    for metric, _ in by_metric_file(run, "jam"):
+        for case in metric["judged"]:
+            pie = PIES[int(case["id"][-4:]) % len(PIES)]
+            if case["correct"] and not all(case["variants"].values()):
+                flipped[metric["language"], pie].add(metric["model"])
+    expected = sorted(place for place, models in flipped.items() if models == set(MODELS))
+    assert len(expected) < 2 * len(PIES)
+    check_answers("Which PIE", run, expected)
+
+
+def test_literal_against_figurative_is_the_negative_drift_of_all_seeds(run: Path) -> None:
+    sums: dict[tuple[str, str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for metric, _ in by_metric_file(run, "jam"):
+        for usage, part in (("figurative", "idiomatic"), ("literal", "literal")):
+            both = sums[metric["language"], metric["model"], "zero_shot", usage]
+            both[0] += metric[part]["flipped"]
+            both[1] += metric[part]["success"]
+    expected = [(*key, flipped / success) for key, (flipped, success) in sorted(sums.items())]
+    assert len(expected) == 8
+    check_answers("Literal a", run, expected)
+
+
+def test_queries_that_only_span_embedding_finds_are_those_of_the_runs(run: Path) -> None:
+    folder = ROOT / "data/sample/idiolink/test"
+    documents = read_texts(folder / "indexes.json", Document)
+    qrels = meaning_qrels(read_texts(folder / "queries.json", Query), documents)
+    expected = []
+    for model in ("one", "two+span+infonce"):
+        place = run / f"results/predictions/idiolink/test/{model}"
+        found = {}
+        for mode in ("span", "sentence"):
+            ranked = read_run(place / mode / "seed-0.run.gz")
+            found[mode] = {name for name in ranked if {*qrels[name]} & {*list(ranked[name])[:10]}}
+        expected += [(model, name) for name in sorted(found["span"] - found["sentence"])]
+    check_answers("Which que", run, expected)
