@@ -144,7 +144,8 @@ rule results_page:
         metrics=lambda wildcards: WHOLE.metrics(),
         behind=lambda wildcards: WHOLE.behind(),
     output:
-        shown("paper_tables/index.html"),
+        page=shown("paper_tables/index.html"),
+        items=directory("paper_tables/items"),
     log:
         "logs/paper/results_page.log",
     conda:
@@ -155,12 +156,11 @@ rule results_page:
     params:
         displays=WHOLE.displays.canonical(),
         models=WHOLE.described_models(),
-        shown=CONFIG.page.items,
         depth=CONFIG.page.depth,
     shell:
         "python {input.script} --displays {params.displays:q} --template {input.template}"
-        " --claims {input.claims} --models {params.models:q} --items {params.shown}"
-        " --depth {params.depth} --output {output}"
+        " --claims {input.claims} --models {params.models:q}"
+        " --depth {params.depth} --output {output.page} --items {output.items}"
         " 2> >(tee {log} >&2)"
 
 

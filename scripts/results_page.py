@@ -1,9 +1,8 @@
-"""Write the results page: one HTML file with claims, tables, figures and the way down."""
+"""Write the results page, and beside it the files that its numbers open."""
 
 from pathlib import Path
 
 from pieline.core.program import Options, program
-from pieline.reporting.evidence import Limits
 from pieline.reporting.models import load_descriptions
 from pieline.results.displays import Displays
 from pieline.results.page.build import write_page
@@ -11,8 +10,8 @@ from pieline.results.page.build import write_page
 
 @program(
     template=Path, models=(load_descriptions, "descriptions of the models, as JSON"),
-    displays=Displays, claims=(Path, "claims.json"), items=(int, "sentences shown a metric file"),
-    depth=(int, "documents shown a query"), output=Path,
+    displays=Displays, claims=(Path, "claims.json"), depth=(int, "documents shown for a query"),
+    output=Path, items=(Path, "folder for what lies behind each number"),
 )  # fmt: skip
 def main(it: Options) -> None:
     write_page(
@@ -21,5 +20,6 @@ def main(it: Options) -> None:
         displays=it.displays,
         ledger=it.claims,
         models=it.models,
-        limits=Limits(items=it.items, depth=it.depth),
+        depth=it.depth,
+        items=it.items,
     )

@@ -25,132 +25,343 @@
   });
   nameTheme();
 
-  // Filters ------------------------------------------------------------------------------------------
+  // Tables: rows, columns, order -----------------------------------------------------------------------
+  const NUMBER = "td[data-metrics]";
+  const tables = all("section.table");
+  const numbersOf = new Map(tables.map((section) => [section, all(NUMBER, section)]));
+  const width = (cells) => [...cells].reduce((sum, cell) => sum + cell.colSpan, 0);
+  const dataRows = (body) => [...body.rows].filter((row) => row.querySelector("td"));
+  /** How many columns of a row are taken by the title of its group, which stands in another row. */
+  const taken = (row) => width(row.closest("table").tHead.rows[0].cells) - width(row.cells);
+  const shownFirst = (cell) => cell.childNodes[0]?.textContent ?? "";
+
+  /** Let the title of a group of rows stand at the first that is visible, and span those. */
+  function settle(body) {
+    const visible = dataRows(body).filter((row) => !row.hidden);
+    body.hidden = visible.length === 0;
+    const title = body.querySelector("th[scope=rowgroup]");
+    if (!title || body.hidden) return;
+    title.rowSpan = visible.length;
+    visible[0].prepend(title);
+  }
+
+  /** Sort each group of rows by a column: highest first, then lowest first, then as in the paper. */
+  function sort(head) {
+    const table = head.closest("table");
+    const order = { none: "descending", descending: "ascending", ascending: "none" }[head.ariaSort ?? "none"];
+    for (const other of all("th", table)) other.removeAttribute("aria-sort");
+    if (order !== "none") head.ariaSort = order;
+    const column = width([...head.parentElement.cells].slice(0, head.cellIndex));
+    const sign = order === "ascending" ? 1 : -1;
+    for (const body of head.closest("thead") ? table.tBodies : [head.closest("tbody")]) {
+      const rows = dataRows(body);
+      rows.forEach((row, place) => { row.place ??= place; });
+      const titled = body.querySelector("th[scope=rowgroup]");
+      titled?.remove();
+      const value = (row) => shownFirst(row.cells[column - taken(row)] ?? row);
+      rows.sort((one, other) => {
+        if (order === "none") return one.place - other.place;
+        const [a, b] = [parseFloat(value(one)), parseFloat(value(other))];
+        if (isNaN(a) && isNaN(b)) return sign * value(one).localeCompare(value(other));
+        return isNaN(a) - isNaN(b) || sign * (a - b);
+      });
+      if (titled) rows[0].prepend(titled);
+      body.append(...rows);
+      settle(body);
+    }
+  }
+
+  // Filters, and the address that holds them -------------------------------------------------------------
+  const filters = ["study", "search", "differs", "run-only"];
+  const read = (id) => (get(id).type === "checkbox" ? (get(id).checked ? "yes" : "") : get(id).value.trim());
+  const assign = (id, value) => {
+    if (get(id).type === "checkbox") get(id).checked = Boolean(value); else get(id).value = value;
+  };
+  let anchor = "";
+  let opened = "";
+
+  function address() {
+    const given = filters.filter(read).map((id) => `&${id}=${encodeURIComponent(read(id))}`).join("");
+    const hash = anchor + (opened ? `&number=${opened}` : "") + given;
+    history.replaceState(null, "", `#${hash}`);
+  }
+
+  const words = (element) => (element.words ??= `${element.dataset.words ?? ""} ${element.textContent}`.toLowerCase());
   function filter() {
-    const study = get("study").value;
-    const model = get("model").value;
-    const verdict = get("verdict").value;
-    const notRun = get("notrun").checked;
+    const [study, differs, runOnly] = [read("study"), read("differs"), read("run-only")];
+    const wanted = read("search").toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (text) => wanted.every((word) => text.includes(word));
     const ofStudy = (element) => !study || element.dataset.paper === study;
-    let claims = 0;
-    let numbers = 0;
-    for (const claim of all(".claim")) {
-      const ofModel = !model || claim.dataset.models.split(" ").includes(model);
-      claim.hidden = !(ofStudy(claim) && ofModel && (!verdict || claim.dataset.printed === verdict));
-      claims += !claim.hidden;
-    }
-    for (const title of all("#claims h3")) {
-      title.hidden = !all(`.claim[data-paper="${title.dataset.paper}"]`).some((claim) => !claim.hidden);
-    }
-    for (const table of all("section.table")) {
+    let [claims, rows] = [0, 0];
+    for (const section of tables) {
+      const about = words(section.querySelector("h3")) + words(section.querySelector("caption"));
+      section.hidden = !ofStudy(section);
       let shown = 0;
-      for (const row of all(".list tbody tr", table)) {
-        const ofModel = !model || row.dataset.model === model;
-        row.hidden = !ofModel || (!notRun && row.dataset.verdict === "not-run");
-        shown += !row.hidden;
+      for (const body of section.querySelector("table").tBodies) {
+        const title = body.querySelector("th[scope=rowgroup]")?.textContent.toLowerCase() ?? "";
+        for (const row of dataRows(body)) {
+          row.hidden = (differs && !row.querySelector(".not-reproduced")) ||
+            (runOnly && row.classList.contains("not-run")) || !has(`${about} ${title} ${words(row)}`);
+          shown += !row.hidden;
+        }
+        settle(body);
       }
-      for (const note of all(".hidden-rows", table)) note.hidden = notRun || Boolean(model);
-      table.hidden = !ofStudy(table) || (Boolean(model) && shown === 0);
-      numbers += table.hidden ? 0 : shown;
+      section.hidden ||= shown === 0;
+      rows += section.hidden ? 0 : shown;
     }
-    for (const figure of all("figure")) figure.hidden = !ofStudy(figure);
-    get("shown").textContent = `${claims} claims and ${numbers} numbers shown`;
-  }
-  for (const id of ["study", "model", "verdict", "notrun"]) get(id).addEventListener("change", filter);
-  filter();
-
-  // The way down -------------------------------------------------------------------------------------
-  const data = JSON.parse(get("evidence").textContent);
-  const marked = (text) => [text.parts[0], text.parts[1] ? make("mark", "", text.parts[1]) : null, text.parts[2]];
-  const badge = (right, yes, no) =>
-    right === null || right === undefined ? null : make("span", `badge ${right ? "relevant" : "wrong"}`, right ? yes : no);
-  const file = (path, digest) =>
-    make("p", "file", make("code", "", path), make("br"), make("span", "soft", `SHA-256 ${digest}`));
-
-  function ranking(evidence) {
-    const queries = data.texts[evidence.queries];
-    const documents = data.texts[evidence.documents];
-    return evidence.rows.map((row) => {
-      const query = queries[row.query];
-      const relevant = row.best.filter((item) => item[2]).length;
-      const list = make("ol", "", row.best.map(([name, score, isRelevant]) => make("li", "",
-        badge(Boolean(isRelevant), "relevant", "not relevant"), " ", marked(documents[name]), " ",
-        make("span", "soft", `${documents[name].usage}, ${documents[name].pie}, ${documents[name].subject}; score ${score}; ${name}`))));
-      return make("details", "sentence",
-        make("summary", "", marked(query), " ",
-          make("span", "soft", `${query.usage}, ${query.subject}; ${relevant} of ${row.best.length} relevant; ${row.query}`)),
-        list);
-    });
-  }
-
-  function detection(evidence) {
-    const texts = data.texts[evidence.sentences];
-    return [make("ul", "", evidence.rows.map((row) => make("li", "sentence",
-      badge(row.right, "right", "wrong"), " ", marked(texts[row.sentence]), " ",
-      make("span", "soft", `${texts[row.sentence].usage}, ${texts[row.sentence].pie}; ${row.sentence}`),
-      make("br"), `Answer: ${row.answer} `, make("span", "soft", `recorded under ${row.key.slice(0, 12)}…`))))];
-  }
-
-  function identification(evidence) {
-    const texts = data.texts[evidence.sentences];
-    return evidence.rows.map((row) => {
-      const right = row.sentences.filter((item) => item.right).length;
-      const [first] = row.sentences;
-      return make("details", "sentence",
-        make("summary", "", first ? marked(texts[first.sentence]) : row.original, " ",
-          make("span", "soft", `${first ? texts[first.sentence].usage : ""}; ${right} of ${row.sentences.length} right; ${row.original}`)),
-        make("ul", "", row.sentences.map((item) => make("li", "",
-          badge(item.right, "right", "wrong"), " ",
-          make("span", "soft", texts[item.sentence].variant ? `variant ${texts[item.sentence].variant}: ` : "original: "),
-          marked(texts[item.sentence]), make("br"), `Answer: ${item.answer}`))));
-    });
-  }
-
-  const readers = { ranking, detection, identification };
-  const noun = { ranking: "queries", detection: "sentences", identification: "originals" };
-
-  function describe(metric) {
-    const fields = Object.entries(metric.fields).map(([name, value]) => `${name.replaceAll("_", " ")}: ${value}`);
-    const scores = Object.entries(metric.scores)
-      .filter(([name]) => !(name in metric.fields))
-      .map(([name, value]) => make("li", "", `${name.replaceAll("_", " ")}: ${Number.isInteger(value) ? value : value.toFixed(4)}`));
-    const parts = [
-      make("h3", "", "Metric file"), file(metric.path, metric.digest), make("p", "soft", fields.join(", ")),
-      make("details", "", make("summary", "", "Its numbers"), make("ul", "", scores)),
-    ];
-    const inputs = Object.entries(metric.inputs)
-      .filter(([path]) => !metric.evidence || path !== metric.evidence.predictions)
-      .map(([path, digest]) => file(path, digest));
-    if (metric.evidence) {
-      const evidence = metric.evidence;
-      parts.push(make("h3", "", "Predictions"), file(evidence.predictions, metric.inputs[evidence.predictions]));
-      parts.push(make("details", "", make("summary", "", "What else it was computed from"), inputs));
-      parts.push(make("h3", "", `Sentences (${evidence.rows.length} of ${evidence.of} ${noun[evidence.kind]})`));
-      parts.push(...readers[evidence.kind](evidence));
-    } else {
-      parts.push(make("h3", "", "Computed from"), ...inputs);
+    for (const group of all("details.claims")) {
+      const kept = all(".claim", group).filter((claim) => {
+        claim.hidden = !ofStudy(claim) || !has(words(claim)) || (differs && !("differs" in claim.dataset));
+        return !claim.hidden;
+      });
+      group.hidden = kept.length === 0;
+      claims += kept.length;
     }
-    return parts;
+    for (const figure of all("figure")) figure.hidden = !ofStudy(figure) || Boolean(differs) || !has(words(figure));
+    get("shown").textContent = `${rows} rows of tables and ${claims} claims`;
   }
 
-  const dialog = get("dialog");
-  document.addEventListener("click", (event) => {
-    const button = event.target.closest("button.way");
-    if (!button) return;
-    const row = button.closest("tr");
-    const keys = all("td.key", row).map((cell) => cell.textContent.trim()).filter(Boolean);
-    const caption = row.closest("section").querySelector("h3").textContent;
-    get("dialog-title").textContent = `${caption}: ${keys.join(", ")} = ${button.textContent}`;
-    const metrics = button.dataset.metrics.split(" ").map((number) => data.files[number]);
-    const parts = metrics.length === 1 ? describe(metrics[0]) : metrics.map((metric, place) => {
-      const details = make("details", "", make("summary", "", metric.path), make("div", "", describe(metric)));
-      details.open = place === 0;
-      return details;
-    });
-    get("way").replaceChildren(...parts);
-    dialog.showModal();
-    dialog.scrollTop = 0;
+  /** Go to what the address names; filters that hide it are dropped. */
+  function go() {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    const target = [...parts].find(([, value]) => !value)?.[0] ?? "";
+    if (filters.some((id) => parts.has(id))) for (const id of filters) assign(id, parts.get(id) ?? "");
+    filter();
+    const element = target && get(target);
+    anchor = element ? target : "";
+    if (element) {
+      if (element.closest("[hidden]")) {
+        for (const id of filters) assign(id, "");
+        filter();
+      }
+      for (let place = element; place; place = place.parentElement) if (place.tagName === "DETAILS") place.open = true;
+      element.scrollIntoView();
+    }
+    const number = element && numbersOf.get(element)?.[parts.get("number")];
+    if (number) show(number);
+    address();
+  }
+
+  for (const id of filters) get(id).addEventListener("input", () => { filter(); address(); });
+  addEventListener("hashchange", go);
+
+  // Keyboard: one tab stop for a table; arrows move inside it --------------------------------------------
+  const heads = (table) => all("th[scope=col]", table);
+  for (const [section, cells] of numbersOf) {
+    for (const head of heads(section)) if (head.textContent) head.classList.add("sorts");
+    if (!cells.length) continue;
+    section.querySelector("table").setAttribute("role", "grid");
+    cells[0].tabIndex = 0;
+  }
+  function focus(cell) {
+    for (const other of all("[tabindex]", cell.closest("table"))) other.tabIndex = -1;
+    cell.tabIndex = 0;
+    cell.focus();
+  }
+  document.addEventListener("keydown", (event) => {
+    const cell = event.target.closest("[role=grid] :is(td, th)");
+    if (!cell) return;
+    const row = cell.parentElement;
+    const inRow = (other) => all(`${NUMBER}, th.sorts`, other);
+    if (event.key === "Enter" || event.key === " ") press(cell);
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+      const cells = inRow(row);
+      const next = cells[cells.indexOf(cell) + (event.key === "ArrowLeft" ? -1 : 1)];
+      if (next) focus(next);
+    } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+      const rows = all("tr", row.closest("table")).filter((other) => !other.closest("[hidden]") && inRow(other).length);
+      const next = rows[rows.indexOf(row) + (event.key === "ArrowUp" ? -1 : 1)];
+      const left = (other) => Math.abs(other.getBoundingClientRect().right - cell.getBoundingClientRect().right);
+      if (next) focus(inRow(next).reduce((best, other) => (left(other) < left(best) ? other : best)));
+    } else return;
+    event.preventDefault();
   });
+  function press(cell) {
+    if (cell.matches("th.sorts")) return sort(cell);
+    if (!cell.matches(NUMBER)) return undefined;
+    focus(cell);
+    return show(cell);
+  }
+  document.addEventListener("click", (event) => {
+    const cell = event.target.closest(`.layout ${NUMBER}, .layout th.sorts`);
+    if (cell) press(cell);
+  });
+
+  // What is behind a number: files beside the page, loaded when asked for --------------------------------
+  const dialog = get("dialog");
+  const arriving = {};
+  window.pieline = (name, packed) => arriving[name](packed);
+  async function unpack(packed) {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  }
+  const loaded = {};
+  const load = (name) => (loaded[name] ??= new Promise((resolve, reject) => {
+    arriving[name] = resolve;
+    const script = make("script");
+    script.src = `${dialog.dataset.items}/${name}.js`;
+    script.onerror = () => {
+      delete loaded[name];
+      reject(new Error(`${script.getAttribute("src")} is not beside this page: copy the folder ${dialog.dataset.items} with it`));
+    };
+    document.head.append(script);
+  }).then(unpack));
+
+  const marked = (text) => [text.parts[0], text.parts[1] ? make("mark", "", text.parts[1]) : null, text.parts[2]];
+  const badge = (right, yes = "right", no = "wrong") =>
+    right === null || right === undefined ? null : make("span", `badge ${right ? "right" : "wrong"}`, right ? yes : no);
+  const soft = (...parts) => make("span", "soft", ...parts);
+  const named = (text) => String(text).replaceAll("_", " ");
+  function file(path, digest) {
+    const link = make("a", "", path);
+    link.href = `${dialog.dataset.root}/${path}`;
+    return make("p", "file", link, make("br"), soft(`SHA-256 ${digest}`));
+  }
+  const folded = (title, ...parts) => make("details", "", make("summary", "", title), ...parts);
+  const listed = (fields) => make("dl", "", Object.entries(fields).flatMap(([name, value]) => [
+    make("dt", "", named(name)),
+    make("dd", "", typeof value === "object" ? JSON.stringify(value) : Number.isInteger(value) || typeof value !== "number" ? String(value) : value.toFixed(4)),
+  ]));
+
+  /** How each kind of evidence is shown: its texts, the text that leads a row, whether the row is right. */
+  const kinds = {
+    ranking: {
+      noun: "queries", texts: "queries", lead: (row) => row.query, errors: "only those whose first document is not relevant",
+      right: (row) => Boolean(row.best[0]?.[2]),
+      show(row, queries, texts, evidence) {
+        const documents = texts[evidence.documents];
+        const query = queries[row.query];
+        const relevant = row.best.filter((item) => item[2]).length;
+        return make("details", "sentence",
+          make("summary", "", badge(this.right(row), "first is relevant", "first is not relevant"), " ", marked(query), " ",
+            soft(`${query.usage}, ${query.subject}; ${relevant} of ${row.best.length} relevant; ${row.query}`)),
+          make("ol", "", row.best.map(([name, score, isRelevant]) => make("li", "",
+            badge(Boolean(isRelevant), "relevant", "not relevant"), " ", marked(documents[name]), " ",
+            soft(`${documents[name].usage}, ${documents[name].pie}, ${documents[name].subject}; score ${score}; ${name}`)))));
+      },
+    },
+    detection: {
+      noun: "sentences", texts: "sentences", lead: (row) => row.sentence, errors: "errors only", right: (row) => row.right,
+      show: (row, texts) => make("div", "sentence",
+        badge(row.right), " ", marked(texts[row.sentence]), " ",
+        soft(`${texts[row.sentence].usage}, ${texts[row.sentence].pie}; ${row.sentence}`),
+        make("br"), `Answer: ${row.answer} `, soft(row.key ? `recorded under ${row.key.slice(0, 12)}…` : "")),
+    },
+    identification: {
+      noun: "originals", texts: "sentences", lead: (row) => row.sentences[0]?.sentence, errors: "errors only",
+      right: (row) => row.sentences.every((item) => item.right !== false),
+      show(row, texts) {
+        const [first] = row.sentences;
+        const right = row.sentences.filter((item) => item.right).length;
+        return make("details", "sentence",
+          make("summary", "", badge(this.right(row), "all right"), " ", first ? marked(texts[first.sentence]) : row.original, " ",
+            soft(`${first ? texts[first.sentence].usage : ""}; ${right} of ${row.sentences.length} right; ${row.original}`)),
+          make("ul", "", row.sentences.map((item) => make("li", "",
+            badge(item.right), " ",
+            soft(texts[item.sentence].variant ? `variant ${texts[item.sentence].variant}: ` : "original: "),
+            marked(texts[item.sentence]), make("br"), `Answer: ${item.answer}`))));
+      },
+    },
+  };
+  const PAGE = 25;
+
+  /** All rows of evidence, a page at a time, with "errors only" and by PIE. */
+  function pages(evidence, texts) {
+    const kind = kinds[evidence.kind];
+    const own = texts[evidence[kind.texts]];
+    const pieOf = (row) => own[kind.lead(row)]?.pie ?? "";
+    const errors = Object.assign(make("input"), { type: "checkbox" });
+    const pie = make("select", "", make("option", "", "all"), [...new Set(evidence.rows.map(pieOf))].sort().map((name) => make("option", "", name)));
+    const [before, after] = ["Previous", "Next"].map((text) => Object.assign(make("button", "", text), { type: "button" }));
+    const told = make("output");
+    const list = make("div", "rows");
+    let start = 0;
+    function draw() {
+      const rows = evidence.rows.filter((row) =>
+        (!errors.checked || !kind.right(row)) && (pie.selectedIndex === 0 || pieOf(row) === pie.value));
+      start = Math.max(0, Math.min(start, rows.length - 1));
+      start -= start % PAGE;
+      before.disabled = start === 0;
+      after.disabled = start + PAGE >= rows.length;
+      told.textContent = rows.length ? `${start + 1} to ${Math.min(start + PAGE, rows.length)} of ${rows.length} ${kind.noun}` : `no such ${kind.noun}`;
+      list.replaceChildren(...rows.slice(start, start + PAGE).map((row) => kind.show(row, own, texts, evidence)));
+    }
+    for (const control of [errors, pie]) control.addEventListener("change", () => { start = 0; draw(); });
+    before.addEventListener("click", () => { start -= PAGE; draw(); });
+    after.addEventListener("click", () => { start += PAGE; draw(); });
+    draw();
+    return [make("div", "pager", make("label", "check", errors, kind.errors), make("label", "", "PIE ", pie), before, after, told), list];
+  }
+
+  async function describe(number) {
+    const metric = await load(number);
+    const names = Object.entries(metric.texts);
+    const texts = Object.fromEntries(await Promise.all(names.map(async ([path, name]) => [path, await load(name)])));
+    const evidence = metric.evidence;
+    const inputs = Object.entries(metric.inputs).filter(([path]) => path !== evidence?.predictions).map(([path, digest]) => file(path, digest));
+    const fields = Object.entries(metric.fields).map(([name, value]) => `${named(name)}: ${value}`).join(", ");
+    const scores = Object.fromEntries(Object.entries(metric.scores).filter(([name]) => !(name in metric.fields)));
+    return [
+      make("h3", "", "Metric file"), file(metric.path, metric.digest), make("p", "soft", fields),
+      folded("Its numbers", listed(scores)),
+      Object.keys(metric.settings).length ? folded("Settings and weights", listed(metric.settings)) : null,
+      evidence ? [make("h3", "", "Predictions"), file(evidence.predictions, metric.inputs[evidence.predictions])] : null,
+      folded(evidence ? "What else it was computed from" : "Computed from", inputs),
+      evidence ? [make("h3", "", "Sentences"), pages(evidence, texts)] : null,
+    ].flat().filter(Boolean);
+  }
+  /** Fill an element with what is behind a metric file. */
+  async function fill(element, number) {
+    element.replaceChildren(make("p", "soft", "Loading …"));
+    element.replaceChildren(...(await describe(number).catch((error) => [make("p", "note", error.message)])).flat());
+  }
+
+  /** The headings over a number and the labels before it. */
+  function labelsOf(cell) {
+    const row = cell.parentElement;
+    const own = [...row.parentElement.rows].filter((other) => !other.querySelector("td"));
+    const column = taken(row) + width([...row.cells].slice(0, cell.cellIndex));
+    const over = (own.length ? own : [...row.closest("table").tHead.rows]).map((head) =>
+      [...head.cells].find((other, place) => {
+        const start = width([...head.cells].slice(0, place));
+        return start <= column && column < start + other.colSpan;
+      }));
+    const title = row.parentElement.querySelector("th[scope=rowgroup]");
+    return [...new Set([title, ...all("th[scope=row]", row), ...over])].map((head) => head ? shownFirst(head).trim() : "").filter(Boolean);
+  }
+
+  function show(cell) {
+    const section = cell.closest("section.table");
+    const verdict = ["reproduced", "not-reproduced", "not-comparable"].find((name) => cell.classList.contains(name));
+    const printed = cell.querySelector("small")?.textContent;
+    const ours = [...cell.childNodes].filter((node) => node.nodeName !== "SMALL").map((node) => node.textContent).join("");
+    get("dialog-title").textContent = `${section.querySelector("h3").textContent}: ${labelsOf(cell).join(", ")} = ${ours}`;
+    const metrics = cell.dataset.metrics.split(" ");
+    const parts = [make("p", "", printed ? `Printed: ${printed} ` : null,
+      verdict && printed ? make("span", `badge ${verdict}`, verdict.replace("-", " ")) : null, cell.title ? ` ${cell.title}` : "")];
+    if (metrics.length === 1) {
+      parts.push(make("div"));
+      fill(parts[1], metrics[0]);
+    } else {
+      parts.push(make("p", "", `It comes from ${metrics.length} metric files.`));
+      metrics.forEach((number, place) => {
+        const inside = make("div");
+        const details = folded(`Metric file ${place + 1} of ${metrics.length}`, inside);
+        details.addEventListener("toggle", () => { if (details.open && !inside.firstChild) fill(inside, number); });
+        details.open = place === 0;
+        parts.push(details);
+      });
+    }
+    get("behind").replaceChildren(...parts);
+    anchor = section.id;
+    opened = String(numbersOf.get(section).indexOf(cell));
+    address();
+    if (!dialog.open) dialog.showModal();
+    dialog.scrollTop = 0;
+  }
   get("close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.addEventListener("close", () => { opened = ""; address(); });
+
+  go();
 })();

@@ -42,9 +42,6 @@ def study_classes() -> dict[str, type[Study[Any]]]:
 class PageSettings(Settings):
     """How much of the predictions the results page holds."""
 
-    items: PositiveInt = Field(
-        default=40, description="Queries, sentences or originals shown behind a number."
-    )
     depth: PositiveInt = Field(default=10, description="Documents shown for a query.")
 
 

@@ -104,10 +104,19 @@ class Browser:
             self.loop.run_until_complete(asyncio.sleep(0.1))
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression; an exception in it fails the test."""
-        result = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        """The value of a JavaScript expression, awaited; an exception in it fails the test."""
+        result = self.send(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
+
+    def wait_for(self, selector: str) -> None:
+        """Wait until the page has such an element."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not self.evaluate(f"Boolean(document.querySelector({json.dumps(selector)}))"):
+            assert time.monotonic() < deadline, f"no {selector}"
+            self.loop.run_until_complete(asyncio.sleep(0.05))
 
     def press(self, key: str, *, code: int, text: str = "") -> None:
         """Press and release a key."""
@@ -118,11 +127,12 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyUp", **common)
 
     def choose(self, selector: str, value: str) -> None:
-        """Choose an option of a select element, as a reader would."""
+        """Fill in an input or choose an option of a select element, as a reader would."""
         self.evaluate(
             f"(() => {{ const chosen = document.querySelector({json.dumps(selector)});"
             f" chosen.value = {json.dumps(value)};"
-            " chosen.dispatchEvent(new Event('change', {bubbles: true})); })()"
+            " for (const event of ['input', 'change'])"
+            " chosen.dispatchEvent(new Event(event, {bubbles: true})); })()"
         )
 
     def resize(self, width: int, height: int, *, phone: bool = False) -> None:
@@ -135,10 +145,10 @@ class Browser:
             mobile=phone,
         )
 
-    def prefer(self, theme: Literal["light", "dark"]) -> None:
-        """Tell pages that the reader prefers a theme."""
+    def prefer(self, theme: Literal["light", "dark"], *, media: str = "screen") -> None:
+        """Tell pages that the reader prefers a theme, and whether they are read or printed."""
         features = [{"name": "prefers-color-scheme", "value": theme}]
-        self.send("Emulation.setEmulatedMedia", features=features)
+        self.send("Emulation.setEmulatedMedia", features=features, media=media)
 
     def screenshot(self, path: Path) -> None:
         """Save what the window shows as a PNG."""

@@ -7,7 +7,6 @@ from support import ROOT
 
 from pieline.core.files import digests, write_json
 from pieline.core.records import save_jsonl
-from pieline.reporting.evidence import Limits
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
@@ -134,9 +133,9 @@ def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
     )
 
 
-def make_page() -> Path:
-    """The page, from the tables and metric files in the current folder."""
-    shown = displays()
+def make_page(**said: str) -> Path:
+    """The page, from the tables and metric files in the current folder; `said` of its displays."""
+    shown = displays().model_copy(update=said)
     tables = shown.files("csv")
     figure = Path(*shown.files("png"))
     figure.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +165,8 @@ def make_page() -> Path:
         displays=shown,
         ledger=ledger,
         models=MODELS,
-        limits=Limits(items=5, depth=3),
+        depth=3,
+        items="paper_tables/items",
     )
     return page.resolve()
 

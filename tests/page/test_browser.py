@@ -1,4 +1,4 @@
-"""The results page in a real browser: filters, the way down, themes, phone, keyboard."""
+"""The results page in a real browser: filters, what is behind, themes, phone, keyboard, paper."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ from browser import Browser, browser, needs_browser
 
 pytestmark = needs_browser
 PHONE = (390, 844)
-ENTER, ESCAPE, TAB = 13, 27, 9
+ENTER, ESCAPE, TAB, LEFT, UP, RIGHT, DOWN = 13, 27, 9, 37, 38, 39, 40
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,10 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def page(window: Browser, small_page: Path) -> Iterator[Browser]:
-    """The page, freshly opened; at the end nothing may have gone wrong or over the network."""
+    """The page, freshly opened; at the end nothing may have gone wrong or over the network.
+
+    Only files that lie beside it may have been loaded.
+    """
     window.problems.clear()
     window.requests.clear()
     window.resize(1280, 900)
@@ -28,32 +31,40 @@ def page(window: Browser, small_page: Path) -> Iterator[Browser]:
     window.open(small_page)
     yield window
     assert window.problems == []
-    assert {url for url in window.requests if not url.startswith("data:")} == {small_page.as_uri()}
+    beside = small_page.parent.as_uri()
+    assert all(url.startswith(("data:", "blob:", f"{beside}/")) for url in window.requests)
 
 
 def visible(window: Browser, selector: str) -> list[str]:
     """Texts of the elements that a reader can see."""
     found: list[str] = window.evaluate(
         f"[...document.querySelectorAll('{selector}')]"
-        ".filter((element) => element.offsetParent !== null)"
+        ".filter((element) => element.checkVisibility())"
         ".map((element) => element.innerText.replace(/\\s+/g, ' ').trim())"
     )
     return found
 
 
-def open_the_numbers(window: Browser) -> None:
-    """Open the list of numbers below each table."""
-    window.evaluate("document.querySelectorAll('details.numbers').forEach((d) => d.open = true)")
+def press_number(window: Browser, table: str, place: int = 0) -> None:
+    """Press a number of a table and wait for what is behind it."""
+    window.evaluate(
+        f"document.querySelectorAll('#table-{table} td[data-metrics]')[{place}].click()"
+    )
+    window.wait_for("dialog .file")
 
 
 def test_tables_stand_in_the_papers_layout(page: Browser) -> None:
-    tables = visible(page, ".layout table")
-    assert len(tables) == 4
-    # The list of numbers is folded away.
-    assert not any(visible(page, "section.table .list tbody tr"))
-    page.choose("#model", "sbert")
+    assert len(visible(page, ".layout table")) == 4
     rows = visible(page, "#table-idiolink_zero_shot .layout tbody tr")
     assert [row.split()[:2] for row in rows] == [["sbert", "50.00"], ["sberta", "–"]]
+
+
+def test_claims_are_folded_away_by_verdict(page: Browser) -> None:
+    assert visible(page, ".claim") == []
+    groups = visible(page, "details.claims > summary")
+    assert [group.split(" claims;")[0].rpartition(" ")[0] for group in groups][-1] == (
+        "Rest on numbers that were not run"
+    )
 
 
 def test_a_verdict_is_no_colour_alone(page: Browser) -> None:
@@ -72,51 +83,89 @@ def test_a_verdict_is_no_colour_alone(page: Browser) -> None:
 
 
 def test_filters(page: Browser) -> None:
+    open_the_claims(page)
     assert len(visible(page, ".claim")) > 100
     assert len(visible(page, "section.table")) == 4
 
     page.choose("#study", "idiots")
     assert visible(page, "section.table h3") == ["IdioTS, Table 1"]
-    assert visible(page, "#claims h3") == ["IdioTS"]
+    assert all("IdioTS, section" in claim for claim in visible(page, ".claim"))
     assert visible(page, "figure") == []
 
     page.choose("#study", "")
-    page.choose("#model", "sbert")
-    open_the_numbers(page)
-    rows = visible(page, "section.table .list tbody tr")
-    assert len(rows) == 1
-    assert rows[0].startswith("SBERT span R-Precision 50.00 40.88 9.12")
+    page.choose("#search", "SBERT")
+    assert visible(page, "section.table h3") == ["IdioLink, Table 2"]
     claims = visible(page, ".claim")
     assert 0 < len(claims) < 60
     assert not any("BM25 when only" in claim for claim in claims)
-    assert f"{len(claims)} claims and 1 numbers shown" in visible(page, "#shown")
+    assert visible(page, "#shown") == [f"2 rows of tables and {len(claims)} claims"]
 
-    page.choose("#verdict", "fails")
-    failing = visible(page, ".claim")
-    assert 0 < len(failing) < len(claims)
-    assert all("printed: fails" in claim for claim in failing)
+    page.choose("#search", "")
+    page.evaluate("document.querySelector('#run-only').click()")
+    assert len(visible(page, "#table-idiolink_zero_shot tbody tr")) == 1
+    assert "study=" not in page.evaluate("location.hash")
+    assert page.evaluate("location.hash").endswith("&run-only=yes")
 
 
-def test_cells_that_were_not_run_can_be_shown(page: Browser) -> None:
-    page.choose("#model", "sbert")
-    open_the_numbers(page)
-    assert len(visible(page, "section.table .list tbody tr")) == 1
-    page.evaluate("document.querySelector('#notrun').click()")
-    rows = visible(page, "section.table .list tbody tr")
-    assert len(rows) == 2
-    assert rows[1].endswith("– 18.34 – not run")
+def test_only_what_differs(page: Browser) -> None:
+    open_the_claims(page)
+    page.evaluate(
+        "document.querySelector('#table-idiots_detection tbody td').className = 'not-reproduced'"
+    )
+    page.evaluate("document.querySelector('#differs').click()")
+    assert visible(page, "section.table h3") == ["IdioTS, Table 1"]
+    assert visible(page, ".claim") == []
+
+
+def open_the_claims(window: Browser) -> None:
+    """Open the groups of claims."""
+    window.evaluate("document.querySelectorAll('details.claims').forEach((d) => d.open = true)")
+
+
+GROUPED = """
+<table class="paper-table"><caption>x</caption>
+<thead><tr><th role="presentation"></th><th scope="col">Model</th><th scope="col">Score</th></tr>
+</thead>
+<tbody><tr><th scope="rowgroup" rowspan="3">zero-shot</th><th scope="row">a</th><td>2.00</td></tr>
+<tr><th scope="row">b</th><td>10.00<small>3</small></td></tr>
+<tr class="not-run"><th scope="row">c</th><td>–<small>7.00</small></td></tr></tbody></table>
+"""
+
+
+def test_rows_sort_inside_their_group_and_go_back(small_page: Path, window: Browser) -> None:
+    text = small_page.read_text(encoding="utf-8")
+    start, end = (
+        text.index('<table class="paper-table"'),
+        text.index("</table>", text.index('<table class="paper-table"')),
+    )
+    grouped = small_page.with_name("grouped.html")
+    grouped.write_text(text[:start] + GROUPED + text[end + 8 :], encoding="utf-8")
+    window.open(grouped)
+    order = []
+    for _ in range(3):
+        window.evaluate("document.querySelectorAll('.layout th.sorts')[1].click()")
+        rows = visible(window, "section.table:first-of-type tbody tr")
+        assert rows[0].startswith("zero-shot")
+        order.append([row.removeprefix("zero-shot ").split()[0] for row in rows])
+    assert order == [["b", "a", "c"], ["a", "b", "c"], ["a", "b", "c"]]
+    # The group's title stays where only some of its rows are shown.
+    window.choose("#search", "b 10.00")
+    assert visible(window, "section.table:first-of-type tbody tr") == ["zero-shot b 10.00 3"]
+    grouped.unlink()
 
 
 def test_a_number_leads_to_its_sentences(page: Browser) -> None:
-    page.evaluate("document.querySelector('#table-idiolink_zero_shot button.way').click()")
-    assert visible(page, "#dialog-title") == ["IdioLink, Table 2: SBERT, span, R-Precision = 50.00"]
-    files = visible(page, "dialog .file code")
+    press_number(page, "idiolink_zero_shot")
+    assert visible(page, "#dialog-title") == ["IdioLink, Table 2: sbert, Score = 50.00"]
+    files = visible(page, "dialog .file a")
     assert files[:2] == [
         "results/metrics/idiolink/test/sbert/span/seed-0.json",
         "results/predictions/idiolink/test/sbert/span/seed-0.run.gz",
     ]
     queries = visible(page, "dialog details.sentence > summary")
-    assert queries[0] == "The coach broke the ice. idiomatic, Sport; 2 of 3 relevant; q1"
+    assert queries[0] == (
+        "first is relevant The coach broke the ice. idiomatic, Sport; 2 of 3 relevant; q1"
+    )
     page.evaluate("document.querySelector('dialog details.sentence > summary').click()")
     documents = visible(page, "dialog details.sentence[open] li")
     assert documents[0].startswith("relevant A joke broke the ice <b>at</b> last.")
@@ -124,8 +173,50 @@ def test_a_number_leads_to_its_sentences(page: Browser) -> None:
     assert "broke the ice" in visible(page, "dialog details.sentence[open] li mark")
 
 
+def test_errors_only_and_by_pie(page: Browser) -> None:
+    press_number(page, "idiots_detection")
+    assert visible(page, ".pager output") == ["1 to 2 of 2 sentences"]
+    page.evaluate("document.querySelector('.pager input').click()")
+    (wrong,) = visible(page, "dialog .sentence")
+    assert "Answer: unparseable: no object" in wrong
+    page.choose(".pager select", "spill the beans")
+    assert visible(page, ".pager output") == ["1 to 1 of 1 sentences"]
+
+
+def test_the_address_holds_what_is_open(page: Browser) -> None:
+    press_number(page, "idiots_detection")
+    page.choose("#study", "idiots")
+    address = page.evaluate("location.hash")
+    assert address == "#table-idiots_detection&number=0&study=idiots"
+    page.evaluate("document.querySelector('#close').click()")
+    page.choose("#study", "")
+    page.evaluate(f"location.hash = '{address}'")
+    page.wait_for("dialog[open] .sentence")
+    assert visible(page, "section.table h3") == ["IdioTS, Table 1"]
+    claim = page.evaluate("document.querySelector('.claim').id")
+    page.evaluate("document.querySelector('#close').click()")
+    page.evaluate(f"location.hash = '#{claim}'")
+    page.wait_for(f"#{claim}[open]")
+    # A filter that hides what is asked for gives way.
+    assert page.evaluate(f"document.querySelector('#{claim}').checkVisibility()")
+
+
+def test_a_page_without_its_files_says_so(
+    window: Browser, small_page: Path, tmp_path: Path
+) -> None:
+    alone = tmp_path / "index.html"
+    alone.write_bytes(small_page.read_bytes())
+    window.open(alone)
+    window.evaluate("document.querySelector('#table-jam_drift td[data-metrics]').click()")
+    window.wait_for("dialog .note")
+    assert (
+        "is not beside this page: copy the folder items with it"
+        in visible(window, "dialog .note")[0]
+    )
+
+
 def test_an_original_beside_its_variants(page: Browser) -> None:
-    page.evaluate("document.querySelector('#table-jam_drift button.way').click()")
+    press_number(page, "jam_drift")
     page.evaluate("document.querySelector('dialog details.sentence > summary').click()")
     told = visible(page, "dialog details.sentence[open] li")
     assert told == [
@@ -134,17 +225,46 @@ def test_an_original_beside_its_variants(page: Browser) -> None:
     ]
 
 
+FOCUSED = "document.activeElement.innerText.trim()"
+
+
 def test_the_keyboard_is_enough(page: Browser) -> None:
-    open_the_numbers(page)
-    page.evaluate("document.querySelector('#table-idiots_detection button.way').focus()")
+    page.evaluate("document.querySelector('#table-idiots_detection h3').tabIndex = 0")
+    page.evaluate("document.querySelector('#table-idiots_detection h3').focus()")
+    page.press("Tab", code=TAB)
+    assert page.evaluate(FOCUSED).startswith("0.5")
+    page.press("ArrowUp", code=UP)
+    assert page.evaluate(FOCUSED) == "Score"
+    page.press("ArrowLeft", code=LEFT)
+    assert page.evaluate(FOCUSED) == "Model"
+    page.press("Enter", code=ENTER, text="\r")
+    assert page.evaluate("document.activeElement.ariaSort") == "descending"
+    page.press("ArrowRight", code=RIGHT)
+    page.press("ArrowDown", code=DOWN)
     page.press("Enter", code=ENTER, text="\r")
     assert page.evaluate("document.querySelector('dialog').open")
-    assert "Answer: unparseable: no object" in visible(page, "dialog li.sentence")[1]
+    page.wait_for("dialog .sentence")
     page.press("Tab", code=TAB)
     assert page.evaluate("document.querySelector('dialog').contains(document.activeElement)")
     page.press("Escape", code=ESCAPE)
     assert not page.evaluate("document.querySelector('dialog').open")
-    assert page.evaluate("document.activeElement.className") == "way"
+    assert page.evaluate(FOCUSED).startswith("0.5")
+
+
+def test_a_table_is_one_tab_stop(page: Browser) -> None:
+    stops = page.evaluate(
+        "[...document.querySelectorAll('.layout, .layout *')]"
+        ".filter((element) => element.tabIndex >= 0).length"
+    )
+    assert stops == 4
+
+
+def test_on_paper_everything_is_open(page: Browser) -> None:
+    page.prefer("light", media="print")
+    assert page.evaluate("document.querySelector('.claim dd').getClientRects().length") > 0
+    assert visible(page, ".filters") == []
+    page.prefer("light")
+    assert page.evaluate("document.querySelector('.claim dd').checkVisibility()") is False
 
 
 def luminance(window: Browser, selector: str, of: str) -> float:
@@ -163,10 +283,11 @@ def contrast(window: Browser, selector: str) -> float:
 
 
 def test_both_themes_can_be_read(page: Browser) -> None:
+    open_the_claims(page)
     for theme, is_dark in (("light", False), ("dark", True)):
         page.prefer(theme)  # type: ignore[arg-type]
         assert (luminance(page, "body", "background-color") < 0.2) is is_dark
-        for selector in ("body", ".badge.holds", ".badge.fails", ".badge.not-run", "#theme"):
+        for selector in ("body", ".badge.holds", ".badge.fails", ".sign.not-run", "#theme"):
             assert contrast(page, selector) >= 4.5, (theme, selector)
     page.prefer("light")
     page.evaluate("document.querySelector('#theme').click()")
@@ -180,15 +301,16 @@ def test_on_a_phone(page: Browser, theme: str) -> None:
     page.prefer(theme)  # type: ignore[arg-type]
     page.resize(*PHONE, phone=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    open_the_numbers(page)
-    # Nothing of a row lies beyond the edge of the screen; the papers' layouts scroll by themselves.
+    open_the_claims(page)
+    # Nothing lies beyond the edge of the screen; the papers' layouts scroll by themselves.
     beyond = page.evaluate(
-        "[...document.querySelectorAll('.list tbody td, .layout, .claim summary')]"
+        "[...document.querySelectorAll('.study, .layout, .claim summary, .filters *')]"
         ".filter((element) => element.offsetParent)"
         f".filter((element) => element.getBoundingClientRect().right > {PHONE[0]}).length"
     )
     assert beyond == 0
-    page.evaluate("document.querySelector('#table-idiolink_zero_shot button.way').click()")
+    press_number(page, "idiolink_zero_shot")
+    page.wait_for("dialog details.sentence")
     width = page.evaluate("document.querySelector('dialog').getBoundingClientRect().width")
     assert width <= PHONE[0]
     assert visible(page, "dialog details.sentence > summary")

@@ -1,10 +1,10 @@
 """What lies behind a metric file, for the results page: what its study's reader of evidence uses.
 
 Nothing here is computed again. What a metric file says it was computed from is read, after its
-digest was checked, and cut down to what a page can hold.
+digest was checked, and cut down to what a reader looks at.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,22 +16,9 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How much of a run the page holds.
-
-    Attributes:
-        items: queries, sentences or originals shown for a metric file, evenly spread.
-        depth: documents shown for a query.
-    """
-
-    items: int = 40
-    depth: int = 10
-
-
 @dataclass
 class Pool:
-    """Texts that metric files share, by dataset file and id; each stands in the page once."""
+    """Texts that metric files share, by dataset file and id; each is written once."""
 
     texts: dict[str, dict[str, Json]] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], Any] = field(default_factory=dict)
@@ -71,9 +58,10 @@ class MetricFile:
         ]
 
 
-Reader = Callable[[MetricFile, Pool, Limits], Json | None]
+Reader = Callable[[MetricFile, Pool, int], Json | None]
 """A study's `evidence`: what lies behind a metric file, or None where that is not one file of
-predictions. Its `kind` says how the page shows it."""
+predictions; the number is that of documents shown for a query. Its `kind` says how the page shows
+it, its `rows` are all queries, sentences or originals."""
 
 
 def load_metric_file(path: str | Path) -> MetricFile:
@@ -111,13 +99,6 @@ def check_inputs(metrics: Iterable[MetricFile]) -> None:
                     where=metric.path,
                     mend="run snakemake again",
                 )
-
-
-def spread(items: Sequence[T], count: int) -> list[T]:
-    """At most `count` items, evenly spread over all."""
-    if len(items) <= count:
-        return list(items)
-    return [items[number * len(items) // count] for number in range(count)]
 
 
 def input_of(metric: MetricFile, ending: str) -> str:

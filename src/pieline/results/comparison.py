@@ -70,13 +70,13 @@ def metric_files(tables: Iterable[str | Path]) -> list[str]:
 
 
 def summary(cells: Iterable[ComparedCell]) -> str:
-    """The line that counts: `n of m comparable cells reproduced`."""
+    """The line that counts: `n of m comparable cells reproduced`, or that there is none."""
     verdicts = [cell.verdict for cell in cells]
     reproduced = verdicts.count("reproduced")
-    return (
-        f"{reproduced} of {reproduced + verdicts.count('not reproduced')}"
-        " comparable cells reproduced"
-    )
+    comparable = reproduced + verdicts.count("not reproduced")
+    if not comparable:
+        return "no cell can be compared with a printed one"
+    return f"{reproduced} of {comparable} comparable cells reproduced"
 
 
 def write_comparison(

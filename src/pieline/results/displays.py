@@ -18,6 +18,7 @@ class DisplayRecord(Frozen):
         kind: which of the two.
         place: in the paper.
         caption: one sentence.
+        maker: `module:function` that made it.
         files: by ending: csv, tex and html of a table, pdf and png of a figure.
     """
 
@@ -25,6 +26,7 @@ class DisplayRecord(Frozen):
     kind: Kind
     place: str
     caption: str
+    maker: str = ""
     files: Mapping[str, str]
 
     @classmethod
@@ -55,10 +57,12 @@ class Displays(Frozen):
     Attributes:
         studies: all of them.
         mark: what stands over everything that shows the run, because it is no result.
+        data: `sample` or `released`.
     """
 
     studies: tuple[StudyDisplays, ...]
     mark: str = ""
+    data: str = "sample"
 
     def papers(self) -> dict[str, str]:
         """The papers' titles by study."""

@@ -76,6 +76,7 @@ class Whole:
                 ),
             ),
             mark=self.mark,
+            data=self.config.data,
         )
 
     @property

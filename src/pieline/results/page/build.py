@@ -1,38 +1,40 @@
-"""Assembling the results page: claims, tables, figures, and the way down from each number."""
+"""Assembling the results page: what the run is, tables, claims, figures, and what is behind each.
+
+The page is one HTML file. What lies behind its numbers stands in files beside it, which it loads
+when a reader asks for it, also from disk: scripts that call a function, since browsers let no page
+read other files there.
+"""
 
 import base64
+import gzip
+import os
+import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from html import unescape
 from pathlib import Path
 from typing import Any
 
-from pieline.core.errors import UserError
-from pieline.core.files import canonical_json, read_json, read_text
+from pieline.core.files import canonical_json, read_json, read_text, write_text
 from pieline.core.named import named
 from pieline.reporting.evidence import (
     Json,
-    Limits,
     MetricFile,
     Pool,
     check_inputs,
     load_metric_file,
 )
 from pieline.reporting.latex import render_html
-from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.reporting.models import ModelDescription
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.comparison import ComparedCell, read_cells, summary
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 
 _SCALARS = (str, int, float, bool)
-_LABELS = {
-    "r_precision": "R-Precision",
-    "ndcg_at_10": "nDCG@10",
-    "instruction_sentence": "instruction + sentence",
-    "instruction_span": "instruction + span",
-    "interval_95": "95 % interval",
-}
-"""Names of columns and values that are not just their words."""
+_LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
 
 
 @dataclass(frozen=True)
@@ -42,49 +44,85 @@ class TableView:
     study: StudyDisplays
     shown: DisplayRecord
     cells: list[ComparedCell]
+    mark: str = ""
+
+    def layout(self, numbers: Mapping[str, int]) -> str:
+        """HTML in the paper's layout; its cells name metric files by their number."""
+
+        def numbered(paths: re.Match[str]) -> str:
+            return " ".join(str(numbers[path]) for path in unescape(paths[0]).split())
+
+        return _LINKED.sub(numbered, read_text(self.shown.files["html"]))
+
+    @cached_property
+    def verdicts(self) -> Counter[str]:
+        """How many of its numbers have which verdict."""
+        return Counter(cell.verdict for cell in self.cells)
+
+    @cached_property
+    def why(self) -> Counter[str]:
+        """What above all keeps how many of its numbers from a comparison, the commonest first."""
+        return _ranked(
+            _why(cell, self.mark) for cell in self.cells if "reproduced" not in cell.verdict
+        )
 
     @property
-    def layout(self) -> str:
-        """HTML in the paper's layout."""
-        return read_text(self.shown.files["html"])
+    def reasons(self) -> Counter[str]:
+        """The same with all that is to be said."""
+        return _ranked(
+            cell.reason.removeprefix(self.mark).strip() for cell in self.cells if cell.reason
+        )
 
-    @property
-    def keys(self) -> list[str]:
-        """Columns that tell its numbers apart; one that is empty everywhere tells nothing."""
-        keys = self.cells[0].keys if self.cells else ()
-        return [key for key in keys if any(cell.keys[key] for cell in self.cells)]
 
-    @property
-    def reasons(self) -> list[tuple[str, int]]:
-        """How often what keeps its numbers from a comparison, the commonest first."""
-        counted = Counter(cell.reason for cell in self.cells if cell.reason)
-        return sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+@dataclass(frozen=True)
+class StudyView:
+    """A study in the overview: its tables, and the numbered reasons that they refer to."""
+
+    study: StudyDisplays
+    tables: list[TableView]
+
+    @cached_property
+    def verdicts(self) -> Counter[str]:
+        """How many of its numbers have which verdict."""
+        return sum((table.verdicts for table in self.tables), Counter())
+
+    @cached_property
+    def why(self) -> Counter[str]:
+        """What keeps how many of its numbers from a comparison, the commonest first."""
+        return _ranked(reason for table in self.tables for reason in table.why.elements())
+
+    def letters(self, table: TableView) -> list[int]:
+        """The numbers, from 1, of a table's reasons."""
+        order = list(self.why)
+        return sorted(order.index(reason) + 1 for reason in table.why)
 
 
 def write_page(
     path: str | Path,
     *,
+    items: str | Path,
     template: str | Path,
     displays: Displays,
     ledger: str | Path,
     models: Sequence[ModelDescription],
-    limits: Limits,
+    depth: int,
 ) -> None:
-    """Write the results page: one file, which loads nothing.
+    """Write the results page and the files that its numbers open.
 
     Args:
         path: of the page.
+        items: folder of those files, beside the page; emptied first.
         template: HTML template.
         displays: tables and figures of the run.
         ledger: claims.json.
         models: of models.yaml.
-        limits: how much of the predictions is shown.
+        depth: documents shown for a query.
 
     Raises:
         UserError: a file behind the numbers is not the one that they were computed from.
     """
     tables = [
-        TableView(study, shown, read_cells([shown.files["csv"]]))
+        TableView(study, shown, read_cells([shown.files["csv"]]), displays.mark)
         for study, shown in displays.of_kind("table")
     ]
     cells = [cell for view in tables for cell in view.cells]
@@ -93,110 +131,126 @@ def write_page(
     }
     metrics = [load_metric_file(path) for path in sorted(evidence_of)]
     check_inputs(metrics)
-    readers = [evidence_of[metric.path] for metric in metrics]
-    judged = read_json(ledger)
-    claims = [JudgedClaim.model_validate(claim) for claim in judged["claims"]]
-    claim_models = _registry_names(claims, models)
-    sample = any("sample data" in cell.reason for cell in cells)
+    _write_items(Path(items), metrics, [evidence_of[metric.path] for metric in metrics], depth)
+    claims = [JudgedClaim.model_validate(claim) for claim in read_json(ledger)["claims"]]
+    folder = Path(path).parent
     render_html(
         template,
         path,
+        kind=_kind(displays, cells),
+        mark=displays.mark,
+        summary=summary(cells),
+        studies=[
+            StudyView(study, [view for view in tables if view.study == study])
+            for study in displays.studies
+        ],
         papers=displays.papers(),
         claims=claims,
-        counts=judged["counts"],
-        claim_models=claim_models,
+        words=_searched(claims, models),
+        labels=[model.label for model in models],
         tables=tables,
         table_names={view.shown.name for view in tables},
-        figures=[
-            (study, shown, data_uri(shown.files["png"]))
-            for study, shown in displays.of_kind("figure")
-        ],
-        summary=summary(cells),
-        note=displays.mark or (SAMPLE_NOTE if sample else ""),
-        labels={model.name: model.label for model in models},
-        models=_options(cells, claim_models, models),
+        figures=list(displays.of_kind("figure")),
         numbers={metric.path: number for number, metric in enumerate(metrics)},
-        evidence=_evidence(metrics, readers, limits),
-        limits=limits,
-        named=lambda text: _LABELS.get(text, str(text).replace("_", " ")),
+        items=os.path.relpath(items, folder),
+        root=os.path.relpath(".", folder),
+        beside=lambda file: os.path.relpath(file, folder),
     )
 
 
-def data_uri(path: str | Path) -> str:
-    """A PNG as a data URI.
-
-    Raises:
-        UserError: the file is missing.
-    """
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise UserError("no such file", where=path, mend="run snakemake again") from None
-    return f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}"
+def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
+    """What the run is: rehearsal, sample, mixed, or what the data are called."""
+    if displays.mark:
+        return "rehearsal"
+    of_sample = any("sample data" in cell.reason for cell in cells)
+    return "mixed" if of_sample and displays.data != "sample" else displays.data
 
 
-def _registry_names(
-    claims: Iterable[JudgedClaim], models: Sequence[ModelDescription]
+def _why(cell: ComparedCell, mark: str) -> str:
+    """The first of a cell's reasons."""
+    first = cell.reason.removeprefix(mark).strip().partition("; ")[0].removeprefix("not run: ")
+    # Texts that stand beside each other have no difference.
+    is_text = cell.ours and cell.printed and not cell.difference
+    return f"stated, not measured: {first}" if is_text else first
+
+
+def _ranked(reasons: Iterable[str]) -> Counter[str]:
+    counted = Counter(reasons)
+    return Counter(dict(sorted(counted.items(), key=lambda item: (-item[1], item[0]))))
+
+
+def _searched(
+    claims: Iterable[JudgedClaim], models: Iterable[ModelDescription]
 ) -> dict[str, list[str]]:
-    """By claim: the names in models.yaml of the models whose numbers it uses."""
-    names: dict[str, list[str]] = {}
-    for model in models:
-        if model.published_as:
-            names.setdefault(model.published_as, []).append(model.name)
+    """By claim: the models whose numbers it uses, as printed and as the tables label them."""
+    labels = {model.published_as: model.label for model in models}
     return {
-        claim.id: sorted(name for printed in claim.models for name in names.get(printed, [printed]))
+        claim.id: [word for name in claim.models for word in (name, labels.get(name, ""))]
         for claim in claims
     }
 
 
-def _options(
-    cells: Sequence[ComparedCell],
-    claim_models: Mapping[str, Sequence[str]],
-    models: Sequence[ModelDescription],
-) -> list[tuple[str, str]]:
-    """Name and label of each model that the filter offers, in the order of models.yaml.
-
-    Models with a number of ours come first.
-    """
-    run = {cell.keys.get("model", "") for cell in cells if cell.ours}
-    offered = {cell.keys.get("model", "") for cell in cells}.union(*claim_models.values()) - {""}
-    labels = {model.name: model.label for model in models}
-    order = {name: number for number, name in enumerate(labels)}
-    ranked = sorted(offered, key=lambda name: (name not in run, order.get(name, len(order)), name))
-    return [
-        (name, labels.get(name, name) + ("" if name in run else " (not run)")) for name in ranked
-    ]
-
-
-def _evidence(metrics: Sequence[MetricFile], readers: Sequence[str], limits: Limits) -> str:
-    """What the page's script shows of the way down, as JSON that is safe inside HTML.
+def _write_items(
+    folder: Path, metrics: Sequence[MetricFile], readers: Sequence[str], depth: int
+) -> None:
+    """Write what lies behind each metric file, and the texts that they share.
 
     `readers` names for each metric file its study's reader, or nothing.
     """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     pool = Pool()
-    files: dict[str, Any] = {}
     for number, (metric, reader) in enumerate(zip(metrics, readers, strict=True)):
-        files[str(number)] = {
-            "path": metric.path,
-            "digest": metric.digest,
-            "inputs": metric.inputs,
-            "fields": {
-                name: value
-                for name, value in metric.fields.items()
-                if isinstance(value, _SCALARS) and name != "computed_from"
+        evidence = named(reader)(metric, pool, depth) if reader else None
+        _write_script(
+            folder,
+            str(number),
+            {
+                "path": metric.path,
+                "digest": metric.digest,
+                "inputs": metric.inputs,
+                "fields": {
+                    name: value
+                    for name, value in metric.fields.items()
+                    if isinstance(value, _SCALARS)
+                },
+                "settings": _settings(metric.fields),
+                "scores": _scores(metric.fields),
+                "evidence": evidence,
+                "texts": {
+                    path: f"texts-{place}"
+                    for place, path in enumerate(pool.texts)
+                    if evidence and path in evidence.values()
+                },
             },
-            "scores": _scores(metric.fields),
-            "evidence": named(reader)(metric, pool, limits) if reader else None,
-        }
-    text = canonical_json({"files": files, "texts": pool.texts})
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        )
+    for place, texts in enumerate(pool.texts.values()):
+        _write_script(folder, f"texts-{place}", texts)
+
+
+def _write_script(folder: Path, name: str, content: Json) -> None:
+    """Write JSON, compressed, as a script that gives it to the page."""
+    packed = gzip.compress(canonical_json(content).encode(), compresslevel=6, mtime=0)
+    text = base64.b64encode(packed).decode("ascii")
+    write_text(folder / f"{name}.js", f'pieline("{name}", "{text}");\n')
+
+
+def _settings(fields: Mapping[str, Any]) -> Json:
+    """What a metric file says of settings and weights, without what is unset."""
+    conditions = fields.get("conditions") or {}
+    return {
+        name: value
+        for part in ("settings", "weights")
+        for name, value in (conditions.get(part) or {}).items()
+        if value is not None
+    }
 
 
 def _scores(fields: Mapping[str, Any], *, depth: int = 2) -> Json:
     """The numbers of a metric file, without what is given by PIE or subject or sentence."""
     found: Json = {}
     for name, value in fields.items():
-        if name.startswith("by_") or name in {"computed_from", "judged", "tuning"}:
+        if name.startswith("by_") or name in {"computed_from", "conditions", "judged", "tuning"}:
             continue
         if isinstance(value, Mapping) and depth:
             inner = _scores(value, depth=depth - 1)

@@ -1,13 +1,13 @@
 """Rankings behind a metric file: the best documents of each query."""
 
 from pieline.core.records import load_jsonl
-from pieline.reporting.evidence import Json, Limits, MetricFile, Pool, input_of, spread
+from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
 from pieline.studies.idiolink.predictions.runs import read_run
 from pieline.studies.idiolink.raw.released import meaning_qrels
 from pieline.studies.idiolink.records import Document, Query
 
 
-def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
+def evidence(metric: MetricFile, pool: Pool, depth: int) -> Json | None:
     """The ranking behind a metric file, or None where there are several or none."""
     runs = metric.predictions(".run.gz")
     if len(runs) != 1:
@@ -17,12 +17,11 @@ def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
     queries_path = input_of(metric, "/queries.jsonl")
     documents = pool.read(documents_path, _load_documents)
     queries = pool.read(queries_path, _load_queries)
-    shown = spread(queries, limits.items)
-    qrels = meaning_qrels(shown, list(documents.values()))
+    qrels = pool.read(queries_path, lambda _: meaning_qrels(queries, list(documents.values())))
     run = read_run(run_path)
     rows = []
-    for query in shown:
-        best = list(run.get(query.id, {}).items())[: limits.depth]
+    for query in queries:
+        best = list(run.get(query.id, {}).items())[:depth]
         relevant = qrels[query.id]
         pool.add(queries_path, query.id, _text_of(query))
         for name, _ in best:
@@ -38,7 +37,6 @@ def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
         "predictions": run_path,
         "queries": queries_path,
         "documents": documents_path,
-        "of": len(queries),
         "rows": rows,
     }
 

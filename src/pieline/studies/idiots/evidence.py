@@ -1,11 +1,11 @@
 """Answers behind a metric file: what the model said of each sentence."""
 
 from pieline.core.records import load_jsonl
-from pieline.reporting.evidence import Json, Limits, MetricFile, Pool, input_of, spread
+from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
 
-def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
+def evidence(metric: MetricFile, pool: Pool, depth: int) -> Json | None:
     """The answers behind a metric file, or None where they are not of one run."""
     lines = metric.predictions(".jsonl")
     if len(lines) != 1:
@@ -15,7 +15,7 @@ def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
     sentences = pool.read(sentences_path, _load_sentences)
     answers = {item.id: item for item in load_jsonl(path, DetectionPrediction)}
     rows = []
-    for sentence in spread(sentences, limits.items):
+    for sentence in sentences:
         answer = answers[sentence.id]
         pool.add(
             sentences_path,
@@ -39,7 +39,6 @@ def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
         "kind": "detection",
         "predictions": path,
         "sentences": sentences_path,
-        "of": len(sentences),
         "rows": rows,
     }
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from pieline.core.records import load_jsonl
-from pieline.reporting.evidence import Json, Limits, MetricFile, Pool, input_of, spread
+from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
 from pieline.studies.jam.bio import span_text, spans_of
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence, by_original
 
 
-def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
+def evidence(metric: MetricFile, pool: Pool, depth: int) -> Json | None:
     """The answers behind a metric file, or None where it judges no originals."""
     lines = metric.predictions(".jsonl")
     if len(lines) != 1 or "judged" not in metric.fields:
@@ -23,7 +23,7 @@ def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
     answers = {item.id: item for item in load_jsonl(path, IdiomPrediction)}
     judged = {item["id"]: item for item in metric.fields["judged"]}
     rows = []
-    for name, sentences in spread(list(groups.items()), limits.items):
+    for name, sentences in groups.items():
         decisions = _decisions(judged.get(name))
         answered = []
         for sentence in sentences:
@@ -42,7 +42,6 @@ def evidence(metric: MetricFile, pool: Pool, limits: Limits) -> Json | None:
         "kind": "identification",
         "predictions": path,
         "sentences": sentences_path,
-        "of": len(groups),
         "rows": rows,
     }
 
