@@ -12,7 +12,7 @@ from support import ROOT
 
 TEXT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", TEXT))
-BLOCK = re.compile(r"(?ms)^```(\w+)(?: (file|append):(\S+))?\n(.*?)^```$")
+BLOCK = re.compile(r"(?ms)^```(\w+)(?: (file):(\S+))?\n(.*?)^```$")
 
 PROMISED = {
     "A model": ("paper_tables/idiolink_zero_shot.csv", "minilm-cls,"),
@@ -29,8 +29,7 @@ def carry_out(section: str, project: Path) -> None:
         if how:
             path = project / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a" if how == "append" else "w", encoding="utf-8") as stream:
-                stream.write("\n" * (how == "append") + text)
+            path.write_text(text, encoding="utf-8")
         elif kind == "diff":
             run(["git", "apply", "--unidiff-zero", "-"], project, text)
         elif kind == "console":
