@@ -16,11 +16,17 @@ BLOCK = re.compile(r"(?ms)^```(\w+)(?: (file):(\S+))?\n(.*?)^```$")
 
 PROMISED = {
     "A model": ("paper_tables/idiolink_zero_shot.csv", "minilm-cls,"),
+    "Predictions made elsewhere": (
+        "paper_tables/idiots_detection.csv",
+        "my-system,every-the,1,accuracy,",
+    ),
     "A metric": ("paper_tables/idiolink_bm25.csv", ",reciprocal_rank,"),
     "A language": ("results/originals/jam/dutch.jsonl", '"test-0002"'),
     "A study": ("paper_tables/completion_accuracy.csv", "smollm2-135m-instruct,accuracy,"),
 }
 """What each section promises: a file, and what stands in it."""
+
+PROGRAMS = {"snakemake": ("-m", "snakemake"), "python": ()}
 
 
 def carry_out(section: str, project: Path) -> None:
@@ -35,8 +41,7 @@ def carry_out(section: str, project: Path) -> None:
         elif kind == "console":
             for line in text.splitlines():
                 program, *arguments = shlex.split(line.removeprefix("$ "))
-                assert program == "snakemake"
-                run([sys.executable, "-m", "snakemake", *arguments], project)
+                run([sys.executable, *PROGRAMS[program], *arguments], project)
 
 
 def run(command: list[str], folder: Path, given: str | None = None) -> None:

@@ -14,8 +14,9 @@ from pieline.models.causal_lm import CausalEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.encoder import EncoderEntry
 from pieline.models.llm import LLMEntry
+from pieline.models.predictions import PredictionsEntry
 
-AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry
+AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry | PredictionsEntry
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]

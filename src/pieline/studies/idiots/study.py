@@ -1,6 +1,7 @@
 """IdioTS: do chat models detect idioms, and for the right reason?"""
 
 import json
+from itertools import product
 from typing import get_args
 
 from pieline.core.conditions import Conditions, deviations
@@ -28,11 +29,12 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def check(self, where: str) -> None:
         """Raise a `UserError` for a model that is no language model."""
         settings = self.settings
-        self.check_models(settings.models, "llm", where=f"{where}.models")
+        self.check_models(settings.models, "llm", "predictions", where=f"{where}.models")
+        self.check_taken(settings.models, where=f"{where}.models")
         self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
 
     def models(self) -> list[str]:
-        """The language models that are asked."""
+        """The language models that are asked, and whose predictions were made elsewhere."""
         return list(self.settings.models)
 
     def configured(self) -> list[dict[str, str]]:
@@ -41,8 +43,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return [
             {"model": model, "setting": setting, "seed": str(seed)}
             for model in settings.models
-            for setting in settings.settings_by_model.get(model, settings.settings)
-            for seed in settings.seeds
+            for setting, seed in [(one.setting, one.seed) for one in self.taken(model)]
+            or product(settings.settings_by_model.get(model, settings.settings), settings.seeds)
         ]
 
     def runs(self) -> list[dict[str, str]]:
@@ -63,6 +65,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def _why_not(self, model: str, setting: str, seed: str) -> str:
         if lack := self._no_data():
             return lack
+        if self.taken(model):
+            return ""
         if lack := cannot_be_asked(self.run.language_model(model), setting):
             return lack
         return self.run.unanswered(model, self._recordings(model, setting, seed))
@@ -76,11 +80,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """A file of every run."""
         return [pattern.format(**run) for run in self.runs()]
 
-    def constraints(self) -> dict[str, str]:
-        """What the wildcards of a run may be."""
+    def constraints(self, *kinds: str) -> dict[str, str]:
+        """What the wildcards of a run may be, for models of these kinds."""
         return {
-            "model": self.run.constraint("llm"),
-            "setting": alternatives(get_args(DetectionSetting)),
+            "model": self.run.constraint(*kinds or ("llm", "predictions")),
+            "setting": alternatives({*get_args(DetectionSetting), *self.taken_settings()}),
         }
 
     def kinds(self) -> list[str]:
@@ -118,14 +122,17 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     run
                     for run in self.configured()
                     if not self._no_data()
+                    and not self.taken(run["model"])
                     and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
                 ],
-                constraints=self.constraints(),
+                constraints=self.constraints("llm"),
             )
         ]
 
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
+        if self.taken(model):
+            return self.elsewhere(setting=setting).canonical()
         parameters = self.settings.parameters
         return Conditions(
             settings={"setting": setting, **parameters.model_dump()},

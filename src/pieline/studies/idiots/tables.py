@@ -108,7 +108,7 @@ def run_labels(
     several_seeds = len({seed for _, _, seed in runs if seed}) > 1
     names = []
     for model, setting, seed in runs:
-        details = [SETTING_LABELS[setting]] if several_settings else []
+        details = [SETTING_LABELS.get(setting, setting)] if several_settings else []
         details += [f"seed {seed}"] if several_seeds and seed else []
         label = labels[model]
         names.append(f"{label} ({', '.join(details)})" if details else label)

@@ -122,7 +122,8 @@ class JamStudy(Study[JamSettings]):
     def check(self, where: str) -> None:
         """Raise a `UserError` for a model of the wrong kind, or variants of another corpus."""
         settings, variants = self.settings, self.settings.variants
-        self.check_models(settings.models, "llm", "encoder", where=f"{where}.models")
+        self.check_models(settings.models, "llm", "encoder", "predictions", where=f"{where}.models")
+        self.check_taken(settings.models, where=f"{where}.models")
         for name in ("settings_by_model", "seeds_by_model"):
             self.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
         for name, ways in settings.settings_by_model.items():
@@ -143,6 +144,16 @@ class JamStudy(Study[JamSettings]):
         if settings.attention:
             model, place = settings.attention.model, f"{where}.attention.model"
             self.check_models([model], "embedder", "causal_lm", where=place)
+        for name in settings.models:
+            if any(one.language is None for one in self.taken(name)):
+                raise UserError(
+                    f"a file of {name!r} for jam has no language",
+                    where=f"{where}.models",
+                    mend="say it in its entry",
+                )
+        if settings.neutral:
+            where_neutral = f"{where}.neutral.model"
+            self.check_models([settings.neutral.model], "llm", "encoder", where=where_neutral)
         if settings.neutral and settings.neutral.model not in settings.models:
             raise UserError(
                 f"{settings.neutral.model!r} is not among jam.models",
@@ -187,7 +198,7 @@ class JamStudy(Study[JamSettings]):
         return {
             "language": alternatives(known()),
             "model": self.run.constraint(*kinds),
-            "setting": alternatives([*get_args(PromptSetting), FINE_TUNED]),
+            "setting": alternatives({*get_args(PromptSetting), FINE_TUNED, *self.taken_settings()}),
         }
 
     # Runs ----------------------------------------------------------------------------------------
@@ -202,6 +213,14 @@ class JamStudy(Study[JamSettings]):
             entry = self.run.entry(model)
             if entry.kind not in kinds:
                 continue
+            for one in self.taken(model):
+                if one.language in settings.languages:
+                    yield {
+                        "language": one.language,
+                        "model": model,
+                        "setting": one.setting,
+                        "seed": str(one.seed),
+                    }
             for language in settings.languages:
                 seeds: Sequence[int] = settings.seeds_by_model.get(model, settings.seeds)
                 if isinstance(entry, LLMEntry):
@@ -239,9 +258,9 @@ class JamStudy(Study[JamSettings]):
             return lack
         return self.run.unanswered(run["model"], self._recordings("jam", run))
 
-    def metrics_on(self, *languages: str) -> list[str]:
-        """The metric files of all runs on some languages."""
-        runs = self.runs("llm", "encoder")
+    def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
+        """The metric files of the runs on some languages, and of those of other kinds `besides`."""
+        runs = self.runs("llm", "encoder", *besides)
         return [METRICS.format(**run) for run in runs if run["language"] in languages]
 
     def baselines(self, language: str) -> list[str]:
@@ -557,6 +576,8 @@ class JamStudy(Study[JamSettings]):
     def _conditions(self, model: str, setting: str) -> Conditions:
         settings = self.settings
         used = {"scoring": settings.scoring, "setting": setting}
+        if self.taken(model):
+            return self.elsewhere(**used)
         reasons = []
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
@@ -617,14 +638,17 @@ class JamStudy(Study[JamSettings]):
     def tables(self) -> list[Table]:
         """Table 2; with runs on variants also those of the results and appendices."""
         numbers = self.run.here("published/text_numbers.csv")
-        runs, results, settings = self._runs(), self._results(), self.settings
+        # Numbers of the text, and figures, are of what this run asked or trained.
+        made_here, results, settings = self._runs(), self._results(), self.settings
         statistics = self._statistics().of(published=self._published(2), text_numbers=numbers)
         found = [self._table("dataset:statistics", statistics)]
         if not self._compares:
             return found
         found += [
             self._table("results:drift", results.of(published=self._published(3))),
-            self._table("text:text", runs.of(text_numbers=numbers, published=self._published(3))),
+            self._table(
+                "text:text", made_here.of(text_numbers=numbers, published=self._published(3))
+            ),
         ]
         if "english" in settings.languages and (
             settings.humans or settings.variants.source == "sample"
@@ -647,7 +671,9 @@ class JamStudy(Study[JamSettings]):
             found.append(self._table("appendix:neutral", neutral))
         if settings.attention:
             found.append(self._table("appendix:attention", self._attention()))
-        tested = runs.model_copy(update={"options": {"permutations": settings.permutations}})
+        tested = self._runs("predictions").model_copy(
+            update={"options": {"permutations": settings.permutations}}
+        )
         return [*found, self._table("runs:pairs", tested), self._table("runs:runs", results)]
 
     def figures(self) -> list[Figure]:
@@ -691,14 +717,15 @@ class JamStudy(Study[JamSettings]):
     def _published(self, number: int) -> str:
         return self.run.here(f"published/jam_table{number}.csv")
 
-    def _runs(self) -> Given:
-        """All runs, and those that were not made."""
+    def _runs(self, *besides: str) -> Given:
+        """The runs, those of other kinds `besides`, and those that were not made."""
         languages, models = self.settings.languages, self.settings.models
-        return self.given(self.metrics_on(*languages), models, "llm", "encoder")
+        metrics = self.metrics_on(*languages, besides=besides)
+        return self.given(metrics, models, "llm", "encoder")
 
     def _results(self) -> Given:
-        """The same with the baselines."""
-        runs = self._runs()
+        """All runs, and the baselines."""
+        runs = self._runs("predictions")
         scored = (path for name in self.settings.languages for path in self.baselines(name))
         described = (
             ModelDescription(name=name, kind="baseline", label=label)
@@ -729,7 +756,7 @@ class JamStudy(Study[JamSettings]):
     def other_targets(self) -> list[str]:
         """The sentences; without variants also the metrics, which no table then shows."""
         names = [self.sentences(language) for language in self.settings.languages]
-        return names if self.has_variants else [*names, *self.metrics_on(*self.settings.languages)]
+        return names if self.has_variants else [*names, *self._runs("predictions").metrics]
 
     def raw_files(self) -> list[str]:
         """The raw files that the configuration's results come from."""
@@ -748,7 +775,7 @@ class JamStudy(Study[JamSettings]):
 
     def behind(self, metrics: str) -> list[str]:
         """The predictions of a run, and its sentences."""
-        for run in self.runs("llm", "encoder"):
+        for run in self.runs("llm", "encoder", "predictions"):
             if METRICS.format(**run) == metrics:
                 return [PREDICTIONS.format(**run), self.sentences(run["language"])]
         return []

@@ -1,14 +1,12 @@
-"""What a user brings along: models, predictions, prompts."""
+"""Models of one's own: models.local.yaml beside models.yaml."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
-import yaml
+from own_cases import registry_with, whole
 from support import ROOT
 
-from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError
 from pieline.models.registry import load_registry
 from pieline.results.whole import Whole
@@ -17,22 +15,6 @@ EMBEDDER = (
     "kind: embedder, label: Mine, licence: MIT, checkpoint: mine, source: folder, path: weights/m,"
     " trained_with_instructions: false, instruction_format: instruct_query, max_length: 256"
 )
-
-
-def registry_with(folder: Path, own: str) -> Path:
-    """models.yaml with a models.local.yaml beside it."""
-    shutil.copy(ROOT / "models.yaml", folder)
-    (folder / "models.local.yaml").write_text(own, encoding="utf-8")
-    return folder / "models.yaml"
-
-
-def whole(models: Path, **changes: object) -> Whole:
-    """A run of the default configuration with some sections changed."""
-    raw = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-    for name, section in changes.items():
-        raw[name] = raw[name] | section  # type: ignore[operator]
-    config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
-    return Whole(load_studies(config, load_registry(models), ROOT), config)
 
 
 def test_models_of_ones_own_come_after_the_papers(tmp_path: Path) -> None:
