@@ -30,6 +30,8 @@ S = TypeVar("S", bound=Settings)
 
 NOT_CONFIGURED = "not in this configuration"
 """Why a model of the paper has no row: the configuration does not name it."""
+OWN_PROMPT = "the prompt is {}, none of the paper's"
+"""How a setting of the user's own deviates."""
 MADE_ELSEWHERE = "made elsewhere"
 """What marks predictions that no job of this run made, wherever a model's label stands."""
 

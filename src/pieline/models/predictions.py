@@ -6,11 +6,9 @@ from typing import Literal, Self
 from pydantic import Field, NonNegativeInt, model_validator
 
 from pieline.core.records import Frozen
+from pieline.core.settings import SettingName
 from pieline.languages.settings import LanguageName
 from pieline.models.entry import ModelEntry
-
-SETTING = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
-"""What the name of a setting may be: it is part of paths."""
 
 
 class PredictionFile(Frozen):
@@ -23,8 +21,8 @@ class PredictionFile(Frozen):
         " and idiom; idiolink: a TREC run.",
     )
     language: LanguageName | None = Field(default=None, description="Of jam's sentences.")
-    setting: str = Field(
-        pattern=SETTING, description="Any name; of idiolink the query mode that was searched with."
+    setting: SettingName = Field(
+        description="Any name; of idiolink the query mode that was searched with."
     )
     seed: NonNegativeInt = 0
 

@@ -20,7 +20,7 @@ from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.parsing import Outcome, Parsed, answer_text, json_values, parse_object
-from pieline.llm.prompts import Prompt, PromptFolder
+from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
@@ -119,11 +119,10 @@ class Detection(Task):
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """One question a sentence."""
-        prompt = Path(self.inputs["prompt"])
         return detection_questions(
             self._sentences(),
             entry,
-            PromptFolder(prompt.parent).load(prompt.name),
+            load_prompt(self.inputs["prompt"]),
             self.parameters.model_dump(),
             setting=self.setting,
             seed=self.seed,

@@ -6,10 +6,11 @@ from typing import get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.llm.obstacles import cannot_be_asked
+from pieline.llm.prompts import load_prompt
 from pieline.reporting.given import Given
 from pieline.studies.idiots.predictions import Detection
-from pieline.studies.idiots.settings import DetectionSetting, IdiotsSettings
-from pieline.study import Asking, Figure, Study, Table, alternatives
+from pieline.studies.idiots.settings import DetectionParameters, DetectionSetting, IdiotsSettings
+from pieline.study import OWN_PROMPT, Asking, Figure, Study, Table, alternatives
 
 PREDICTIONS = "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl"
 CASES = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl"
@@ -27,11 +28,13 @@ class IdiotsStudy(Study[IdiotsSettings]):
     Settings = IdiotsSettings
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for a model that is no language model."""
+        """Raise a `UserError` for a model that is no language model, or a prompt that is none."""
         settings = self.settings
         self.check_models(settings.models, "llm", "predictions", where=f"{where}.models")
         self.check_taken(settings.models, where=f"{where}.models")
         self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
+        for own in settings.prompts.values():
+            load_prompt(own.file).messages(sentence="")
 
     def models(self) -> list[str]:
         """The language models that are asked, and whose predictions were made elsewhere."""
@@ -84,7 +87,9 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """What the wildcards of a run may be, for models of these kinds."""
         return {
             "model": self.run.constraint(*kinds or ("llm", "predictions")),
-            "setting": alternatives({*get_args(DetectionSetting), *self.taken_settings()}),
+            "setting": alternatives(
+                {*get_args(DetectionSetting), *self.settings.prompts, *self.taken_settings()}
+            ),
         }
 
     def kinds(self) -> list[str]:
@@ -97,17 +102,28 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """The cases that people judged, if there are any."""
         return [self.settings.verdicts] if self.settings.verdicts else []
 
+    def prompt(self, setting: str) -> str:
+        """The template of a setting."""
+        own = self.settings.prompts.get(setting)
+        return own.file if own else self.run.here(PROMPT)
+
+    def parameters(self, setting: str) -> DetectionParameters:
+        """How a setting asks."""
+        if own := self.settings.prompts.get(setting):
+            return DetectionParameters(**own.model_dump(exclude={"file"}))
+        return self.settings.parameters
+
     def detection(self, model: str, setting: str, seed: str) -> Detection:
         """The task of one run."""
         return Detection(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
-            inputs={"sentences": SENTENCES, "prompt": self.run.here(PROMPT)},
+            inputs={"sentences": SENTENCES, "prompt": self.prompt(setting)},
             outputs={"predictions": PREDICTIONS.format(model=model, setting=setting, seed=seed)},
             recordings=self._recordings(model, setting, seed),
             setting=setting,
             seed=int(seed),
-            parameters=self.settings.parameters,
+            parameters=self.parameters(setting),
         )
 
     def askings(self) -> list[Asking]:
@@ -133,11 +149,12 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """Under which conditions a run's numbers are computed, as canonical JSON."""
         if self.taken(model):
             return self.elsewhere(setting=setting).canonical()
-        parameters = self.settings.parameters
+        parameters = self.parameters(setting)
+        own = [OWN_PROMPT.format(setting)] if setting in self.settings.prompts else []
         return Conditions(
             settings={"setting": setting, **parameters.model_dump()},
             weights=json.loads(self.run.entry(model).execution_spec()),
-            deviations=deviations(parameters),
+            deviations=(*own, *deviations(parameters)),
         ).canonical()
 
     def tables(self) -> list[Table]:

@@ -11,6 +11,7 @@ from pieline.core.files import canonical_json
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import find, known
 from pieline.llm.obstacles import cannot_be_asked
+from pieline.llm.prompts import load_prompt
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
@@ -24,7 +25,13 @@ from pieline.studies.jam.predictions.prompting import (
     prompt_file,
 )
 from pieline.studies.jam.records import DecidedBy
-from pieline.studies.jam.settings import AttentionAnalysis, JamSettings, JamVariants
+from pieline.studies.jam.settings import (
+    BASELINE,
+    FINE_TUNED,
+    AttentionAnalysis,
+    JamSettings,
+    JamVariants,
+)
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.variants.generation import (
     GENERATE,
@@ -34,12 +41,8 @@ from pieline.studies.jam.variants.generation import (
     HardVariants,
     NeutralVariants,
 )
-from pieline.study import Asking, Figure, Study, Table, alternatives
+from pieline.study import OWN_PROMPT, Asking, Figure, Study, Table, alternatives
 
-FINE_TUNED = "fine_tuned"
-"""The setting of encoders."""
-BASELINE = "baseline"
-"""The setting of what needs no model."""
 WRITER = "Gemini 2.5 Pro"
 """What wrote the paper's variants (section 3.3, appendix G)."""
 
@@ -126,13 +129,7 @@ class JamStudy(Study[JamSettings]):
         self.check_taken(settings.models, where=f"{where}.models")
         for name in ("settings_by_model", "seeds_by_model"):
             self.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
-        for name, ways in settings.settings_by_model.items():
-            if not all(is_asked(self.run.language_model(name), way) for way in ways):
-                raise UserError(
-                    f"{name!r} reasons, and such models are only asked zero-shot (section 4.3)",
-                    where=f"{where}.settings_by_model",
-                    mend="name zero_shot or zero_shot_schema",
-                )
+        self._check_prompts(where)
         if settings.decisions and not any(map(self.own_decisions, settings.languages)):
             raise UserError(
                 f"{settings.decisions} has no file for {' or '.join(settings.languages)}",
@@ -174,6 +171,18 @@ class JamStudy(Study[JamSettings]):
                 mend="name a model that writes them, or choose the source 'none'",
             )
 
+    def _check_prompts(self, where: str) -> None:
+        settings = self.settings
+        for own in settings.prompts.values():
+            load_prompt(own.file).messages(sentence="", language="")
+        for name, ways in settings.settings_by_model.items():
+            if not all(is_asked(self.run.language_model(name), way) for way in ways):
+                raise UserError(
+                    f"{name!r} reasons, and such models are only asked zero-shot (section 4.3)",
+                    where=f"{where}.settings_by_model",
+                    mend="name zero_shot or zero_shot_schema",
+                )
+
     def is_written(self, language: str) -> bool:
         """Whether a model writes the variants of a language: also where the release has none."""
         source = self.settings.variants.source
@@ -198,7 +207,14 @@ class JamStudy(Study[JamSettings]):
         return {
             "language": alternatives(known()),
             "model": self.run.constraint(*kinds),
-            "setting": alternatives({*get_args(PromptSetting), FINE_TUNED, *self.taken_settings()}),
+            "setting": alternatives(
+                {
+                    *get_args(PromptSetting),
+                    FINE_TUNED,
+                    *self.settings.prompts,
+                    *self.taken_settings(),
+                }
+            ),
         }
 
     # Runs ----------------------------------------------------------------------------------------
@@ -381,6 +397,8 @@ class JamStudy(Study[JamSettings]):
 
     def parameters(self, setting: str) -> ZeroShot | FewShot:
         """How a setting asks."""
+        if own := self.settings.prompts.get(setting):
+            return ZeroShot(**own.model_dump(exclude={"file"}))
         return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
 
     def examples(self, language: str, setting: str) -> list[str]:
@@ -402,9 +420,10 @@ class JamStudy(Study[JamSettings]):
         self, folder: str, sentences: str, predictions: str, run: dict[str, str]
     ) -> Identification:
         language, model, setting = run["language"], run["model"], run["setting"]
+        own = self.settings.prompts.get(setting)
         inputs = {
             "sentences": sentences,
-            "prompt": self.run.here("prompts/jam", prompt_file(setting)),
+            "prompt": own.file if own else self.run.here("prompts/jam", prompt_file(setting)),
         }
         for train in self.examples(language, setting):
             example = self.run.here("prompts/jam/few_shot_example.jinja")
@@ -579,6 +598,8 @@ class JamStudy(Study[JamSettings]):
         if self.taken(model):
             return self.elsewhere(**used)
         reasons = []
+        if setting in settings.prompts:
+            reasons.append(OWN_PROMPT.format(setting))
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
         reasons += self._of_variants("min_valid", "kept")
