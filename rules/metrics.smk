@@ -102,7 +102,7 @@ rule jam_metrics:
     log:
         "logs/metrics/jam/{language}/{model}/{setting}/seed-{seed}.log",
     wildcard_constraints:
-        model=JAM.run.constraint("llm", "encoder"),
+        model=JAM.run.constraint("llm", "encoder", "predictions"),
     conda:
         "../envs/core.yaml"
     params:

@@ -229,3 +229,70 @@ use rule tag_idioms as tag_neutral with:
         "results/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
     log:
         "logs/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.log",
+
+
+rule take_jam_predictions:
+    """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
+    input:
+        script=script("take_jam_predictions"),
+        modules=modules("take_jam_predictions"),
+        file=lambda wildcards: JAM.taken_file(**wildcards),
+        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+    output:
+        "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl",
+    log:
+        "logs/predictions/jam/{language}/{model}/{setting}/seed-{seed}.log",
+    wildcard_constraints:
+        model=JAM.run.constraint("predictions"),
+    conda:
+        "../envs/core.yaml"
+    shell:
+        "python {input.script} --file {input.file:q} --sentences {input.sentences} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule take_idiots_predictions:
+    """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
+    input:
+        script=script("take_idiots_predictions"),
+        modules=modules("take_idiots_predictions"),
+        file=lambda wildcards: IDIOTS.taken_file(**wildcards),
+        sentences="results/datasets/idiots/sentences.jsonl",
+    output:
+        "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
+    log:
+        "logs/predictions/idiots/{model}/{setting}/seed-{seed}.log",
+    wildcard_constraints:
+        **IDIOTS.constraints("predictions"),
+    conda:
+        "../envs/core.yaml"
+    shell:
+        "python {input.script} --file {input.file:q} --sentences {input.sentences} --output {output}"
+        " 2> >(tee {log} >&2)"
+
+
+rule take_idiolink_run:
+    """A TREC run made elsewhere, cut to the documents that every run keeps."""
+    input:
+        script=script("take_idiolink_run"),
+        modules=modules("take_idiolink_run"),
+        file=lambda wildcards: IDIOLINK.taken_file(
+            wildcards.model, wildcards.query_mode, wildcards.seed
+        ),
+        documents="results/datasets/idiolink/{index}/documents.jsonl",
+        queries="results/datasets/idiolink/{index}/queries.jsonl",
+    output:
+        "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+    log:
+        "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
+    wildcard_constraints:
+        model=IDIOLINK.run.constraint("predictions"),
+        index="test",
+    conda:
+        "../envs/core.yaml"
+    params:
+        top_k=IDIOLINK.settings.top_k,
+    shell:
+        "python {input.script} --file {input.file:q} --documents {input.documents}"
+        " --queries {input.queries} --top-k {params.top_k} --tag {wildcards.model} --output {output}"
+        " 2> >(tee {log} >&2)"

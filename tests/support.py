@@ -17,7 +17,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
-NOT_COPIED = {".git", ".venv", ".snakemake", "results", "paper_tables", "runs", "logs"}
+NOT_COPIED = {
+    ".git", ".venv", ".snakemake", "results", "paper_tables", "runs", "logs", "models.local.yaml",
+}  # fmt: skip
 
 needs_mirror = pytest.mark.skipif(
     not MIRROR.is_dir(), reason=f"the papers' real data is not here: {MIRROR} (PIELINE_MIRROR)"

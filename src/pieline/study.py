@@ -10,8 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
 from pieline.core.upstream import load_upstream
@@ -20,6 +21,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
+from pieline.models.predictions import PredictionFile, PredictionsEntry
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
@@ -28,6 +30,10 @@ S = TypeVar("S", bound=Settings)
 
 NOT_CONFIGURED = "not in this configuration"
 """Why a model of the paper has no row: the configuration does not name it."""
+OWN_PROMPT = "the prompt is {}, none of the paper's"
+"""How a setting of the user's own deviates."""
+MADE_ELSEWHERE = "made elsewhere"
+"""What marks predictions that no job of this run made, wherever a model's label stands."""
 
 
 def alternatives(names: Iterable[str]) -> str:
@@ -137,10 +143,11 @@ class Run:
     def described(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
         """What tables say of some models."""
         fields = set(ModelDescription.model_fields) - {"name"}
-        return tuple(
-            ModelDescription(name=name, **self.registry[name].model_dump(include=fields))
-            for name in names
-        )
+        said = {name: self.registry[name].model_dump(include=fields) for name in names}
+        for of_model in said.values():
+            if of_model["kind"] == "predictions":
+                of_model["label"] += f" ({MADE_ELSEWHERE})"
+        return tuple(ModelDescription(name=name, **of_model) for name, of_model in said.items())
 
 
 @dataclass(frozen=True)
@@ -387,6 +394,43 @@ class Study(ABC, Generic[S]):
             ),
             behind=tuple(dict.fromkeys(behind)),
         )
+
+    def taken(self, model: str) -> list[PredictionFile]:
+        """The runs of this study that a model's predictions were made of elsewhere."""
+        entry = self.run.entry(model)
+        return entry.of(self.name) if isinstance(entry, PredictionsEntry) else []
+
+    def taken_file(self, model: str, setting: str, seed: str, language: str | None = None) -> str:
+        """The file with the predictions of one of these runs."""
+        for one in self.taken(model):
+            if (one.setting, one.seed, one.language) == (setting, int(seed), language):
+                return one.file
+        raise UserError(f"no predictions in setting {setting!r}, seed {seed}", where=model)
+
+    def taken_settings(self) -> set[str]:
+        """The settings of all these runs, whatever the model."""
+        return {one.setting for name in self.run.names("predictions") for one in self.taken(name)}
+
+    def elsewhere(self, **settings: Any) -> Conditions:
+        """The conditions of such predictions: of what made them nothing is known."""
+        return Conditions(settings=settings, deviations=(f"predictions {MADE_ELSEWHERE}",))
+
+    def check_taken(self, names: Iterable[str], *, where: str) -> None:
+        """Raise a `UserError` for predictions made elsewhere that are not there."""
+        for name in names:
+            if self.run.entry(name).kind != "predictions":
+                continue
+            if not (files := self.taken(name)):
+                raise UserError(
+                    f"{name!r} has no predictions for {self.name}",
+                    where=where,
+                    mend=f"add files with study: {self.name} to its entry",
+                )
+            for one in files:
+                if not Path(one.file).is_file():
+                    raise UserError(
+                        f"no such file: {one.file}", where=f"{where}: {name}", mend="correct files"
+                    )
 
     def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:
         """Raise a `UserError` for a name that models.yaml lacks or whose kind cannot be used."""

@@ -8,6 +8,7 @@ import pytest
 from support import ROOT, run_snakemake
 
 from pieline.core.errors import UserError
+from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.models.sizing import (
     asks_for_gpu,
@@ -121,6 +122,20 @@ def test_a_served_model_gets_gpus_by_its_size() -> None:
     )
     assert served_gpus(quarter) == 1
     assert served_gpu_memory_mb(quarter) < served_gpu_memory_mb(llama) / 2
+
+
+def test_a_model_of_unknown_size_is_planned_as_one_that_fills_a_gpu() -> None:
+    entry, llama = REGISTRY["sbert"], REGISTRY["llama-2-7b-chat"]
+    assert entry.kind == "embedder"
+    assert llama.kind == "llm"
+    unknown = entry.model_copy(update={"parameters": None})
+    assert asks_for_gpu(unknown)
+    assert 30_000 <= gpu_memory_mb(unknown) <= 40_000
+    assert host_memory_mb(unknown) > 30_000
+    assert not asks_for_gpu(EmbedderEntry(**unknown.model_dump() | {"needs_gpu": False}))
+    served = llama.model_copy(update={"parameters": None})
+    assert served_gpus(served) == 1
+    assert served_gpu_memory_mb(served) > served_gpu_memory_mb(llama)
 
 
 def test_every_embedder_has_a_size() -> None:

@@ -102,6 +102,11 @@ class PromptFolder:
         return Prompt(path, about, tuple(turns))
 
 
+def load_prompt(path: str | Path) -> Prompt:
+    """Read a prompt file (see `PromptFolder.load`)."""
+    return PromptFolder(Path(path).parent).load(Path(path).name)
+
+
 def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int]:
     """Front matter, body, and the number of lines before the body."""
     found = re.match(r"---\n(.*?)^---[ \t]*\n", text, re.DOTALL | re.MULTILINE)

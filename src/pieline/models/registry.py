@@ -1,4 +1,4 @@
-"""What each model is: the entries of models.yaml."""
+"""What each model is: the entries of models.yaml, and those of one's own in models.local.yaml."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,20 +14,38 @@ from pieline.models.causal_lm import CausalEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.encoder import EncoderEntry
 from pieline.models.llm import LLMEntry
+from pieline.models.predictions import PredictionsEntry
 
-AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry
+AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry | PredictionsEntry
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]
 
 
 def load_registry(path: str | Path) -> Registry:
-    """Read models.yaml: entries by name.
+    """Read models.yaml, and after it models.local.yaml beside it if there is one: entries by name.
+
+    No rule has the second among its inputs: each job is handed the entry that it needs, so that a
+    model of one's own makes nothing of another stale.
 
     Raises:
-        UserError: names the file, the entry and the field that is wrong.
+        UserError: names the file, the entry and the field that is wrong, or both files that have a
+            name.
     """
-    raw = read_yaml(path)
+    path = Path(path)
+    found = _entries(path)
+    own = path.with_suffix(f".local{path.suffix}")
+    added = _entries(own) if own.exists() else {}
+    for name in added:
+        if name in found:
+            raise UserError(
+                f"{path} has a model {name!r}, too", where=own, mend="give yours another name"
+            )
+    return found | added
+
+
+def _entries(path: Path) -> Registry:
+    raw = read_yaml(path) or {}
     if not isinstance(raw, Mapping):
         raise UserError("not a mapping of model names to entries", where=path, mend="see its head")
     mend = "see schemas/models.schema.json"

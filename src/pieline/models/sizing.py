@@ -21,6 +21,9 @@ ACTIVATIONS_MB = 2000
 TRAINING_ACTIVATIONS_MB = 6000
 SMALL_MODEL_PARAMETERS = 50_000_000
 """Up to here a CPU embeds the studies' corpora in minutes, and a GPU's queue takes longer."""
+UNKNOWN_PARAMETERS = 8_000_000_000
+"""Taken for the size of a model whose entry does not say it: too much costs a place in the queue,
+too little the job. Few that one GPU holds are larger."""
 
 
 def parameter_count(text: str) -> int:
@@ -40,7 +43,12 @@ def parameter_count(text: str) -> int:
 
 
 def asks_for_gpu(entry: CheckpointEntry) -> bool:
-    """Whether a cluster should give a model's jobs a GPU."""
+    """Whether a cluster should give a model's jobs a GPU.
+
+    A large model's, and those of one of unknown size unless its entry says `needs_gpu: false`.
+    """
+    if not entry.parameters and "needs_gpu" in entry.model_fields_set:
+        return bool(getattr(entry, "needs_gpu", False))
     return getattr(entry, "needs_gpu", False) or _parameters(entry) > SMALL_MODEL_PARAMETERS
 
 
@@ -81,7 +89,7 @@ def served_host_memory_mb(entry: LLMEntry) -> int:
 def _largest_count(entry: LLMEntry) -> int:
     """Number of parameters of a language model; of a mixture of experts all of them."""
     counts = re.findall(r"\d+(?:\.\d+)?\s*[MB]", entry.parameters or "")
-    return max(map(parameter_count, counts), default=0)
+    return max(map(parameter_count, counts), default=UNKNOWN_PARAMETERS)
 
 
 def _weights_mb(entry: LLMEntry) -> int:
@@ -92,5 +100,4 @@ def _weights_mb(entry: LLMEntry) -> int:
 
 
 def _parameters(entry: CheckpointEntry) -> int:
-    """Number of parameters; zero where the entry does not know it."""
-    return parameter_count(entry.parameters) if entry.parameters else 0
+    return parameter_count(entry.parameters) if entry.parameters else UNKNOWN_PARAMETERS

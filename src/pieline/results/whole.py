@@ -151,10 +151,15 @@ class Whole:
         return Model.model_validate(fields | {"name": name})
 
     def described_models(self) -> str:
-        """What page and claims say of all models that exist, as canonical JSON."""
-        return canonical_json(
-            [model.model_dump() for model in self.run.described(self.run.registry)]
-        )
+        """What page and claims say of the papers' models and of those of the run, as JSON.
+
+        Not of all that exist, or one more in models.local.yaml would make both stale.
+        """
+        used = {name for study in self.studies for name in study.models()}
+        names = [
+            name for name, entry in self.run.registry.items() if entry.published_as or name in used
+        ]
+        return canonical_json([model.model_dump() for model in self.run.described(names)])
 
     def description(self) -> str:
         """Code, configuration and models, as canonical JSON."""

@@ -90,7 +90,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def check(self, where: str) -> None:
         """Raise a `UserError` for unknown models and for texts that nothing makes."""
         settings, tuning = self.settings, self.settings.finetuning
-        self.check_models(settings.models, "bm25", "embedder", where=f"{where}.models")
+        kinds = ("bm25", "embedder", "predictions")
+        self.check_models(settings.models, *kinds, where=f"{where}.models")
+        self.check_taken(settings.models, where=f"{where}.models")
+        for name in settings.models:
+            for one in self.taken(name):
+                if one.setting not in QUERY_MODES or one.seed:
+                    raise UserError(
+                        f"{one.file} of {name!r} has setting {one.setting!r}, seed {one.seed}",
+                        where=f"{where}.models",
+                        mend=f"a run's setting is one of {', '.join(QUERY_MODES)}, its seed 0",
+                    )
         self.check_models(settings.leave_out, "embedder", where=f"{where}.leave_out")
         if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
             raise UserError(
@@ -143,7 +153,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def ranker_constraint(self) -> str:
         """What matches everything that ranks documents."""
-        return f"{self.embedder_constraint()}|{self.run.constraint('bm25')}"
+        return f"{self.embedder_constraint()}|{self.run.constraint('bm25', 'predictions')}"
 
     # Data sets, models and their runs
 
@@ -167,9 +177,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             dict.fromkeys([*self.settings.models, *self.settings.finetuning.models, *roles])
         )
 
-    def named(self, kind: str) -> list[str]:
-        """The models of a kind that are run as published."""
-        return [name for name in self.settings.models if self.run.registry[name].kind == kind]
+    def named(self, *kinds: str) -> list[str]:
+        """The models of these kinds that are run as published."""
+        return [name for name in self.settings.models if self.run.registry[name].kind in kinds]
 
     def tuned_models(self) -> list[str]:
         """The fine-tuned models: model+training mode+loss."""
@@ -185,6 +195,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """Query modes in which a model is evaluated; BM25 takes no instruction."""
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
+        if taken := self.taken(model):
+            wanted = {one.setting for one in taken}
+            return [mode for mode in self.settings.query_modes if mode in wanted]
         instructed = not isinstance(self.run.entry(model), Bm25Entry)
         return [
             mode
@@ -193,11 +206,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def metrics_files(self, composition: str, models: Iterable[str]) -> list[str]:
-        """Metric files of models as published, over one index composition."""
+        """Metric files of models as published, over one index composition.
+
+        A run that was made elsewhere ranks the full index.
+        """
         index = index_name(composition)
         return [
             METRICS.format(index=index, model=model, query_mode=mode, seed=0)
             for model in models
+            if composition == "full" or not self.taken(model)
             for mode in self.modes_of(model)
         ]
 
@@ -311,6 +328,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """
         settings = self.settings
         told: dict[str, Any] = {"top_k": settings.top_k}
+        if self.taken(model):
+            return self.elsewhere(**told).canonical()
         found = list(deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}))
         entry = self.run.entry(model)
         if isinstance(entry, EmbedderEntry):
@@ -522,12 +541,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 filter_report=FILTER_REPORT,
             )
         embedders = self.named("embedder")
-        zero_shot = self.given(self.metrics_files("full", embedders), embedders, "embedder")
+        rows = self.named("embedder", "predictions")
         yield self._table(
             "zero_shot:zero_shot",
             "Table 2",
             "Zero-shot retrieval in four query modes, in per cent.",
-            zero_shot,
+            self.given(self.metrics_files("full", rows), rows, "embedder"),
             published="idiolink_table2",
         )
         if embedders:
@@ -535,7 +554,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "gains:gains",
                 "Section 6",
                 "Average gains by instructions and span embedding, in points.",
-                zero_shot,
+                self.given(self.metrics_files("full", embedders), embedders, "embedder"),
                 published="text_numbers",
             )
         if bm25 := self.metrics_files("full", self.named("bm25")):
@@ -588,7 +607,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
-                Given(metrics=every, models=self.run.described(models)),
+                Given(metrics=every, models=self.run.described(self.named("bm25", "embedder"))),
                 published="idiolink_bm25_ablation",
             )
         if tests := self.significance_tests():

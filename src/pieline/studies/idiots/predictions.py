@@ -1,13 +1,18 @@
-"""Idiom detection by prompting: does the sentence hold an idiom, and which (IdioTS, section 4)."""
+"""Idiom detection: does the sentence hold an idiom, and which (IdioTS, section 4).
 
+By prompting a language model, or as a system of one's own said elsewhere.
+"""
+
+import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from pieline.core.elsewhere import ForeignRow, one_each, read_rows
 from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.denial import joins, names_nothing, says_none, takes_back
@@ -15,7 +20,7 @@ from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.parsing import Outcome, Parsed, answer_text, json_values, parse_object
-from pieline.llm.prompts import Prompt, PromptFolder
+from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
@@ -114,11 +119,10 @@ class Detection(Task):
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """One question a sentence."""
-        prompt = Path(self.inputs["prompt"])
         return detection_questions(
             self._sentences(),
             entry,
-            PromptFolder(prompt.parent).load(prompt.name),
+            load_prompt(self.inputs["prompt"]),
             self.parameters.model_dump(),
             setting=self.setting,
             seed=self.seed,
@@ -200,4 +204,43 @@ def read_prediction(sentence_id: str, answer: Answer) -> DetectionPrediction:
         reason=parsed.reason,
         answer_key=answer.key,
         **(parsed.value.model_dump() if parsed.value else {}),
+    )
+
+
+Said = BeforeValidator(lambda value: None if value == "" else value)
+"""An empty cell of a table says nothing."""
+
+
+class ForeignDetection(ForeignRow):
+    """What a system said of a sentence; no `has_idiom` (null, or an empty cell) is no answer."""
+
+    has_idiom: Annotated[bool | None, Said]
+    idiom: Annotated[str | None, Said] = None
+    meaning: Annotated[str | None, Said] = None
+    explanation: Annotated[str | None, Said] = None
+
+
+def read_predictions(
+    path: str | Path, sentences: Sequence[IdiotsSentence]
+) -> list[DetectionPrediction]:
+    """One prediction a sentence, in their order.
+
+    The digest of what is said stands for the key of a recorded answer, so that people's verdicts
+    are tied to it.
+
+    Raises:
+        UserError: ids are missing or unknown, or a row cannot be read; names file and line.
+    """
+    rows = one_each(read_rows(path, ForeignDetection), [one.id for one in sentences], where=path)
+    return [_taken(row) for _, row in rows]
+
+
+def _taken(row: ForeignDetection) -> DetectionPrediction:
+    said: dict[str, Any] = row.model_dump()
+    if row.has_idiom is None:
+        said = {"id": row.id}
+    return DetectionPrediction(
+        **said,
+        outcome="empty" if row.has_idiom is None else "ok",
+        answer_key=hashlib.sha256(row.model_dump_json().encode()).hexdigest(),
     )

@@ -1,10 +1,11 @@
 """Settings of IdioTS: the section idiots of config.yaml."""
 
-from typing import Annotated, Literal
+from itertools import chain
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from pieline.core.settings import Settings
+from pieline.core.settings import SettingName, Settings, check_settings
 
 DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
 
@@ -18,20 +19,29 @@ class DetectionParameters(Settings):
     max_tokens: PositiveInt | None = 800
 
 
+class DetectionPrompt(DetectionParameters):
+    """A prompt of one's own: its template and how it is asked."""
+
+    file: str = Field(description="Template of the turns, with a place for {{ sentence }}.")
+
+
 class IdiotsSettings(Settings):
     """The IdioTS study."""
 
     models: list[str] = Field(
         default=["smollm2-135m-instruct"], min_length=1, description="Names of models.yaml."
     )
-    settings: list[DetectionSetting] = Field(
+    settings: list[DetectionSetting | str] = Field(
         default=["zero_shot"],
         min_length=1,
         description="'zero_shot' is the paper's; 'zero_shot_schema' has the provider enforce the"
-        " JSON fields that the prompt asks for.",
+        " JSON fields that the prompt asks for; any other is one of `prompts`.",
     )
-    settings_by_model: dict[str, Annotated[list[DetectionSetting], Field(min_length=1)]] = Field(
-        default={}, description="Of models that are prompted otherwise."
+    settings_by_model: dict[str, Annotated[list[DetectionSetting | str], Field(min_length=1)]] = (
+        Field(default={}, description="Of models that are prompted otherwise.")
+    )
+    prompts: dict[SettingName, DetectionPrompt] = Field(
+        default={}, description="Settings of your own by name (docs/adding.md)."
     )
     seeds: list[NonNegativeInt] = Field(
         default=[0], min_length=1, description="Sent where the provider accepts a seed."
@@ -46,3 +56,9 @@ class IdiotsSettings(Settings):
         description="Cases that people judged (JSONL or CSV), which replace automatic verdicts.",
     )
     bootstrap_resamples: PositiveInt = 2000
+
+    @model_validator(mode="after")
+    def _settings_are_known(self) -> Self:
+        named = chain(self.settings, *self.settings_by_model.values())
+        check_settings(named, self.prompts, get_args(DetectionSetting))
+        return self

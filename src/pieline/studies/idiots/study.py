@@ -1,14 +1,16 @@
 """IdioTS: do chat models detect idioms, and for the right reason?"""
 
 import json
+from itertools import product
 from typing import get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.llm.obstacles import cannot_be_asked
+from pieline.llm.prompts import load_prompt
 from pieline.reporting.given import Given
 from pieline.studies.idiots.predictions import Detection
-from pieline.studies.idiots.settings import DetectionSetting, IdiotsSettings
-from pieline.study import Asking, Figure, Items, Study, Table, alternatives
+from pieline.studies.idiots.settings import DetectionParameters, DetectionSetting, IdiotsSettings
+from pieline.study import OWN_PROMPT, Asking, Figure, Items, Study, Table, alternatives
 
 PREDICTIONS = "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl"
 CASES = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl"
@@ -26,13 +28,16 @@ class IdiotsStudy(Study[IdiotsSettings]):
     Settings = IdiotsSettings
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for a model that is no language model."""
+        """Raise a `UserError` for a model that is no language model, or a prompt that is none."""
         settings = self.settings
-        self.check_models(settings.models, "llm", where=f"{where}.models")
+        self.check_models(settings.models, "llm", "predictions", where=f"{where}.models")
+        self.check_taken(settings.models, where=f"{where}.models")
         self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
+        for own in settings.prompts.values():
+            load_prompt(own.file).messages(sentence="")
 
     def models(self) -> list[str]:
-        """The language models that are asked."""
+        """The language models that are asked, and whose predictions were made elsewhere."""
         return list(self.settings.models)
 
     def configured(self) -> list[dict[str, str]]:
@@ -41,8 +46,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return [
             {"model": model, "setting": setting, "seed": str(seed)}
             for model in settings.models
-            for setting in settings.settings_by_model.get(model, settings.settings)
-            for seed in settings.seeds
+            for setting, seed in [(one.setting, one.seed) for one in self.taken(model)]
+            or product(settings.settings_by_model.get(model, settings.settings), settings.seeds)
         ]
 
     def runs(self) -> list[dict[str, str]]:
@@ -63,6 +68,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def _why_not(self, model: str, setting: str, seed: str) -> str:
         if lack := self._no_data():
             return lack
+        if self.taken(model):
+            return ""
         if lack := cannot_be_asked(self.run.language_model(model), setting):
             return lack
         return self.run.unanswered(model, self._recordings(model, setting, seed))
@@ -76,11 +83,13 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """A file of every run."""
         return [pattern.format(**run) for run in self.runs()]
 
-    def constraints(self) -> dict[str, str]:
-        """What the wildcards of a run may be."""
+    def constraints(self, *kinds: str) -> dict[str, str]:
+        """What the wildcards of a run may be, for models of these kinds."""
         return {
-            "model": self.run.constraint("llm"),
-            "setting": alternatives(get_args(DetectionSetting)),
+            "model": self.run.constraint(*kinds or ("llm", "predictions")),
+            "setting": alternatives(
+                {*get_args(DetectionSetting), *self.settings.prompts, *self.taken_settings()}
+            ),
         }
 
     def kinds(self) -> list[str]:
@@ -93,17 +102,28 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """The cases that people judged, if there are any."""
         return [self.settings.verdicts] if self.settings.verdicts else []
 
+    def prompt(self, setting: str) -> str:
+        """The template of a setting."""
+        own = self.settings.prompts.get(setting)
+        return own.file if own else self.run.here(PROMPT)
+
+    def parameters(self, setting: str) -> DetectionParameters:
+        """How a setting asks."""
+        if own := self.settings.prompts.get(setting):
+            return DetectionParameters(**own.model_dump(exclude={"file"}))
+        return self.settings.parameters
+
     def detection(self, model: str, setting: str, seed: str) -> Detection:
         """The task of one run."""
         return Detection(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
-            inputs={"sentences": SENTENCES, "prompt": self.run.here(PROMPT)},
+            inputs={"sentences": SENTENCES, "prompt": self.prompt(setting)},
             outputs={"predictions": PREDICTIONS.format(model=model, setting=setting, seed=seed)},
             recordings=self._recordings(model, setting, seed),
             setting=setting,
             seed=int(seed),
-            parameters=self.settings.parameters,
+            parameters=self.parameters(setting),
         )
 
     def askings(self) -> list[Asking]:
@@ -118,19 +138,23 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     run
                     for run in self.configured()
                     if not self._no_data()
+                    and not self.taken(run["model"])
                     and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
                 ],
-                constraints=self.constraints(),
+                constraints=self.constraints("llm"),
             )
         ]
 
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
-        parameters = self.settings.parameters
+        if self.taken(model):
+            return self.elsewhere(setting=setting).canonical()
+        parameters = self.parameters(setting)
+        own = [OWN_PROMPT.format(setting)] if setting in self.settings.prompts else []
         return Conditions(
             settings={"setting": setting, **parameters.model_dump()},
             weights=json.loads(self.run.entry(model).execution_spec()),
-            deviations=deviations(parameters),
+            deviations=(*own, *deviations(parameters)),
         ).canonical()
 
     def tables(self) -> list[Table]:

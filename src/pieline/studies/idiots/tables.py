@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from textwrap import wrap
 from typing import get_args
 
 from pieline.core.outcomes import READABLE
 from pieline.core.records import load_record, load_records
-from pieline.llm.prompts import PromptFolder
+from pieline.llm.prompts import load_prompt
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import compare, read_published
@@ -108,7 +107,7 @@ def run_labels(
     several_seeds = len({seed for _, _, seed in runs if seed}) > 1
     names = []
     for model, setting, seed in runs:
-        details = [SETTING_LABELS[setting]] if several_settings else []
+        details = [SETTING_LABELS.get(setting, setting)] if several_settings else []
         details += [f"seed {seed}"] if several_seeds and seed else []
         label = labels[model]
         names.append(f"{label} ({', '.join(details)})" if details else label)
@@ -273,8 +272,7 @@ def dataset(given: Given) -> TableContent:
 
 def prompt(given: Given) -> TableContent:
     """Figure 1, the prompt; and Figure 2, how llama-cpp-python laid it out for Llama 2."""
-    path = Path(given.files["prompt"])
-    system, user = PromptFolder(path.parent).load(path.name).messages(sentence="sentence")
+    system, user = load_prompt(given.files["prompt"]).messages(sentence="sentence")
     parts = {
         "system": system.content,
         "user": user.content,

@@ -1,13 +1,19 @@
 """Settings of ID10M-JAM: the section jam of config.yaml."""
 
-from typing import Annotated, Literal, Self
+from itertools import chain
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from pieline.core.settings import Settings
+from pieline.core.settings import SettingName, Settings, check_settings
 from pieline.languages.matching import Scoring
 from pieline.languages.settings import LanguageName
-from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.studies.jam.predictions.prompt_settings import (
+    FewShot,
+    OwnPrompt,
+    PromptSetting,
+    ZeroShot,
+)
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
@@ -77,6 +83,12 @@ class NeutralAblation(Settings):
     language: LanguageName = "english"
 
 
+FINE_TUNED = "fine_tuned"
+"""The setting of encoders."""
+BASELINE = "baseline"
+"""The setting of what needs no model."""
+
+
 class AttentionAnalysis(Settings):
     """Attention from the PIE to its context (ID10M-JAM, appendix H)."""
 
@@ -101,14 +113,18 @@ class JamSettings(Settings):
     models: list[str] = Field(
         default=[], description="Language models and encoders of models.yaml; none: only the data."
     )
-    settings: list[PromptSetting] = Field(
+    settings: list[PromptSetting | str] = Field(
         default=["zero_shot", "few_shot_sc_cotbest"],
         min_length=1,
         description="How language models are prompted (section 4.2); reasoning models only"
-        " zero_shot. 'zero_shot_schema' is ours: the provider enforces the form of the answer.",
+        " zero_shot. 'zero_shot_schema' is ours: the provider enforces the form of the answer. Any"
+        " other is one of `prompts`.",
     )
-    settings_by_model: dict[str, Annotated[list[PromptSetting], Field(min_length=1)]] = Field(
+    settings_by_model: dict[str, Annotated[list[PromptSetting | str], Field(min_length=1)]] = Field(
         default={}, description="Of language models that are prompted otherwise."
+    )
+    prompts: dict[SettingName, OwnPrompt] = Field(
+        default={}, description="Settings of your own by name (docs/adding.md)."
     )
     seeds: list[NonNegativeInt] = Field(
         default=[42, 43, 44], min_length=1, description="Of prompted models."
@@ -143,3 +159,11 @@ class JamSettings(Settings):
     attention: AttentionAnalysis | None = Field(
         default=None, description="The attention analysis (appendix H); null: none."
     )
+
+    @model_validator(mode="after")
+    def _settings_are_known(self) -> Self:
+        named = [*chain(self.settings, *self.settings_by_model.values())]
+        if odd := {FINE_TUNED, BASELINE}.intersection(named):
+            raise ValueError(f"{min(odd)!r} is no setting of language models")
+        check_settings(named, self.prompts, [*get_args(PromptSetting), FINE_TUNED, BASELINE])
+        return self

@@ -11,6 +11,7 @@ from pieline.core.files import canonical_json
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import find, known
 from pieline.llm.obstacles import cannot_be_asked
+from pieline.llm.prompts import load_prompt
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
@@ -24,7 +25,13 @@ from pieline.studies.jam.predictions.prompting import (
     prompt_file,
 )
 from pieline.studies.jam.records import DecidedBy
-from pieline.studies.jam.settings import AttentionAnalysis, JamSettings, JamVariants
+from pieline.studies.jam.settings import (
+    BASELINE,
+    FINE_TUNED,
+    AttentionAnalysis,
+    JamSettings,
+    JamVariants,
+)
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.variants.generation import (
     GENERATE,
@@ -34,12 +41,8 @@ from pieline.studies.jam.variants.generation import (
     HardVariants,
     NeutralVariants,
 )
-from pieline.study import Asking, Figure, Items, Study, Table, alternatives
+from pieline.study import OWN_PROMPT, Asking, Figure, Items, Study, Table, alternatives
 
-FINE_TUNED = "fine_tuned"
-"""The setting of encoders."""
-BASELINE = "baseline"
-"""The setting of what needs no model."""
 WRITER = "Gemini 2.5 Pro"
 """What wrote the paper's variants (section 3.3, appendix G)."""
 
@@ -122,16 +125,11 @@ class JamStudy(Study[JamSettings]):
     def check(self, where: str) -> None:
         """Raise a `UserError` for a model of the wrong kind, or variants of another corpus."""
         settings, variants = self.settings, self.settings.variants
-        self.check_models(settings.models, "llm", "encoder", where=f"{where}.models")
+        self.check_models(settings.models, "llm", "encoder", "predictions", where=f"{where}.models")
+        self.check_taken(settings.models, where=f"{where}.models")
         for name in ("settings_by_model", "seeds_by_model"):
             self.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
-        for name, ways in settings.settings_by_model.items():
-            if not all(is_asked(self.run.language_model(name), way) for way in ways):
-                raise UserError(
-                    f"{name!r} reasons, and such models are only asked zero-shot (section 4.3)",
-                    where=f"{where}.settings_by_model",
-                    mend="name zero_shot or zero_shot_schema",
-                )
+        self._check_prompts(where)
         if settings.decisions and not any(map(self.own_decisions, settings.languages)):
             raise UserError(
                 f"{settings.decisions} has no file for {' or '.join(settings.languages)}",
@@ -143,6 +141,16 @@ class JamStudy(Study[JamSettings]):
         if settings.attention:
             model, place = settings.attention.model, f"{where}.attention.model"
             self.check_models([model], "embedder", "causal_lm", where=place)
+        for name in settings.models:
+            if any(one.language is None for one in self.taken(name)):
+                raise UserError(
+                    f"a file of {name!r} for jam has no language",
+                    where=f"{where}.models",
+                    mend="say it in its entry",
+                )
+        if settings.neutral:
+            where_neutral = f"{where}.neutral.model"
+            self.check_models([settings.neutral.model], "llm", "encoder", where=where_neutral)
         if settings.neutral and settings.neutral.model not in settings.models:
             raise UserError(
                 f"{settings.neutral.model!r} is not among jam.models",
@@ -162,6 +170,18 @@ class JamStudy(Study[JamSettings]):
                 where=f"{where}.variants.model",
                 mend="name a model that writes them, or choose the source 'none'",
             )
+
+    def _check_prompts(self, where: str) -> None:
+        settings = self.settings
+        for own in settings.prompts.values():
+            load_prompt(own.file).messages(sentence="", language="")
+        for name, ways in settings.settings_by_model.items():
+            if not all(is_asked(self.run.language_model(name), way) for way in ways):
+                raise UserError(
+                    f"{name!r} reasons, and such models are only asked zero-shot (section 4.3)",
+                    where=f"{where}.settings_by_model",
+                    mend="name zero_shot or zero_shot_schema",
+                )
 
     def is_written(self, language: str) -> bool:
         """Whether a model writes the variants of a language: also where the release has none."""
@@ -187,7 +207,14 @@ class JamStudy(Study[JamSettings]):
         return {
             "language": alternatives(known()),
             "model": self.run.constraint(*kinds),
-            "setting": alternatives([*get_args(PromptSetting), FINE_TUNED]),
+            "setting": alternatives(
+                {
+                    *get_args(PromptSetting),
+                    FINE_TUNED,
+                    *self.settings.prompts,
+                    *self.taken_settings(),
+                }
+            ),
         }
 
     # Runs ----------------------------------------------------------------------------------------
@@ -202,6 +229,14 @@ class JamStudy(Study[JamSettings]):
             entry = self.run.entry(model)
             if entry.kind not in kinds:
                 continue
+            for one in self.taken(model):
+                if one.language in settings.languages:
+                    yield {
+                        "language": one.language,
+                        "model": model,
+                        "setting": one.setting,
+                        "seed": str(one.seed),
+                    }
             for language in settings.languages:
                 seeds: Sequence[int] = settings.seeds_by_model.get(model, settings.seeds)
                 if isinstance(entry, LLMEntry):
@@ -239,9 +274,9 @@ class JamStudy(Study[JamSettings]):
             return lack
         return self.run.unanswered(run["model"], self._recordings("jam", run))
 
-    def metrics_on(self, *languages: str) -> list[str]:
-        """The metric files of all runs on some languages."""
-        runs = self.runs("llm", "encoder")
+    def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
+        """The metric files of the runs on some languages, and of those of other kinds `besides`."""
+        runs = self.runs("llm", "encoder", *besides)
         return [METRICS.format(**run) for run in runs if run["language"] in languages]
 
     def baselines(self, language: str) -> list[str]:
@@ -362,6 +397,8 @@ class JamStudy(Study[JamSettings]):
 
     def parameters(self, setting: str) -> ZeroShot | FewShot:
         """How a setting asks."""
+        if own := self.settings.prompts.get(setting):
+            return ZeroShot(**own.model_dump(exclude={"file"}))
         return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
 
     def examples(self, language: str, setting: str) -> list[str]:
@@ -383,9 +420,10 @@ class JamStudy(Study[JamSettings]):
         self, folder: str, sentences: str, predictions: str, run: dict[str, str]
     ) -> Identification:
         language, model, setting = run["language"], run["model"], run["setting"]
+        own = self.settings.prompts.get(setting)
         inputs = {
             "sentences": sentences,
-            "prompt": self.run.here("prompts/jam", prompt_file(setting)),
+            "prompt": own.file if own else self.run.here("prompts/jam", prompt_file(setting)),
         }
         for train in self.examples(language, setting):
             example = self.run.here("prompts/jam/few_shot_example.jinja")
@@ -557,7 +595,11 @@ class JamStudy(Study[JamSettings]):
     def _conditions(self, model: str, setting: str) -> Conditions:
         settings = self.settings
         used = {"scoring": settings.scoring, "setting": setting}
+        if self.taken(model):
+            return self.elsewhere(**used)
         reasons = []
+        if setting in settings.prompts:
+            reasons.append(OWN_PROMPT.format(setting))
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
         reasons += self._of_variants("min_valid", "kept")
@@ -617,14 +659,17 @@ class JamStudy(Study[JamSettings]):
     def tables(self) -> list[Table]:
         """Table 2; with runs on variants also those of the results and appendices."""
         numbers = self.run.here("published/text_numbers.csv")
-        runs, results, settings = self._runs(), self._results(), self.settings
+        # Numbers of the text, and figures, are of what this run asked or trained.
+        made_here, results, settings = self._runs(), self._results(), self.settings
         statistics = self._statistics().of(published=self._published(2), text_numbers=numbers)
         found = [self._table("dataset:statistics", statistics)]
         if not self._compares:
             return found
         found += [
             self._table("results:drift", results.of(published=self._published(3))),
-            self._table("text:text", runs.of(text_numbers=numbers, published=self._published(3))),
+            self._table(
+                "text:text", made_here.of(text_numbers=numbers, published=self._published(3))
+            ),
         ]
         if "english" in settings.languages and (
             settings.humans or settings.variants.source == "sample"
@@ -647,7 +692,9 @@ class JamStudy(Study[JamSettings]):
             found.append(self._table("appendix:neutral", neutral))
         if settings.attention:
             found.append(self._table("appendix:attention", self._attention()))
-        tested = runs.model_copy(update={"options": {"permutations": settings.permutations}})
+        tested = self._runs("predictions").model_copy(
+            update={"options": {"permutations": settings.permutations}}
+        )
         return [*found, self._table("runs:pairs", tested), self._table("runs:runs", results)]
 
     def figures(self) -> list[Figure]:
@@ -691,14 +738,15 @@ class JamStudy(Study[JamSettings]):
     def _published(self, number: int) -> str:
         return self.run.here(f"published/jam_table{number}.csv")
 
-    def _runs(self) -> Given:
-        """All runs, and those that were not made."""
+    def _runs(self, *besides: str) -> Given:
+        """The runs, those of other kinds `besides`, and those that were not made."""
         languages, models = self.settings.languages, self.settings.models
-        return self.given(self.metrics_on(*languages), models, "llm", "encoder")
+        metrics = self.metrics_on(*languages, besides=besides)
+        return self.given(metrics, models, "llm", "encoder")
 
     def _results(self) -> Given:
-        """The same with the baselines."""
-        runs = self._runs()
+        """All runs, and the baselines."""
+        runs = self._runs("predictions")
         scored = (path for name in self.settings.languages for path in self.baselines(name))
         described = (
             ModelDescription(name=name, kind="baseline", label=label)
@@ -740,7 +788,7 @@ class JamStudy(Study[JamSettings]):
     def other_targets(self) -> list[str]:
         """The sentences; without variants also the metrics, which no table then shows."""
         names = [self.sentences(language) for language in self.settings.languages]
-        return names if self.has_variants else [*names, *self.metrics_on(*self.settings.languages)]
+        return names if self.has_variants else [*names, *self._runs("predictions").metrics]
 
     def raw_files(self) -> list[str]:
         """The raw files that the configuration's results come from."""
@@ -759,7 +807,7 @@ class JamStudy(Study[JamSettings]):
 
     def behind(self, metrics: str) -> list[str]:
         """The predictions of a run, and its sentences."""
-        for run in self.runs("llm", "encoder"):
+        for run in self.runs("llm", "encoder", "predictions"):
             if METRICS.format(**run) == metrics:
                 return [PREDICTIONS.format(**run), self.sentences(run["language"])]
         return []

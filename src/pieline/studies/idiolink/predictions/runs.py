@@ -1,13 +1,15 @@
 """TREC runs: the best documents of each query, ties broken as trec_eval breaks them."""
 
 import gzip
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pieline.core.errors import UserError
+from pieline.core.elsewhere import check_ids
+from pieline.core.errors import UserError, number_of
 from pieline.core.files import open_gzip
 
 Run = dict[str, dict[str, float]]
@@ -69,22 +71,79 @@ def write_run(path: str | Path, run: Run, *, tag: str) -> None:
 
 
 def read_run(path: str | Path) -> Run:
-    """Read a gzipped TREC run.
+    """Read a TREC run, gzipped if its name ends so.
 
     Raises:
         UserError: a line has not six fields or no number as its score; names file and line.
     """
     run: Run = {}
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
+    for _, query_id, document_id, score in _lines(path):
+        run.setdefault(query_id, {})[document_id] = score
+    return run
+
+
+def read_foreign_run(
+    path: str | Path, query_ids: Sequence[str], document_ids: Collection[str], *, top_k: int
+) -> Run:
+    """The `top_k` best documents of each query from a run made elsewhere.
+
+    As trec_eval does it goes by the scores, not by the ranks, and orders equal scores by descending
+    document id.
+
+    Raises:
+        UserError: queries or documents are unknown, stand twice or are missing, as far as `top_k`
+            reaches; names file, line and how many.
+    """
+    run: Run = {query_id: {} for query_id in query_ids}
+    queries: dict[str, int] = {}
+    documents: dict[str, int] = {}
+    for number, query_id, document_id, score in _lines(path):
+        queries.setdefault(query_id, number)
+        documents.setdefault(document_id, number)
+        ranked = run.setdefault(query_id, {})
+        if document_id in ranked:
+            raise UserError(
+                f"query {query_id!r} ranks {document_id!r} twice",
+                where=f"{path}:{number}",
+                mend="rank each document once",
+            )
+        ranked[document_id] = score
+    check_ids(queries, query_ids, "queries", where=path)
+    if unknown := [name for name in documents if name not in document_ids]:
+        raise UserError(
+            f"{number_of(len(unknown), 'unknown document')}, such as {unknown[0]!r}",
+            where=f"{path}:{documents[unknown[0]]}",
+            mend="rank the documents of the data set",
+        )
+    wanted = min(top_k, len(document_ids))
+    if short := [query_id for query_id, ranked in run.items() if len(ranked) < wanted]:
+        raise UserError(
+            f"fewer than {wanted} documents for {len(short)} of the {len(run)} queries, such as"
+            f" {short[0]!r}",
+            where=path,
+            mend=f"rank {wanted} (idiolink.top_k): what stands below the last is unknown",
+        )
+    for query_id, ranked in run.items():
+        best = sorted(ranked.items(), key=lambda item: item[::-1], reverse=True)
+        run[query_id] = dict(best[:top_k])
+    return run
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, str, str, float]]:
+    """Number, query, document and score of each line."""
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 query_id, _, document_id, _, score, _ = line.split()
-                run.setdefault(query_id, {})[document_id] = float(score)
+                value = float(score)
+                if not isfinite(value):
+                    raise ValueError
             except ValueError:
                 raise UserError(
                     "not a line of a TREC run", where=f"{path}:{number}", mend="make it again"
                 ) from None
-    return run
+            yield number, query_id, document_id, value
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

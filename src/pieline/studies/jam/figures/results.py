@@ -42,6 +42,7 @@ from pieline.studies.jam.tables.common import (
     marked,
     notes_on,
     printed_runs,
+    title_of,
 )
 
 COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3")
@@ -175,7 +176,7 @@ def confused_models(given: Given) -> Figure:
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
     labels = {name: model.label for name, model in _models(given).items()}
     lost = [
-        f"{labels[key.model]}, {GROUPS[key.setting]}, {find(key.language).label}:"
+        f"{labels[key.model]}, {title_of(key.setting)}, {find(key.language).label}:"
         f" {number} of {total}"
         for key, found in runs.items()
         for number, total in (unreadable(found),)

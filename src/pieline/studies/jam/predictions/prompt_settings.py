@@ -17,6 +17,14 @@ class ZeroShot(Frozen):
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
 
 
+class OwnPrompt(ZeroShot):
+    """A prompt of one's own: its template and how it is asked."""
+
+    file: str = Field(
+        description="Template of the turns, with a place for {{ sentence }} (and {{ language }})."
+    )
+
+
 class FewShot(Frozen):
     """Few-shot + SC + CoTBest: examples, several answers, candidates before at most one idiom."""
 

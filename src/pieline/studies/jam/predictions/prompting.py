@@ -61,18 +61,20 @@ class Prompting:
     Attributes:
         setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
             plain prompt with the form of the answer enforced by the provider, for models too small
-            to keep to a form that the prompt only hints at.
+            to keep to a form that the prompt only hints at; any other is the user's own.
         seed: of the run; chooses the examples too.
         parameters: of the setting.
         prompts: folder of the templates.
         examples: those that few-shot prompting shows, in the language of the sentences.
+        template: file of the folder that asks; empty: that of the setting.
     """
 
-    setting: PromptSetting
+    setting: str
     seed: int
     parameters: ZeroShot | FewShot
     prompts: PromptFolder
     examples: Sequence[Example] = ()
+    template: str = ""
 
     @property
     def samples(self) -> int:
@@ -109,7 +111,7 @@ def questions_about(
         wanted["temperature"] = prompting.parameters.temperature
     if prompting.setting == SCHEMA_SETTING:
         wanted["response_format"] = ANSWER_SCHEMA
-    prompt = prompting.prompts.load(prompt_file(prompting.setting))
+    prompt = prompting.prompts.load(prompting.template or prompt_file(prompting.setting))
     examples = _turns(prompting)
     questions = {}
     for sentence in sentences:
@@ -138,7 +140,7 @@ class Identification(Task):
     examples) and `train` (the split that they are drawn from). The only output is `predictions`.
     """
 
-    setting: PromptSetting
+    setting: str
     seed: int
     parameters: ZeroShot | FewShot
 
@@ -179,6 +181,7 @@ class Identification(Task):
             parameters=self.parameters,
             prompts=PromptFolder(Path(self.inputs["prompt"]).parent),
             examples=self._examples(sentences[0].language) if sentences else (),
+            template=Path(self.inputs["prompt"]).name,
         )
 
     def _examples(self, language: str) -> Sequence[Example]:
@@ -215,7 +218,7 @@ def prompt_file(setting: str) -> str:
     return f"{setting.removesuffix('_schema')}.jinja"
 
 
-def is_asked(spec: LLMEntry, setting: PromptSetting) -> bool:
+def is_asked(spec: LLMEntry, setting: str) -> bool:
     """Whether the study asks a model so: reasoning models only zero-shot (section 4.3)."""
     return setting != FEW_SHOT or not spec.reasoning
 

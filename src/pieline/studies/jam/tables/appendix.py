@@ -10,11 +10,11 @@ from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.seeds import per_cent
 from pieline.studies.jam.tables.common import (
-    GROUPS,
     NOT_RELEASED,
     TextNumbers,
     heads,
     marked,
+    title_of,
     unknown,
 )
 
@@ -96,7 +96,7 @@ def neutral(given: Given) -> TableContent:
         Cell(text=", ".join(bounds or ())),
     )
     name = marked(model.label, {"": made})
-    labels = (name, GROUPS[run["setting"]], find(run["language"]).label)
+    labels = (name, title_of(run["setting"]), find(run["language"]).label)
     return TableContent(
         heads=(
             (

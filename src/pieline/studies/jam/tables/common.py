@@ -23,6 +23,12 @@ GROUPS = {
 }
 """Parts of every table, in the paper's order; the second and the last are not the paper's."""
 
+
+def title_of(setting: str) -> str:
+    """What tables and figures call a setting; one of the user's has the name that it was given."""
+    return GROUPS.get(setting, setting)
+
+
 PROMPTS = (
     "SC: self-consistency, an idiom stays if most of several sampled answers name it; CoTBest:"
     " chain of thought that lists candidates and chooses at most one idiom."
@@ -152,7 +158,7 @@ def left_out_seeds(given: Given, runs: Collection[RunKey]) -> tuple[str, ...]:
     """Notes on seeds that are missing of runs that were made otherwise."""
     labels = given.labels()
     return tuple(
-        f"Without seed {seed} of {labels[model]} ({GROUPS[setting]}, {find(language).label}):"
+        f"Without seed {seed} of {labels[model]} ({title_of(setting)}, {find(language).label}):"
         f" {reason}."
         for (model, setting, language, seed), reason in given.left_out().items()
         if RunKey(setting, model, language) in runs

@@ -38,6 +38,7 @@ from pieline.studies.jam.tables.common import (
     pool_of,
     printed_runs,
     printed_spread,
+    title_of,
 )
 
 _ABREAST = 10
@@ -178,7 +179,7 @@ def _table(
         for key in dict.fromkeys([*printed, *ours])
     }
     shown = languages_of([*runs, *left_out])
-    rows: dict[str, list[Row]] = {group: [] for group in GROUPS}
+    rows: dict[str, list[Row]] = defaultdict(list)
     unseen = []
     for setting, name in dict.fromkeys(key[:2] for key in numbers):
         model = described[places[name]]
@@ -211,7 +212,9 @@ def _table(
             (*heads("", ""), *(Head(find(name).label, len(columns)) for name in shown)),
             (*heads("Setting", "Model"), *(column.head for _ in shown for column in columns)),
         ),
-        groups=tuple(Group(tuple(rows[group]), title) for group, title in GROUPS.items()),
+        groups=tuple(
+            Group(tuple(rows[group]), title_of(group)) for group in dict.fromkeys([*GROUPS, *rows])
+        ),
         caption=caption.format(*symbols, of=told),
         caption_latex=caption.format(*symbols.values(), of=told),
         notes=(
@@ -239,7 +242,7 @@ def _why_not(given: Given, key: RunKey) -> str:
 
 
 def group_of(setting: str, model: ModelDescription) -> str:
-    """The part of a table in which a run stands; a key of `GROUPS`."""
+    """The part of a table in which a run stands."""
     return "reasoning" if model.reasoning and setting == "zero_shot" else setting
 
 

@@ -15,7 +15,6 @@ from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, by_run, key_of, per_cent, unreadable
 from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.tables.common import (
-    GROUPS,
     PROMPTS,
     code_of,
     heads,
@@ -24,6 +23,7 @@ from pieline.studies.jam.tables.common import (
     not_made,
     notes_on,
     obstacles_of,
+    title_of,
     unknown,
 )
 
@@ -65,10 +65,10 @@ def runs(given: Given) -> TableContent:
                 bounds = percent_bounds(interval, 1)
                 text = f"{rounded(value, 1)} [{', '.join(bounds)}]" if bounds else ""
                 cells.append(Cell(number, text=text))
-        names = (labels[item.model], GROUPS[item.setting], code_of(item.language), str(item.seed))
+        names = (labels[item.model], title_of(item.setting), code_of(item.language), str(item.seed))
         rows.append(Row(names, tuple(cells), unseen=tuple(unseen)))
     for (model, setting, language, seed), reason in given.left_out().items():
-        names = (labels[model], GROUPS[setting], code_of(language), seed)
+        names = (labels[model], title_of(setting), code_of(language), seed)
         key = RunKey(setting, model, language)._asdict() | {"seed": seed}
         blank = (unknown(key | {"metric": name}, reason) for name in _SHOWN)
         rows.append(Row(names, tuple(blank), reason))
@@ -133,13 +133,13 @@ def pairs(given: Given) -> TableContent:
                 tuple(chain(*(files[key] for key in couple))),
             )
             names = (
-                marked(f"{labels[key.model]}, {GROUPS[key.setting]}", {"": made[key]})
+                marked(f"{labels[key.model]}, {title_of(key.setting)}", {"": made[key]})
                 for key in couple
             )
             told = (Cell(text=probability(value)) for value in chances.values())
             rows.append(Row((find(language).label, *names), (Cell(number), *told)))
     for key in not_made(given, made):
-        name = f"{labels[key.model]}, {GROUPS[key.setting]}"
+        name = f"{labels[key.model]}, {title_of(key.setting)}"
         reason = given.why_not(key.model, key.setting, key.language)
         run = {"language": key.language, "first": f"{key.model}/{key.setting}", "second": ""}
         blank = unknown(run | {"metric": "negative_drift_difference"}, reason)

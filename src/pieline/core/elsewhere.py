@@ -1,0 +1,94 @@
+"""Predictions that other programs wrote: rows with their lines, in the order of our ids."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, BeforeValidator
+
+from pieline.core.errors import UserError, number_of
+from pieline.core.files import read_text
+from pieline.core.records import validated
+
+
+class ForeignRow(BaseModel):
+    """A row of such a file. Columns that it does not declare are left aside."""
+
+    id: Annotated[str, BeforeValidator(lambda value: str(value).strip())]
+
+
+R = TypeVar("R", bound=ForeignRow)
+
+
+def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
+    """The rows of a CSV, a TSV or (any other ending) a JSONL, each with its line.
+
+    Raises:
+        UserError: a row is not what it should be; names file and line.
+    """
+    text = read_text(path).removeprefix("\ufeff")  # spreadsheets put a byte order mark
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())
+    lines: Iterable[tuple[int, object]]
+    if delimiter:
+        reader = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+        lines = ((reader.line_num, fields) for fields in reader)
+    else:
+        # Not splitlines: a text may hold one of Unicode's other line separators.
+        lines = ((at, one) for at, one in enumerate(text.split("\n"), start=1) if one.strip())
+    mend = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
+    found = []
+    for at, value in lines:
+        where = f"{path}:{at}"
+        if isinstance(value, dict) and (None in value or None in value.values()):
+            raise UserError("more or fewer cells than columns", where=where, mend=mend)
+        found.append((at, validated(row, value, where=where, mend=mend, is_json=not delimiter)))
+    return found
+
+
+def one_each(
+    rows: Iterable[tuple[int, R]], ids: Sequence[str], *, where: str | Path
+) -> Iterator[tuple[int, R]]:
+    """The row of each id, in the order of the ids.
+
+    Raises:
+        UserError: an id stands twice, is unknown or has no row; names file, line and how many.
+    """
+    found: dict[str, tuple[int, R]] = {}
+    for at, row in rows:
+        if row.id in found:
+            raise UserError(
+                f"id {row.id!r} stands in line {found[row.id][0]} already",
+                where=f"{where}:{at}",
+                mend="predict each sentence once",
+            )
+        found[row.id] = at, row
+    check_ids({name: at for name, (at, _) in found.items()}, ids, "sentences", where=where)
+    return (found[name] for name in ids)
+
+
+def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:
+    """Raise a `UserError` for unknown and for missing ids, with how many they are and an example.
+
+    Args:
+        lines: the line of each id that was found.
+        ids: those that there are.
+        things: what has them: "sentences".
+        where: the file.
+    """
+    known = set(ids)
+    unknown = [name for name in lines if name not in known]
+    missing = [name for name in ids if name not in lines]
+    problems = []
+    if unknown:
+        problems.append(f"{number_of(len(unknown), 'unknown id')}, such as {unknown[0]!r}")
+    if missing:
+        problems.append(
+            f"no prediction for {len(missing)} of {len(ids)} {things}, such as {missing[0]!r}"
+        )
+    if problems:
+        at = f":{lines[unknown[0]]}" if unknown else ""
+        raise UserError(
+            "; ".join(problems), where=f"{where}{at}", mend=f"predict the {things} of the data set"
+        )

@@ -1,0 +1,51 @@
+"""Entries of kind predictions: what a system of one's own said, which was run elsewhere."""
+
+from collections import Counter
+from typing import Literal, Self
+
+from pydantic import Field, NonNegativeInt, model_validator
+
+from pieline.core.records import Frozen
+from pieline.core.settings import SettingName
+from pieline.languages.settings import LanguageName
+from pieline.models.entry import ModelEntry
+
+
+class PredictionFile(Frozen):
+    """The predictions of one run."""
+
+    study: str = Field(description="Study that they are for.")
+    file: str = Field(
+        min_length=1,
+        description="jam: JSONL or CSV with id and idioms (or BIO tags); idiots: with id, has_idiom"
+        " and idiom; idiolink: a TREC run.",
+    )
+    language: LanguageName | None = Field(default=None, description="Of jam's sentences.")
+    setting: SettingName = Field(
+        description="Any name; of idiolink the query mode that was searched with."
+    )
+    seed: NonNegativeInt = 0
+
+
+class PredictionsEntry(ModelEntry):
+    """Predictions made elsewhere: they are scored, and nothing is known of how they were made."""
+
+    kind: Literal["predictions"]
+    licence: str = Field(default="not stated", description="Licence of the predictions.")
+    files: tuple[PredictionFile, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _one_file_a_run(self) -> Self:
+        runs = Counter((one.study, one.language, one.setting, one.seed) for one in self.files)
+        run, number = runs.most_common(1)[0]
+        if number > 1:
+            raise ValueError(f"{number} files for {' '.join(str(part) for part in run if part)}")
+        return self
+
+    def execution_spec(self) -> str:
+        """As of every entry, without the files: each is an input of the job that reads it."""
+        return self._spec("files")
+
+    def of(self, study: str) -> list[PredictionFile]:
+        """The runs of a study."""
+        return [one for one in self.files if one.study == study]

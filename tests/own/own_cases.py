@@ -1,0 +1,34 @@
+"""What the tests of a user's own models and predictions share."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+from support import ROOT
+
+from pieline.config import layered, load_config, load_studies
+from pieline.models.registry import load_registry
+from pieline.results.whole import Whole
+
+
+def registry_with(folder: Path, own: str) -> Path:
+    """models.yaml with a models.local.yaml beside it."""
+    shutil.copy(ROOT / "models.yaml", folder)
+    (folder / "models.local.yaml").write_text(own, encoding="utf-8")
+    return folder / "models.yaml"
+
+
+def whole(models: Path, **changes: Any) -> Whole:
+    """A run of the default configuration with some sections changed."""
+    raw = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    for name, section in changes.items():
+        raw[name] = raw[name] | section
+    config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
+    return Whole(load_studies(config, load_registry(models), ROOT), config)
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file and return its path."""
+    path.write_text(text, encoding="utf-8")
+    return path

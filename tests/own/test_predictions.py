@@ -1,0 +1,295 @@
+"""Predictions made elsewhere: what is read of them, what is refused, and where they are shown."""
+
+import csv
+import gzip
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from own_cases import registry_with, whole, write
+from support import ROOT
+
+from pieline.core.conditions import Conditions
+from pieline.core.errors import UserError
+from pieline.core.named import named
+from pieline.reporting.tables import write_table
+from pieline.studies.idiolink.predictions.runs import read_foreign_run, read_run, write_run
+from pieline.studies.idiots import predictions as idiots
+from pieline.studies.idiots.records import IdiotsSentence
+from pieline.studies.jam.metrics.runs import jam_metrics
+from pieline.studies.jam.predictions import elsewhere as jam
+from pieline.studies.jam.records import JamSentence
+
+TOKENS = ("They ", "broke ", "the ", "ice", ".")
+SENTENCES = [
+    JamSentence(
+        id=name,
+        original_id="test-0001",
+        variant_number=number,
+        language="english",
+        sentence="".join(TOKENS),
+        tokens=TOKENS,
+        tags=("O", "B-IDIOM", "I-IDIOM", "I-IDIOM", "O"),
+        pies=("broke the ice",),
+        true_idioms=("broke the ice",),
+        is_figurative=True,
+    )
+    for number, name in enumerate(("test-0001", "test-0001-v1"))
+]
+TAGS = ["O", "B-IDIOM", "I-IDIOM", "I-IDIOM", "O"]
+DETECTED = [
+    IdiotsSentence(
+        id=name, pie_id="i1", pie="Break the ice", sentence=name, translation="", is_idiomatic=True
+    )
+    for name in ("s1", "s2")
+]
+
+
+def lines(*rows: object) -> str:
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+IDIOMS = {
+    "a.jsonl": lines({"id": "test-0001-v1", "idioms": []},
+                     {"id": "test-0001", "idioms": ["broke the ice"], "score": 0.9}),
+    "b.csv": "id,idioms\ntest-0001,broke the ice;\ntest-0001-v1,\n",
+    "c.tsv": "\ufeffid\ttags\ntest-0001\tO B-IDIOM I-IDIOM I-IDIOM O\ntest-0001-v1\tO O O O O\n",
+    "d.jsonl": lines({"id": "test-0001", "tags": TAGS}, {"id": "test-0001-v1", "tags": ["O"] * 5}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDIOMS)
+def test_idioms_and_tags_are_read_in_the_order_of_the_sentences(name: str, tmp_path: Path) -> None:
+    found = jam.read_predictions(write(tmp_path / name, IDIOMS[name]), SENTENCES)
+    assert [item.id for item in found] == ["test-0001", "test-0001-v1"]
+    assert [item.idioms for item in found] == [("broke the ice",), ()]
+    assert {item.outcome for item in found} == {"ok"}
+
+
+def test_no_answer_is_not_the_same_as_no_idiom(tmp_path: Path) -> None:
+    rows = lines({"id": "test-0001", "idioms": None}, {"id": "test-0001-v1", "idioms": []})
+    found = jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
+    assert [(item.outcome, item.idioms) for item in found] == [("empty", None), ("ok", ())]
+
+
+ROW = {"id": "test-0001", "idioms": []}
+WRONG_IDIOMS = {
+    "missing": (
+        lines(ROW),
+        r"a\.jsonl: no prediction for 1 of 2 sentences, such as 'test-0001-v1'",
+    ),
+    "unknown": (
+        lines(ROW, {"id": "x", "idioms": []}, {"id": "y", "idioms": []}),
+        r"a\.jsonl:2: 2 unknown ids, such as 'x'; no prediction for 1 of 2",
+    ),
+    "twice": (lines(ROW, ROW), r"a\.jsonl:2: id 'test-0001' stands in line 1 already"),
+    "neither": (lines({"id": "test-0001"}), r"a\.jsonl:1: either idioms or tags"),
+    "both": (lines(ROW | {"tags": TAGS}), r"a\.jsonl:1: either idioms or tags"),
+    "no json": ("id,idioms\n", r"a\.jsonl:1: "),
+    "short": (
+        lines({"id": "test-0001", "tags": TAGS[:4]}, {"id": "test-0001-v1", "tags": TAGS}),
+        r"a\.jsonl:1: 4 tags for the 5 tokens of test-0001",
+    ),
+    "odd tags": (
+        lines({"id": "test-0001", "tags": TAGS}, {"id": "test-0001-v1", "tags": ["I-IDIOM"] * 5}),
+        r"a\.jsonl:2: I-IDIOM without B-IDIOM at token 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_IDIOMS)
+def test_what_is_wrong_with_a_file_is_told_with_its_line(name: str, tmp_path: Path) -> None:
+    text, said = WRONG_IDIOMS[name]
+    with pytest.raises(UserError, match=said):
+        jam.read_predictions(write(tmp_path / "a.jsonl", text), SENTENCES)
+
+
+@pytest.mark.parametrize("text", ["id,idioms\ntest-0001\n", "id,idioms\ntest-0001,a,b\n"])
+def test_cells_without_columns_are_not_guessed_at(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"a\.csv:2: more or fewer cells than columns"):
+        jam.read_predictions(write(tmp_path / "a.csv", text), SENTENCES)
+
+
+def test_detections_are_read_from_tables_and_lines(tmp_path: Path) -> None:
+    table = "idiom,id,has_idiom\nbreak the ice,s2,TRUE\n,s1,\n"
+    found = idiots.read_predictions(write(tmp_path / "a.csv", table), DETECTED)
+    assert [(item.id, item.outcome, item.has_idiom, item.idiom) for item in found] == [
+        ("s1", "empty", None, None),
+        ("s2", "ok", True, "break the ice"),
+    ]
+    rows = lines({"id": "s1", "has_idiom": False}, {"id": "s2", "has_idiom": True, "idiom": "x"})
+    again = idiots.read_predictions(write(tmp_path / "a.jsonl", rows), DETECTED)
+    assert [item.has_idiom for item in again] == [False, True]
+    # A verdict on one answer is not one on another.
+    assert len({item.answer_key for item in (*found, *again)}) == 4
+
+
+def test_a_detection_must_be_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"a\.csv:2: has_idiom: Field required"):
+        idiots.read_predictions(write(tmp_path / "a.csv", "id,idiom\ns1,x\n"), DETECTED)
+
+
+def trec(*rows: tuple[str, str, float]) -> str:
+    return "".join(f"{query} Q0 {document} 1 {score} me\n" for query, document, score in rows)
+
+
+RUN = trec(("q1", "d1", 1.5), ("q1", "d3", 2), ("q1", "d2", 2), ("q2", "d1", 1), ("q2", "d2", 0))
+
+
+@pytest.mark.parametrize("name", ["a.run", "a.run.gz"])
+def test_a_run_is_cut_as_trec_eval_orders_it(name: str, tmp_path: Path) -> None:
+    path, documents = tmp_path / name, {"d1", "d2", "d3"}
+    (gzip.open if name.endswith(".gz") else open)(path, "wt").write(RUN)  # type: ignore[operator]
+    run = read_foreign_run(path, ["q2", "q1"], documents, top_k=2)
+    assert {query: list(ranked) for query, ranked in run.items()} == {
+        "q2": ["d1", "d2"],
+        "q1": ["d3", "d2"],
+    }
+    write_run(tmp_path / "kept.run.gz", run, tag="me")
+    assert read_run(tmp_path / "kept.run.gz") == run
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RUN + trec(("q9", "d1", 1)), r"a\.run:6: 1 unknown id, such as 'q9'"),
+        (RUN + trec(("q2", "d9", 1)), r"a\.run:6: 1 unknown document, such as 'd9'"),
+        (RUN + trec(("q2", "d1", 1)), r"a\.run:6: query 'q2' ranks 'd1' twice"),
+        (RUN + "q2 Q0 d3 1 high me\n", r"a\.run:6: not a line of a TREC run"),
+        (RUN + "q2 Q0 d3 1 nan me\n", r"a\.run:6: not a line of a TREC run"),
+        (RUN[: RUN.index("q2")], r"a\.run: no prediction for 1 of 2 queries, such as 'q2'"),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_told_with_its_line(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=said):
+        read_foreign_run(write(tmp_path / "a.run", text), ["q1", "q2"], {"d1", "d2", "d3"}, top_k=2)
+
+
+def test_a_run_that_keeps_too_little_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match="fewer than 3 documents for 1 of the 2 queries, such as 'q2'"
+    ):
+        read_foreign_run(write(tmp_path / "a.run", RUN), ["q1", "q2"], {"d1", "d2", "d3"}, top_k=9)
+
+
+ENTRY = """
+mine:
+  kind: predictions
+  label: Mine
+  files:
+    - {{study: jam, language: english, setting: tuned, seed: 3, file: {file}}}
+    - {{study: jam, language: english, setting: zero_shot, file: {file}}}
+    - {{study: idiots, setting: tuned, file: {file}}}
+    - {{study: idiolink, setting: span, file: {file}}}
+"""
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Path:
+    """A registry with predictions for every study."""
+    file = write(tmp_path / "predictions.csv", "")
+    return registry_with(tmp_path, ENTRY.format(file=file))
+
+
+def test_every_study_takes_its_own_files(entry: Path) -> None:
+    run = whole(
+        entry,
+        jam={"models": ["mine"], "neutral": None},
+        idiots={"models": ["mine"]},
+        idiolink={"models": ["bm25", "sbert", "mine"]},
+    )
+    made = {path for path in run.metrics() if "/mine/" in path}
+    assert made == {
+        "results/metrics/jam/english/mine/tuned/seed-3.json",
+        "results/metrics/jam/english/mine/zero_shot/seed-0.json",
+        "results/metrics/idiots/mine/tuned/seed-0.json",
+        "results/metrics/idiolink/test/mine/span/seed-0.json",
+    }
+    for path in made:
+        assert path.replace("/metrics/", "/predictions/").removesuffix(".json") in {
+            name.removesuffix(".jsonl").removesuffix(".run.gz") for name in run.behind()
+        }
+    # Nobody is asked, and no number of the papers' text is made with them.
+    assert not [task for study in run.studies[:2] for task in study.tasks() if task.model == "mine"]
+    tables = {table.name: table.given for study in run.studies for table in study.tables()}
+    assert not made & {*tables["jam_text"].metrics, *tables["idiolink_gains"].metrics}
+    for name in ("jam_drift", "idiots_detection", "idiolink_zero_shot"):
+        assert made & set(tables[name].metrics)
+        assert "Mine (made elsewhere)" in {model.label for model in tables[name].models}
+
+
+def test_their_numbers_are_compared_with_nothing(entry: Path) -> None:
+    run = whole(entry, jam={"models": ["mine"], "neutral": None}, idiots={"models": ["mine"]})
+    jam_study, idiots_study, idiolink = run.studies
+    said = [
+        jam_study.conditions("mine", "tuned"),
+        idiots_study.conditions("mine", "tuned"),
+        idiolink.conditions("mine"),
+    ]
+    for text in said:
+        conditions = Conditions.model_validate_json(text)
+        assert conditions.deviations == ("predictions made elsewhere",)
+        assert not conditions.weights
+
+
+WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
+    "another study": (lambda text: text.replace("study: idiots", "study: jam2"), "no predictions"),
+    "no file": (lambda text: text.replace("predictions.csv", "gone.csv"), "no such file: .*gone"),
+    "no language": (
+        lambda text: text.replace("language: english, setting: tuned", "setting: tuned"),
+        "a file of 'mine' for jam has no language",
+    ),
+    "query mode": (lambda text: text.replace("setting: span", "setting: spans"), "setting 'spans'"),
+    "same run": (
+        lambda text: text.replace("setting: tuned, seed: 3", "setting: zero_shot"),
+        "2 files for jam english zero_shot",
+    ),
+    "path in a name": (lambda text: text.replace("setting: tuned", "setting: ../x"), "setting"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_ENTRIES)
+def test_an_entry_that_cannot_be_run_is_refused(name: str, entry: Path) -> None:
+    change, said = WRONG_ENTRIES[name]
+    own = entry.with_name("models.local.yaml")
+    own.write_text(change(own.read_text("utf-8")), encoding="utf-8")
+    of_mine = {"models": ["mine"]}
+    with pytest.raises(UserError, match=said):
+        whole(entry, jam=of_mine | {"neutral": None}, idiots=of_mine, idiolink=of_mine)
+
+
+def test_a_setting_of_ones_own_has_a_part_of_the_table(entry: Path, tmp_path: Path) -> None:
+    study = whole(entry, jam={"models": ["mine"], "neutral": None}).studies[0]
+    rows = write(tmp_path / "a.csv", IDIOMS["b.csv"])
+    found = {item.id: item for item in jam.read_predictions(rows, SENTENCES)}
+    scores = jam_metrics(
+        SENTENCES, found, model="mine", setting="tuned", seed=3, scoring="paper", released=True,
+        resamples=10, conditions=Conditions.model_validate_json(study.conditions("mine", "tuned")),
+        computed_from={},
+    )  # fmt: skip
+    path = write(tmp_path / "metrics.json", scores.model_dump_json())
+    shown = {"drift", "usage", "confusion", "runs", "pairs"}
+    tables = [table for table in study.tables() if table.name.removeprefix("jam_") in shown]
+    assert len(tables) == len(shown)
+    for table in tables:
+        files = {end: tmp_path / f"{table.name}.{end}" for end in ("tex", "csv", "html")}
+        made_from = table.given.model_copy(update={"metrics": (str(path),)})
+        write_table(
+            table.name, named(table.maker)(made_from), templates=ROOT / "templates", **files
+        )
+        if table.name == "jam_pairs":
+            continue  # of a single run there is none
+        text = files["html"].read_text("utf-8")
+        assert "Mine (made elsewhere)" in text
+        assert "tuned" in text
+        numbers = [row for row in _rows(files["csv"]) if row["model"] == "mine"]
+        assert numbers
+        assert {row["comparable"] for row in numbers} == {"no"}
+
+
+def _rows(path: Path) -> Iterable[dict[str, str]]:
+    with path.open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))

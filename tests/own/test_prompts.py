@@ -1,0 +1,141 @@
+"""Settings of one's own: a name, a template and parameters in the configuration."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from own_cases import whole, write
+from support import ROOT
+
+from pieline.config import load_config
+from pieline.core.conditions import Conditions
+from pieline.core.errors import UserError
+from pieline.core.records import load_jsonl, save_jsonl
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence
+
+MODEL = "smollm2-135m-instruct"
+SENTENCE = JamSentence(
+    id="test-0001",
+    original_id="test-0001",
+    variant_number=0,
+    language="english",
+    sentence="It broke the ice.",
+    tokens=("It ", "broke ", "the ", "ice", "."),
+    tags=("O", "B-IDIOM", "I-IDIOM", "I-IDIOM", "O"),
+    pies=("broke the ice",),
+    true_idioms=("broke the ice",),
+    is_figurative=True,
+)
+DETECTED = IdiotsSentence(
+    id="s1", pie_id="i1", pie="Break the ice", sentence="It broke the ice.", translation="",
+    is_idiomatic=True,
+)  # fmt: skip
+
+
+def asked(folder: Path, study: str, template: str) -> Any:
+    """A study that asks the bundled model by a prompt of one's own called `plain`."""
+    file = str(write(folder / "plain.jinja", template))
+    own = {"plain": {"file": file, "temperature": 0, "max_tokens": 7}}
+    changes: dict[str, Any] = {"models": [MODEL], "settings": ["plain"], "prompts": own}
+    if study == "jam":
+        changes["neutral"] = None
+    return whole(ROOT / "models.yaml", **{study: changes}).every[study]
+
+
+def answers(text: str) -> Any:
+    """Every question is answered so."""
+
+    def ask(questions: list[Question]) -> dict[str, Answer]:
+        return {one.key: Answer(key=one.key, text=text, finish_reason="stop") for one in questions}
+
+    return ask
+
+
+def in_folder(task: Any, folder: Path, sentences: list[Any]) -> Any:
+    """The task with its sentences and predictions in a folder."""
+    save_jsonl(folder / "sentences.jsonl", sentences)
+    inputs = task.inputs | {"sentences": str(folder / "sentences.jsonl")}
+    outputs = {"predictions": str(folder / "predictions.jsonl")}
+    return task.model_copy(update={"inputs": inputs, "outputs": outputs})
+
+
+def test_id10m_jam_is_asked_by_a_prompt_of_ones_own(tmp_path: Path) -> None:
+    template = "=== user ===\nIdioms in this {{ language }} sentence? {{ sentence }}\n"
+    study = asked(tmp_path, "jam", template)
+    runs = [run for run in study.configured("llm") if run["language"] == "english"]
+    assert {run["setting"] for run in runs} == {"plain"}
+    task = in_folder(study.identification(**runs[0]), tmp_path, [SENTENCE])
+    entry = study.run.language_model(MODEL)
+    (question,) = task.questions(entry)
+    assert [turn.content for turn in question.messages] == [
+        "Idioms in this English sentence? It broke the ice."
+    ]
+    assert question.parameters["max_tokens"] == 7
+    task.run(entry, answers('{"idioms": ["broke the ice"]}'))
+    (found,) = load_jsonl(tmp_path / "predictions.jsonl", IdiomPrediction)
+    assert found.idioms == ("broke the ice",)
+
+
+def test_idiots_is_asked_by_a_prompt_of_ones_own(tmp_path: Path) -> None:
+    study = asked(tmp_path, "idiots", "=== user ===\nIdiom? {{ sentence }}\n")
+    (run,) = study.configured()
+    task = in_folder(study.detection(**run), tmp_path, [DETECTED])
+    entry = study.run.language_model(MODEL)
+    (question,) = task.questions(entry)
+    assert [turn.content for turn in question.messages] == ["Idiom? It broke the ice."]
+    # What is not said is the paper's.
+    assert {name: question.parameters[name] for name in ("max_tokens", "top_k")} == {
+        "max_tokens": 7,
+        "top_k": 40,
+    }
+    task.run(entry, answers(json.dumps({"hasIdiom": True, "idiom": "break the ice"})))
+    (found,) = load_jsonl(tmp_path / "predictions.jsonl", DetectionPrediction)
+    assert (found.has_idiom, found.idiom) == (True, "break the ice")
+
+
+@pytest.mark.parametrize("study", ["jam", "idiots"])
+def test_its_numbers_are_compared_with_nothing(study: str, tmp_path: Path) -> None:
+    own = asked(tmp_path, study, "=== user ===\n{{ sentence }}\n")
+    conditions = Conditions.model_validate_json(own.conditions(MODEL, "plain"))
+    assert "the prompt is plain, none of the paper's" in conditions.deviations
+    assert conditions.settings["max_tokens"] == 7
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("=== user ===\n{{ sentense }}\n", r"plain\.jinja:2: .*'sentense' is undefined"),
+        ("{{ sentence }}\n", r"plain\.jinja: does not begin with a turn"),
+    ],
+)
+@pytest.mark.parametrize("study", ["jam", "idiots"])
+def test_a_template_that_cannot_be_filled_in_is_refused_before_anything_is_asked(
+    study: str, template: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=said):
+        asked(tmp_path, study, template)
+
+
+PLAIN = {"plain": {"file": "plain.jinja"}}
+
+
+@pytest.mark.parametrize(
+    ("study", "section", "said"),
+    [
+        ("jam", {"settings": ["plane"], "prompts": PLAIN}, "unknown setting 'plane'.*'plain'"),
+        ("idiots", {"settings": ["plane"], "prompts": PLAIN}, "unknown setting 'plane'.*'plain'"),
+        ("jam", {"settings_by_model": {MODEL: ["few"]}}, "unknown setting 'few'"),
+        ("jam", {"settings": ["fine_tuned"]}, "'fine_tuned' is no setting of language models"),
+        ("jam", {"prompts": {"baseline": {"file": "x"}}}, "has a setting 'baseline' already"),
+        ("idiots", {"prompts": {"zero_shot": {"file": "x"}}}, "has a setting 'zero_shot' already"),
+        ("idiots", {"prompts": {"a/b": {"file": "x"}}}, "pattern"),
+    ],
+)
+def test_a_setting_must_have_one_meaning(study: str, section: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        load_config({study: section})
