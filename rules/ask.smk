@@ -14,7 +14,6 @@ for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values()))
             name
         input:
             script=script("ask"),
-            modules=modules("ask", asking.task.path()),
             files=lambda wildcards, make=asking.make: list(make(**wildcards).inputs.values()),
             served=lambda wildcards, asking=asking: served_before(
                 asking.name, asking.make(**wildcards)
@@ -34,6 +33,7 @@ for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values()))
             mem_mb=growing(8000),
             runtime=growing(asking.minutes),
         params:
+            *modules("ask", asking.task.path()),
             kind=asking.task.path(),
             task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
             # Another mode reads the same answers, except this one.

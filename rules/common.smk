@@ -1,5 +1,6 @@
 """Configuration, registry, studies, and the helpers that every room uses."""
 
+import hashlib
 import json
 import os
 import re
@@ -83,7 +84,8 @@ def modules(name, *named):
 
     The name of the script is None where a module is run itself.
 
-    They are inputs of the rule, so that Snakemake's content hashes decide what a change makes stale.
+    Each stands with a digest of its content, as a param of the rule: so its content decides what a
+    change makes stale, the reason for a rerun names it, and no job has sixty files more as inputs.
     """
     found = set(chain.from_iterable(map(module_files, named)))
     waiting = [*found, *([Path(script(name))] if name else [])]
@@ -92,7 +94,28 @@ def modules(name, *named):
             if module not in found:
                 found.add(module)
                 waiting.append(module)
-    return sorted(map(str, found))
+    return sorted(f"{module.relative_to(ROOT)} {digest(module)}" for module in found)
+
+
+def modules_of_makers(name, displays):
+    """The `modules` of a rule whose wildcard, named as its script, says whose maker it loads."""
+    each = {display.name: modules(name, display.maker) for display in displays.values()}
+
+    def where_loaded(entry):
+        def param(wildcards):
+            own = each[wildcards[name]]
+            # No param can be left out, but to Snakemake they are a set.
+            return entry if entry in own else own[0]
+
+        return param
+
+    return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
+
+
+@cache
+def digest(path):
+    """A digest of a file's content, short enough to be shown."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 @cache

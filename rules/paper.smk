@@ -5,7 +5,6 @@ rule table:
     """A table of a paper: LaTeX in its layout, CSV beside the printed numbers, HTML for the page."""
     input:
         script=script("table"),
-        modules=lambda wildcards: modules("table", TABLES[wildcards.table].maker),
         templates=multiext(here("templates/table"), ".tex.jinja", ".html.jinja"),
         given=lambda wildcards: TABLES[wildcards.table].given.inputs(),
     output:
@@ -19,6 +18,7 @@ rule table:
     conda:
         "../envs/report.yaml"
     params:
+        *modules_of_makers("table", TABLES),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
         given=lambda wildcards: WHOLE.given(TABLES[wildcards.table]),
     shell:
@@ -32,7 +32,6 @@ rule figure:
     """A figure of a paper as PDF and PNG."""
     input:
         script=script("figure"),
-        modules=lambda wildcards: modules("figure", FIGURES[wildcards.figure].maker),
         style=here("templates/pieline.mplstyle"),
         given=lambda wildcards: FIGURES[wildcards.figure].given.inputs(),
     output:
@@ -45,6 +44,7 @@ rule figure:
     conda:
         "../envs/report.yaml"
     params:
+        *modules_of_makers("figure", FIGURES),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
         given=lambda wildcards: WHOLE.given(FIGURES[wildcards.figure]),
     shell:
@@ -57,7 +57,6 @@ rule claims:
     """The papers' claims, judged on the printed numbers and on ours."""
     input:
         script=script("claims"),
-        modules=modules("claims"),
         template=here("templates/claims.tex.jinja"),
         published=WHOLE.published(),
         catalogue=here("published/tables.yaml"),
@@ -71,6 +70,7 @@ rule claims:
     conda:
         "../envs/report.yaml"
     params:
+        *modules("claims"),
         models=WHOLE.described_models(),
         papers=WHOLE.papers(),
         mark=WHOLE.mark,
@@ -85,7 +85,6 @@ rule comparison:
     """Every reproduced cell beside the printed one, over all tables."""
     input:
         script=script("comparison"),
-        modules=modules("comparison"),
         template=here("templates/comparison.tex.jinja"),
         tables=WHOLE.files("csv"),
     output:
@@ -96,6 +95,7 @@ rule comparison:
     conda:
         "../envs/report.yaml"
     params:
+        *modules("comparison"),
         mark=WHOLE.mark,
     shell:
         "python {input.script} --tables {input.tables} --template {input.template}"
@@ -107,7 +107,6 @@ rule results_page:
     """The results page: ledger, tables, figures, and the way from a number to its sentences."""
     input:
         script=script("results_page"),
-        modules=modules("results_page", *WHOLE.evidence()),
         template=here("templates/page.html.jinja"),
         parts=[here("templates/page.css"), here("templates/page.js")],
         claims="paper_tables/claims.json",
@@ -126,6 +125,7 @@ rule results_page:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
+        *modules("results_page", *WHOLE.evidence()),
         displays=WHOLE.displays.canonical(),
         models=WHOLE.described_models(),
         shown=CONFIG.page.items,
@@ -141,7 +141,6 @@ rule paper_source:
     """One LaTeX document with all tables and figures in the papers' order."""
     input:
         script=script("paper"),
-        modules=modules("paper"),
         template=here("templates/paper.tex.jinja"),
         tables=WHOLE.files("csv"),
         latex=WHOLE.files("tex"),
@@ -154,6 +153,7 @@ rule paper_source:
     conda:
         "../envs/report.yaml"
     params:
+        *modules("paper"),
         displays=WHOLE.displays.canonical(),
         models=WHOLE.model_records(),
         data=CONFIG.data,
@@ -167,7 +167,6 @@ rule paper_pdf:
     """The same document compiled; needs pdflatex and is no target where there is none."""
     input:
         script=script("paper"),
-        modules=modules("paper"),
         source="paper_tables/paper.tex",
         latex=WHOLE.files("tex"),
         figures=WHOLE.files("pdf"),
@@ -178,6 +177,8 @@ rule paper_pdf:
         "logs/paper/paper_pdf.log",
     conda:
         "../envs/report.yaml"
+    params:
+        *modules("paper"),
     shell:
         "python {input.script} compile --source {input.source} --output {output}"
         " 2> >(tee {log} >&2)"
@@ -187,7 +188,6 @@ rule provenance:
     """What decided the run's results, as JSON and as an RO-Crate."""
     input:
         script=script("provenance"),
-        modules=modules("provenance"),
         upstream=WHOLE.run.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
@@ -211,6 +211,7 @@ rule provenance:
     conda:
         "../envs/report.yaml"
     params:
+        *modules("provenance"),
         run=lambda wildcards: WHOLE.description(),
         recordings=lambda wildcards: WHOLE.recordings(),
         displays=WHOLE.displays.canonical(),
