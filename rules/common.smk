@@ -21,7 +21,11 @@ os.environ.update(
     PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
 )
 
+from snakemake.logging import logger
+from snakemake_interface_executor_plugins.settings import ExecMode
+
 from pieline.config import layered, load_config, load_studies
+from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import known as known_languages
@@ -112,6 +116,15 @@ def modules_of_makers(name, displays):
     return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
 
 
+def changed_modules(jobs):
+    """The modules that are no longer what these jobs' outputs were made with."""
+    changes = [workflow.dag.reason(job).params_changed for job in jobs]
+    # False where Snakemake had another reason already.
+    params = chain.from_iterable(change.only_old | change.only_new for change in changes if change)
+    found = (re.fullmatch(r"'(\S+\.py) [0-9a-f]{16}'", param) for param in params)
+    return sorted({match[1] for match in found if match})
+
+
 @cache
 def digest(path):
     """A digest of a file's content, short enough to be shown."""
@@ -156,6 +169,17 @@ def imported_modules(path):
 # No param, so that another timeout or mode of asking reruns nothing.
 LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
+# What this run shows, where nobody asked for another way; the log file has it all.
+told = workflow.output_settings
+if workflow.exec_mode == ExecMode.DEFAULT and not (
+    told.dryrun or told.verbose or told.printshellcmds or told.debug_dag
+):
+    for handler in [*logger.handlers]:
+        if handler.name == "DefaultStreamHandler":
+            display = Display(shows_logs=told.show_failed_logs, no_color=told.nocolor)
+            display.filters = handler.filters
+            logger.removeHandler(handler)
+            logger.addHandler(display)
 # Where jobs, whose stderr is a pipe, draw their progress: on the terminal that shows this run.
 os.environ.update(PIELINE_TERMINAL=os.ttyname(2) if os.isatty(2) else "")
 

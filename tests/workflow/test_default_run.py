@@ -21,6 +21,15 @@ def test_makes_every_idiolink_table_and_figure(default_run: Path) -> None:
         assert f"paper_tables/{name}" in made
 
 
+def test_what_it_shows_is_short(default_run: Path) -> None:
+    shown = (default_run.parent / "stderr.txt").read_text(encoding="utf-8").splitlines()
+    assert len(shown) < 250
+    assert max(map(len, shown)) < 300
+    assert any(line.endswith(": idiolink_metrics 32 of 32") for line in shown), shown
+    logs = list((default_run / ".snakemake/log").iterdir())
+    assert "\nrule idiolink_metrics:\n    input: " in "".join(map(Path.read_text, logs))
+
+
 def test_second_call_does_nothing(default_run: Path) -> None:
     # Without a lock, which another test would find in its copy of this folder.
     result = run_snakemake(default_run, "--cores", "2", "--nolock", "all")
