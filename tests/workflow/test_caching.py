@@ -156,10 +156,9 @@ def plan(folder: Path, *arguments: str) -> list[Job]:
         }
         reason = re.search(r"(?m)^    reason: (.*)$", body)
         if rule != "all":
+            assert reason
             loaded = recorded_modules(folder, min(files["output"]))
-            jobs.append(
-                Job(rule, files["input"], files["output"], loaded, reason[1] if reason else "")
-            )
+            jobs.append(Job(rule, files["input"], files["output"], loaded, reason[1]))
     return jobs
 
 
@@ -252,10 +251,7 @@ def test_running_a_plan_runs_exactly_the_plan_and_leaves_nothing(finished: Path)
     planned = plan(finished)
     result = run_snakemake(finished, "--cores", "2", "all")
     assert result.returncode == 0, result.stderr[-3000:]
-    assert (
-        "changed since what they make was made: src/pieline/studies/idiots/tables.py"
-        in result.stderr
-    )
+    assert "was made: src/pieline/studies/idiots/tables.py\n" in result.stderr
     log = max((finished / ".snakemake/log").iterdir()).read_text(encoding="utf-8")
     ran = re.findall(r"(?m)^(?:local)?rule (\w+):\n", log)
     assert sorted(rule for rule in ran if rule != "all") == sorted(job.rule for job in planned)
