@@ -14,7 +14,6 @@ for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values()))
             name
         input:
             script=script("ask"),
-            modules=modules("ask", asking.task.path()),
             files=lambda wildcards, make=asking.make: list(make(**wildcards).inputs.values()),
             served=lambda wildcards, asking=asking: served_before(
                 asking.name, asking.make(**wildcards)
@@ -34,6 +33,7 @@ for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values()))
             mem_mb=growing(8000),
             runtime=growing(asking.minutes),
         params:
+            *modules("ask", asking.task.path()),
             kind=asking.task.path(),
             task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
             # Another mode reads the same answers, except this one.
@@ -150,6 +150,13 @@ onstart:
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     for line in WHOLE.left_out():
         print(line, file=sys.stderr, flush=True)
+    if changed := changed_modules(workflow.dag.needrun_jobs()):
+        names = ", ".join(changed)
+        print(
+            f"modules changed since what they make was made: {names}",
+            file=sys.stderr,
+            flush=True,
+        )
     asking = [job for job in workflow.dag.needrun_jobs() if "task" in job.params.keys()]
     try:
         check_answers(

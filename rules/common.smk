@@ -1,5 +1,6 @@
 """Configuration, registry, studies, and the helpers that every room uses."""
 
+import hashlib
 import json
 import os
 import re
@@ -26,7 +27,11 @@ if config.get("rehearsal"):
 
     os.environ.update(environment(Path("standins")))
 
+from snakemake.logging import logger
+from snakemake_interface_executor_plugins.settings import ExecMode
+
 from pieline.config import layered, load_config, load_studies
+from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import known as known_languages
@@ -90,7 +95,8 @@ def modules(name, *named):
 
     The name of the script is None where a module is run itself.
 
-    They are inputs of the rule, so that Snakemake's content hashes decide what a change makes stale.
+    Each stands with a digest of its content, as a param of the rule: so its content decides what a
+    change makes stale, the reason for a rerun names it, and no job has sixty files more as inputs.
     """
     found = set(chain.from_iterable(map(module_files, named)))
     waiting = [*found, *([Path(script(name))] if name else [])]
@@ -99,7 +105,37 @@ def modules(name, *named):
             if module not in found:
                 found.add(module)
                 waiting.append(module)
-    return sorted(map(str, found))
+    return sorted(f"{module.relative_to(ROOT)} {digest(module)}" for module in found)
+
+
+def modules_of_makers(name, displays):
+    """The `modules` of a rule whose wildcard, named as its script, says whose maker it loads."""
+    each = {display.name: modules(name, display.maker) for display in displays.values()}
+
+    def where_loaded(entry):
+        def param(wildcards):
+            own = each[wildcards[name]]
+            # No param can be left out, but to Snakemake they are a set.
+            return entry if entry in own else own[0]
+
+        return param
+
+    return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
+
+
+def changed_modules(jobs):
+    """The modules that are no longer what these jobs' outputs were made with."""
+    changes = [workflow.dag.reason(job).params_changed for job in jobs]
+    # False where Snakemake had another reason already.
+    params = chain.from_iterable(change.only_old | change.only_new for change in changes if change)
+    found = (re.fullmatch(r"'(\S+\.py) [0-9a-f]{16}'", param) for param in params)
+    return sorted({match[1] for match in found if match})
+
+
+@cache
+def digest(path):
+    """A digest of a file's content, short enough to be shown."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 @cache
@@ -140,6 +176,17 @@ def imported_modules(path):
 # No param, so that another timeout or mode of asking reruns nothing.
 LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
+# What this run shows, where nobody asked for another way; the log file has it all.
+told = workflow.output_settings
+if workflow.exec_mode == ExecMode.DEFAULT and not (
+    told.dryrun or told.verbose or told.printshellcmds or told.debug_dag
+):
+    for handler in [*logger.handlers]:
+        if handler.name == "DefaultStreamHandler":
+            display = Display(shows_logs=told.show_failed_logs, no_color=told.nocolor)
+            display.filters = handler.filters
+            logger.removeHandler(handler)
+            logger.addHandler(display)
 # Where jobs, whose stderr is a pipe, draw their progress: on the terminal that shows this run.
 os.environ.update(PIELINE_TERMINAL=os.ttyname(2) if os.isatty(2) else "")
 

@@ -9,7 +9,6 @@ rule idiolink_dataset:
     """Documents, queries and qrels of one split."""
     input:
         script=script("idiolink_dataset"),
-        modules=modules("idiolink_dataset"),
         upstream=WHOLE.run.upstream,
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
@@ -22,6 +21,8 @@ rule idiolink_dataset:
         "logs/datasets/idiolink/{split}.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("idiolink_dataset"),
     shell:
         "python {input.script} --split {wildcards.split} --documents {input.documents}"
         " --queries {input.queries} --upstream {input.upstream}"
@@ -33,7 +34,6 @@ rule idiolink_composition:
     """A split whose index lacks some usages (the index-composition ablation)."""
     input:
         script=script("idiolink_composition"),
-        modules=modules("idiolink_composition"),
         documents="results/datasets/idiolink/{split}/documents.jsonl",
         queries="results/datasets/idiolink/{split}/queries.jsonl",
         manifest="results/datasets/idiolink/{split}/manifest.json",
@@ -46,6 +46,8 @@ rule idiolink_composition:
         "logs/datasets/idiolink/{split}-{composition}.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("idiolink_composition"),
     shell:
         "python {input.script} --composition {wildcards.composition}"
         " --dataset $(dirname {input.manifest}) --output $(dirname {output.manifest})"
@@ -56,7 +58,6 @@ rule idiots_dataset:
     """The sentences of IdioTS, checked."""
     input:
         script=script("idiots_dataset"),
-        modules=modules("idiots_dataset"),
         upstream=WHOLE.run.upstream,
         sentences=f"results/raw/{IDIOTS.raw_name()}",
         kinds=IDIOTS.kinds(),
@@ -68,6 +69,7 @@ rule idiots_dataset:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("idiots_dataset"),
         name=IDIOTS.raw_name(),
         sample="--sample" if IDIOTS.run.is_sample else "",
     shell:
@@ -81,7 +83,6 @@ rule jam_dataset:
     """Originals with enough valid variants, those selected, and what annotators disagree on."""
     input:
         script=script("jam_dataset"),
-        modules=modules("jam_dataset"),
         originals="results/originals/jam/{language}.jsonl",
         report="results/originals/jam/{language}.report.json",
         variants="results/variants/jam/{language}.jsonl",
@@ -96,6 +97,7 @@ rule jam_dataset:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("jam_dataset"),
         selection=JAM.selection(),
     shell:
         "python {input.script} --originals {input.originals} --report {input.report}"
@@ -109,7 +111,6 @@ rule jam_tagging_data:
     """What encoders learn from: ID10M's train and dev, or dev alone cut in two."""
     input:
         script=script("jam_tagging_data"),
-        modules=modules("jam_tagging_data"),
         train=lambda wildcards: JAM.train_split(wildcards.language),
         dev="results/raw/id10m/dev_{language}.tsv",
     output:
@@ -120,6 +121,7 @@ rule jam_tagging_data:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("jam_tagging_data"),
         negatives=JAM.settings.fine_tuning.negatives_per_idiom or "",
     shell:
         "python {input.script} --train {input.train} --dev {input.dev}"
@@ -132,7 +134,6 @@ rule idiolink_construct:
     """The constructed IdioLink in the released format: corrected texts by split."""
     input:
         script=script("idiolink_construct"),
-        modules=modules("idiolink_construct"),
         texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
         verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
         splits="results/originals/idiolink/splits.json",
@@ -149,6 +150,7 @@ rule idiolink_construct:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("idiolink_construct"),
         unreviewed=IDIOLINK.settings.construction.unreviewed,
     shell:
         "python {input.script} --texts {input.texts} --verdicts {input.verdicts}"

@@ -5,7 +5,6 @@ rule idiolink_metrics:
     """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, and of each query."""
     input:
         script=script("idiolink_metrics"),
-        modules=modules("idiolink_metrics"),
         run="results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
         documents="results/datasets/idiolink/{index}/documents.jsonl",
         queries="results/datasets/idiolink/{index}/queries.jsonl",
@@ -24,6 +23,7 @@ rule idiolink_metrics:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("idiolink_metrics"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
@@ -40,7 +40,6 @@ rule idiots_metrics:
     """Detection, True Positive Consistency and distractors of a run, with intervals."""
     input:
         script=script("idiots_metrics"),
-        modules=modules("idiots_metrics"),
         predictions="results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
         sentences="results/datasets/idiots/sentences.jsonl",
         manifest="results/datasets/idiots/manifest.json",
@@ -54,6 +53,7 @@ rule idiots_metrics:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("idiots_metrics"),
         resamples=IDIOTS.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOTS.conditions(wildcards.model, wildcards.setting),
     shell:
@@ -68,7 +68,6 @@ rule jam_statistics:
     """Counts of what each room of ID10M-JAM left."""
     input:
         script=script("jam_statistics"),
-        modules=modules("jam_statistics"),
         originals="results/originals/jam/{language}.jsonl",
         report="results/originals/jam/{language}.report.json",
         train=lambda wildcards: JAM.training_file(wildcards.language),
@@ -80,6 +79,7 @@ rule jam_statistics:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("jam_statistics"),
         train=lambda wildcards, input: f"--train {input.train}" if input.train else "",
         manifest=lambda wildcards, input: f"--manifest {input.manifest}" if input.manifest else "",
     shell:
@@ -92,7 +92,6 @@ rule jam_metrics:
     """Negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
     input:
         script=script("jam_metrics"),
-        modules=modules("jam_metrics"),
         predictions="results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl",
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
@@ -106,6 +105,7 @@ rule jam_metrics:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("jam_metrics"),
         scoring=JAM.settings.scoring,
         conditions=lambda wildcards: JAM.conditions(wildcards.model, wildcards.setting),
         resamples=JAM.settings.bootstrap_resamples,
@@ -121,7 +121,6 @@ rule jam_baselines:
     """Scores of what needs no model: no idiom anywhere, the PIE everywhere, the majority."""
     input:
         script=script("jam_baselines"),
-        modules=modules("jam_baselines"),
         sentences="results/datasets/jam/{language}.jsonl",
         manifest="results/datasets/jam/{language}.manifest.json",
     output:
@@ -131,6 +130,7 @@ rule jam_baselines:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("jam_baselines"),
         scoring=JAM.settings.scoring,
         conditions=JAM.baseline_conditions(),
         resamples=JAM.settings.bootstrap_resamples,
@@ -145,7 +145,6 @@ rule idiolink_checks:
     """Counts and checks of IdioLink data, constructed or released: lists, and never fails."""
     input:
         script=script("idiolink_checks"),
-        modules=modules("idiolink_checks"),
         upstream=WHOLE.run.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
     output:
@@ -155,6 +154,7 @@ rule idiolink_checks:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("idiolink_checks"),
         folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
         sample=IDIOLINK.sample_flag(),
         conditions=lambda wildcards: IDIOLINK.data_conditions(wildcards.origin),
@@ -168,7 +168,6 @@ rule idiolink_construction_metrics:
     """Automatic validation and review in numbers, and how far both agree on the gold PIEs."""
     input:
         script=script("idiolink_construction_metrics"),
-        modules=modules("idiolink_construction_metrics"),
         texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
         reports=IDIOLINK.of_collections("results/variants/idiolink/{collection}.report.json"),
         verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
@@ -181,6 +180,7 @@ rule idiolink_construction_metrics:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("idiolink_construction_metrics"),
         validator=IDIOLINK.settings.construction.validator,
         sample=IDIOLINK.sample_flag(),
         conditions=IDIOLINK.data_conditions("constructed"),
@@ -196,7 +196,6 @@ rule idiolink_significance:
     """Paired randomisation test over PIEs between the query modes of one model."""
     input:
         script=script("idiolink_significance"),
-        modules=modules("idiolink_significance"),
         runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
         dataset=IDIOLINK.dataset("test"),
     output:
@@ -211,6 +210,7 @@ rule idiolink_significance:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
+        *modules("idiolink_significance"),
         permutations=IDIOLINK.settings.permutations,
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
@@ -227,7 +227,6 @@ rule jam_neutral_metrics:
     """How many confusing variants stay confusing with a neutral context (appendix G)."""
     input:
         script=script("jam_neutral_metrics"),
-        modules=modules("jam_neutral_metrics"),
         predictions="results/predictions/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
         neutral="results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
         metrics="results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json",
@@ -240,6 +239,7 @@ rule jam_neutral_metrics:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("jam_neutral_metrics"),
         conditions=lambda wildcards: JAM.neutral_conditions(wildcards.model, wildcards.setting),
         resamples=JAM.settings.bootstrap_resamples,
     shell:
@@ -253,7 +253,6 @@ rule jam_humans:
     """Accuracy and agreement of two people on hard variants (section 5.1)."""
     input:
         script=script("jam_humans"),
-        modules=modules("jam_humans"),
         labels=JAM.human_labels(),
         sentences="results/datasets/jam/english.jsonl",
         manifest="results/datasets/jam/english.manifest.json",
@@ -263,6 +262,8 @@ rule jam_humans:
         "logs/metrics/jam/english/humans.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("jam_humans"),
     shell:
         "python {input.script} --labels {input.labels} --sentences {input.sentences}"
         " --manifest {input.manifest} --output {output}"
@@ -273,7 +274,6 @@ rule jam_attention:
     """Attention from the PIE to its context, in variants that mislead and that do not."""
     input:
         script=script("jam_attention"),
-        modules=modules("jam_attention"),
         weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
         sentences="results/datasets/jam/{language}.jsonl",
@@ -295,6 +295,7 @@ rule jam_attention:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
+        *modules("jam_attention"),
         spec=lambda wildcards: JAM.weights_spec(wildcards.model),
         conditions=lambda wildcards: JAM.attention_conditions(wildcards.model),
         pairs=JAM.pairs,

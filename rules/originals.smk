@@ -9,7 +9,6 @@ rule jam_decisions:
     """What filtering did to each sentence of ID10M, by the released originals or by the tags."""
     input:
         script=script("jam_decisions"),
-        modules=modules("jam_decisions"),
         raw="results/raw/id10m/test_{language}.tsv",
         released=lambda wildcards: JAM.released_originals(wildcards.language),
         dev=lambda wildcards: JAM.tagged_elsewhere(wildcards.language),
@@ -19,6 +18,8 @@ rule jam_decisions:
         "logs/originals/jam/{language}.decisions.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("jam_decisions"),
     shell:
         "python {input.script} --language {wildcards.language} --raw {input.raw}"
         " --released {input.released} --dev {input.dev} --output {output}"
@@ -29,7 +30,6 @@ rule jam_originals:
     """ID10M's test split after filtering by recorded decisions, and a report of it."""
     input:
         script=script("jam_originals"),
-        modules=modules("jam_originals"),
         upstream=WHOLE.run.upstream,
         raw="results/raw/id10m/test_{language}.tsv",
         decisions=lambda wildcards: JAM.decisions(wildcards.language),
@@ -41,6 +41,7 @@ rule jam_originals:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("jam_originals"),
         decided_by=lambda wildcards: JAM.decided_by(wildcards.language),
     shell:
         "python {input.script} --language {wildcards.language} --raw {input.raw}"
@@ -53,7 +54,6 @@ rule idiolink_exclusions:
     """PIEs that the released files imply were removed by hand."""
     input:
         script=script("idiolink_exclusions"),
-        modules=modules("idiolink_exclusions"),
         candidates="results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv",
         documents=IDIOLINK.released_indexes(),
     output:
@@ -62,6 +62,8 @@ rule idiolink_exclusions:
         "logs/originals/idiolink/exclusions.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("idiolink_exclusions"),
     shell:
         "python {input.script} --candidates {input.candidates} --documents {input.documents}"
         " --output {output}"
@@ -72,7 +74,6 @@ rule idiolink_pies:
     """MAGPIE's PIEs by the three criteria and manual exclusion, each with its reasons."""
     input:
         script=script("idiolink_pies"),
-        modules=modules("idiolink_pies"),
         magpie=IDIOLINK.magpie(),
         exclusions=IDIOLINK.exclusions(),
         candidates=IDIOLINK.candidates(),
@@ -86,6 +87,7 @@ rule idiolink_pies:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("idiolink_pies"),
         options=IDIOLINK.pie_options(),
     shell:
         "python {input.script} --magpie {input.magpie} --exclusions {input.exclusions}"
@@ -99,7 +101,6 @@ rule idiolink_splits:
     """PIEs of train, validation and test, drawn or as released, and the gold ones of test."""
     input:
         script=script("idiolink_splits"),
-        modules=modules("idiolink_splits"),
         pies="results/originals/idiolink/pies.jsonl",
         released=IDIOLINK.followed_indexes(),
     output:
@@ -109,6 +110,7 @@ rule idiolink_splits:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("idiolink_splits"),
         sizes=IDIOLINK.split_sizes(),
         seed=IDIOLINK.settings.construction.seed,
     shell:

@@ -5,7 +5,6 @@ rule table:
     """A table of a paper: LaTeX in its layout, CSV beside the printed numbers, HTML for the page."""
     input:
         script=script("table"),
-        modules=lambda wildcards: modules("table", TABLES[wildcards.table].maker),
         templates=multiext(here("templates/table"), ".tex.jinja", ".html.jinja"),
         given=lambda wildcards: TABLES[wildcards.table].given.inputs(),
     output:
@@ -19,6 +18,7 @@ rule table:
     conda:
         "../envs/report.yaml"
     params:
+        *modules_of_makers("table", TABLES),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
         given=lambda wildcards: WHOLE.given(TABLES[wildcards.table]),
     shell:
@@ -32,7 +32,6 @@ rule figure:
     """A figure of a paper as PDF and PNG."""
     input:
         script=script("figure"),
-        modules=lambda wildcards: modules("figure", FIGURES[wildcards.figure].maker),
         style=here("templates/pieline.mplstyle"),
         given=lambda wildcards: FIGURES[wildcards.figure].given.inputs(),
     output:
@@ -45,6 +44,7 @@ rule figure:
     conda:
         "../envs/report.yaml"
     params:
+        *modules_of_makers("figure", FIGURES),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
         given=lambda wildcards: WHOLE.given(FIGURES[wildcards.figure]),
     shell:
@@ -57,7 +57,6 @@ rule items:
     """What each run of a study says of each sentence or query, as Parquet and CSV."""
     input:
         script=script("items"),
-        modules=lambda wildcards: modules("items", ITEMS[wildcards.study].record),
         given=lambda wildcards: ITEMS[wildcards.study].given.inputs(),
         behind=lambda wildcards: ITEMS[wildcards.study].behind,
     output:
@@ -72,6 +71,7 @@ rule items:
     resources:
         runtime=growing(60),
     params:
+        modules=lambda wildcards: modules("items", ITEMS[wildcards.study].record),
         record=lambda wildcards: ITEMS[wildcards.study].record,
         given=lambda wildcards: WHOLE.given(ITEMS[wildcards.study]),
     shell:
@@ -84,7 +84,6 @@ rule claims:
     """The papers' claims, judged on the printed numbers and on ours."""
     input:
         script=script("claims"),
-        modules=modules("claims"),
         template=here("templates/claims.tex.jinja"),
         published=WHOLE.published(),
         catalogue=here("published/tables.yaml"),
@@ -98,6 +97,7 @@ rule claims:
     conda:
         "../envs/report.yaml"
     params:
+        *modules("claims"),
         models=WHOLE.described_models(),
         papers=WHOLE.papers(),
         mark=WHOLE.mark,
@@ -112,7 +112,6 @@ rule comparison:
     """Every reproduced cell beside the printed one, over all tables."""
     input:
         script=script("comparison"),
-        modules=modules("comparison"),
         template=here("templates/comparison.tex.jinja"),
         tables=WHOLE.files("csv"),
     output:
@@ -123,6 +122,7 @@ rule comparison:
     conda:
         "../envs/report.yaml"
     params:
+        *modules("comparison"),
         mark=WHOLE.mark,
     shell:
         "python {input.script} --tables {input.tables} --template {input.template}"
@@ -134,7 +134,6 @@ rule results_page:
     """The results page: ledger, tables, figures, and the way from a number to its sentences."""
     input:
         script=script("results_page"),
-        modules=modules("results_page", *WHOLE.evidence()),
         template=here("templates/page.html.jinja"),
         parts=[here("templates/page.css"), here("templates/page.js")],
         claims="paper_tables/claims.json",
@@ -145,7 +144,7 @@ rule results_page:
         behind=lambda wildcards: WHOLE.behind(),
     output:
         page=shown("paper_tables/index.html"),
-        items=directory("paper_tables/items"),
+        evidence=directory("paper_tables/items"),
     log:
         "logs/paper/results_page.log",
     conda:
@@ -154,13 +153,14 @@ rule results_page:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
+        *modules("results_page", *WHOLE.evidence()),
         displays=WHOLE.displays.canonical(),
         models=WHOLE.described_models(),
         depth=CONFIG.page.depth,
     shell:
         "python {input.script} --displays {params.displays:q} --template {input.template}"
         " --claims {input.claims} --models {params.models:q}"
-        " --depth {params.depth} --output {output.page} --items {output.items}"
+        " --depth {params.depth} --output {output.page} --items {output.evidence}"
         " 2> >(tee {log} >&2)"
 
 
@@ -168,7 +168,6 @@ rule paper_source:
     """One LaTeX document with all tables and figures in the papers' order."""
     input:
         script=script("paper"),
-        modules=modules("paper"),
         template=here("templates/paper.tex.jinja"),
         tables=WHOLE.files("csv"),
         latex=WHOLE.files("tex"),
@@ -181,6 +180,7 @@ rule paper_source:
     conda:
         "../envs/report.yaml"
     params:
+        *modules("paper"),
         displays=WHOLE.displays.canonical(),
         models=WHOLE.model_records(),
         data=CONFIG.data,
@@ -194,7 +194,6 @@ rule paper_pdf:
     """The same document compiled; needs pdflatex and is no target where there is none."""
     input:
         script=script("paper"),
-        modules=modules("paper"),
         source="paper_tables/paper.tex",
         latex=WHOLE.files("tex"),
         figures=WHOLE.files("pdf"),
@@ -205,6 +204,8 @@ rule paper_pdf:
         "logs/paper/paper_pdf.log",
     conda:
         "../envs/report.yaml"
+    params:
+        *modules("paper"),
     shell:
         "python {input.script} compile --source {input.source} --output {output}"
         " 2> >(tee {log} >&2)"
@@ -214,7 +215,6 @@ rule provenance:
     """What decided the run's results, as JSON and as an RO-Crate."""
     input:
         script=script("provenance"),
-        modules=modules("provenance"),
         upstream=WHOLE.run.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
@@ -239,6 +239,7 @@ rule provenance:
     conda:
         "../envs/report.yaml"
     params:
+        *modules("provenance"),
         run=lambda wildcards: WHOLE.description(),
         recordings=lambda wildcards: WHOLE.recordings(),
         displays=WHOLE.displays.canonical(),

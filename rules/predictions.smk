@@ -5,7 +5,6 @@ rule bm25_tune:
     """k1 and b by nDCG@10 on the validation split, or on what a composition leaves of it."""
     input:
         script=script("bm25_tune"),
-        modules=modules("bm25_tune"),
         dataset=lambda wildcards: IDIOLINK.dataset(wildcards.index),
     output:
         "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json",
@@ -19,6 +18,7 @@ rule bm25_tune:
         mem_mb=growing(1000),
         runtime=growing(20),
     params:
+        *modules("bm25_tune"),
         k1=IDIOLINK.settings.bm25.k1,
         b=IDIOLINK.settings.bm25.b,
     shell:
@@ -31,7 +31,6 @@ rule bm25_search:
     """The best documents of each query by BM25."""
     input:
         script=script("bm25_search"),
-        modules=modules("bm25_search"),
         documents="results/datasets/idiolink/{index}/documents.jsonl",
         queries="results/datasets/idiolink/{index}/queries.jsonl",
         tuning=lambda wildcards: IDIOLINK.tuning(
@@ -49,6 +48,7 @@ rule bm25_search:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
+        *modules("bm25_search"),
         top_k=IDIOLINK.settings.top_k,
     shell:
         "python {input.script} --documents {input.documents} --queries {input.queries}"
@@ -61,7 +61,6 @@ rule embed_documents:
     """Document embeddings: once a model, whatever the query modes and index compositions."""
     input:
         script=script("embed_documents"),
-        modules=modules("embed_documents"),
         documents="results/datasets/idiolink/{split}/documents.jsonl",
         weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
@@ -83,6 +82,7 @@ rule embed_documents:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
+        *modules("embed_documents"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
@@ -94,7 +94,6 @@ rule embed_queries:
     """Query embeddings in all four query modes from one loading of the model."""
     input:
         script=script("embed_queries"),
-        modules=modules("embed_queries"),
         queries="results/datasets/idiolink/{split}/queries.jsonl",
         weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
@@ -122,6 +121,7 @@ rule embed_queries:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
+        *modules("embed_queries"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
@@ -133,7 +133,6 @@ rule rank_by_embedding:
     """The best documents of each query by cosine similarity."""
     input:
         script=script("rank_by_embedding"),
-        modules=modules("rank_by_embedding"),
         all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
         documents="results/datasets/idiolink/{index}/documents.jsonl",
         queries="results/datasets/idiolink/{index}/queries.jsonl",
@@ -155,6 +154,7 @@ rule rank_by_embedding:
         mem_mb=growing(2000),
         runtime=growing(10),
     params:
+        *modules("rank_by_embedding"),
         top_k=IDIOLINK.settings.top_k,
     shell:
         "python {input.script} --all-documents {input.all_documents} --documents {input.documents}"
@@ -168,7 +168,6 @@ rule idiots_review_cases:
     """The answers that found an idiom, for people to judge."""
     input:
         script=script("idiots_review_cases"),
-        modules=modules("idiots_review_cases"),
         predictions="results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
         sentences="results/datasets/idiots/sentences.jsonl",
         manifest="results/datasets/idiots/manifest.json",
@@ -181,6 +180,8 @@ rule idiots_review_cases:
         **IDIOTS.constraints(),
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("idiots_review_cases"),
     shell:
         "python {input.script} --predictions {input.predictions}"
         " --dataset $(dirname {input.manifest}) --model {wildcards.model}"
@@ -193,7 +194,6 @@ rule tag_idioms:
     """The idioms that a fine-tuned encoder tags in every sentence."""
     input:
         script=script("tag_idioms"),
-        modules=modules("tag_idioms"),
         weights="results/training/jam/{language}/{model}/seed-{seed}/weights",
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
@@ -211,6 +211,7 @@ rule tag_idioms:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
+        *modules("tag_idioms"),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --weights {input.weights}"
@@ -222,7 +223,6 @@ rule tag_idioms:
 use rule tag_idioms as tag_neutral with:
     input:
         script=script("tag_idioms"),
-        modules=modules("tag_idioms"),
         weights="results/training/jam/{language}/{model}/seed-{seed}/weights",
         sentences="results/variants/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
     output:
@@ -235,7 +235,6 @@ rule take_jam_predictions:
     """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
     input:
         script=script("take_jam_predictions"),
-        modules=modules("take_jam_predictions"),
         file=lambda wildcards: JAM.taken_file(**wildcards),
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
@@ -246,6 +245,8 @@ rule take_jam_predictions:
         model=JAM.run.constraint("predictions"),
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("take_jam_predictions"),
     shell:
         "python {input.script} --file {input.file:q} --sentences {input.sentences} --output {output}"
         " 2> >(tee {log} >&2)"
@@ -255,7 +256,6 @@ rule take_idiots_predictions:
     """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
     input:
         script=script("take_idiots_predictions"),
-        modules=modules("take_idiots_predictions"),
         file=lambda wildcards: IDIOTS.taken_file(**wildcards),
         sentences="results/datasets/idiots/sentences.jsonl",
     output:
@@ -266,6 +266,8 @@ rule take_idiots_predictions:
         **IDIOTS.constraints("predictions"),
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("take_idiots_predictions"),
     shell:
         "python {input.script} --file {input.file:q} --sentences {input.sentences} --output {output}"
         " 2> >(tee {log} >&2)"
@@ -275,7 +277,6 @@ rule take_idiolink_run:
     """A TREC run made elsewhere, cut to the documents that every run keeps."""
     input:
         script=script("take_idiolink_run"),
-        modules=modules("take_idiolink_run"),
         file=lambda wildcards: IDIOLINK.taken_file(
             wildcards.model, wildcards.query_mode, wildcards.seed
         ),
@@ -291,6 +292,7 @@ rule take_idiolink_run:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("take_idiolink_run"),
         top_k=IDIOLINK.settings.top_k,
     shell:
         "python {input.script} --file {input.file:q} --documents {input.documents}"

@@ -5,7 +5,6 @@ rule raw_file:
     """One upstream file from the sample, from the mirror, or by URL."""
     input:
         script=script("fetch_raw"),
-        modules=modules("fetch_raw"),
         upstream=WHOLE.run.upstream,
         sample=lambda wildcards: (
             [here(f"data/sample/{wildcards.name}")] if CONFIG.data == "sample" else []
@@ -24,6 +23,7 @@ rule raw_file:
         mem_mb=growing(1000),
         runtime=growing(30),
     params:
+        *modules("fetch_raw"),
         mirror=CONFIG.mirror or "",
     shell:
         "python {input.script} --name {wildcards.name} --upstream {input.upstream}"
@@ -35,7 +35,6 @@ rule unpack_weights:
     """Weights that come as one GGUF file or as a pickle, as a safetensors folder."""
     input:
         script=script("unpack_weights"),
-        modules=modules("unpack_weights"),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         directory("results/raw/weights/{model}"),
@@ -50,6 +49,7 @@ rule unpack_weights:
         mem_mb=growing(model_memory),
         runtime=growing(30),
     params:
+        *modules("unpack_weights"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     shell:
         "python {input.script} --spec {params.spec:q} --output {output}" " 2> >(tee {log} >&2)"

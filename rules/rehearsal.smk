@@ -27,7 +27,6 @@ rule rehearse_ranks:
     """A run that has the printed scores."""
     input:
         script=script("rehearse_ranks"),
-        modules=modules("rehearse_ranks"),
         printed=WHOLE.published(),
         documents="results/datasets/idiolink/{index}/documents.jsonl",
         queries="results/datasets/idiolink/{index}/queries.jsonl",
@@ -42,6 +41,7 @@ rule rehearse_ranks:
         mem_mb=growing(2000),
         runtime=growing(10),
     params:
+        *modules("rehearse_ranks"),
         top_k=IDIOLINK.settings.top_k,
         printed_as=lambda wildcards: IDIOLINK.run.entry(wildcards.model).published_as or "",
         seeds=lambda wildcards: (
@@ -72,7 +72,6 @@ rule rehearse_tuning:
     """The printed k1 and b."""
     input:
         script=script("rehearse_tuning"),
-        modules=modules("rehearse_tuning"),
         printed=WHOLE.published(),
         on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
     output:
@@ -84,6 +83,7 @@ rule rehearse_tuning:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("rehearse_tuning"),
         k1=IDIOLINK.settings.bm25.k1,
         b=IDIOLINK.settings.bm25.b,
     shell:
@@ -100,7 +100,6 @@ rule rehearse_tags:
     """What an encoder tags, so that the printed numbers follow."""
     input:
         script=script("rehearse_tags"),
-        modules=modules("rehearse_tags"),
         printed=WHOLE.published(),
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         on_standins="results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
@@ -113,6 +112,7 @@ rule rehearse_tags:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("rehearse_tags"),
         printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
     shell:
         "python {input.script} --sentences {input.sentences} --model {params.printed_as:q}"
@@ -128,7 +128,6 @@ rule rehearse_labels:
     """What two people say of the hard variants (section 5.1)."""
     input:
         script=script("rehearse_labels"),
-        modules=modules("rehearse_labels"),
         printed=WHOLE.published(),
         sentences=JAM.sentences("english"),
     output:
@@ -137,6 +136,8 @@ rule rehearse_labels:
         "logs/on_standins/humans.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("rehearse_labels"),
     shell:
         "python {input.script} --sentences {input.sentences}"
         " --published $(dirname {input.printed[0]}) --output {output}"
@@ -147,7 +148,6 @@ rule rehearse_verdicts:
     """How a person judges Llama 2's cases on IdioTS (section 5.2.1)."""
     input:
         script=script("rehearse_verdicts"),
-        modules=modules("rehearse_verdicts"),
         printed=WHOLE.published(),
         cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",
     output:
@@ -156,6 +156,8 @@ rule rehearse_verdicts:
         "logs/on_standins/verdicts.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("rehearse_verdicts"),
     shell:
         "python {input.script} --cases {input.cases}"
         " --published $(dirname {input.printed[0]}) --output {output}"
@@ -166,7 +168,6 @@ rule plan_of_the_real_run:
     """Jobs and submissions of the papers' grid on a cluster, as a dry run lists them."""
     input:
         script=script("plan_of_the_real_run"),
-        modules=modules("plan_of_the_real_run"),
         snakefile=here("Snakefile"),
         config=here("config/paper.yaml"),
         models=here("models.yaml"),
@@ -182,6 +183,7 @@ rule plan_of_the_real_run:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("plan_of_the_real_run"),
         mirror=REHEARSAL.folder / "mirror",
     shell:
         "python {input.script} --snakefile {input.snakefile} --profile $(dirname {input.profile})"
@@ -194,7 +196,6 @@ rule forecast:
     """What the real run will take: questions, dollars, GPU-hours, downloads, disk, time."""
     input:
         script=script("forecast"),
-        modules=modules("forecast"),
         template=here("templates/forecast.html.jinja"),
         style=here("templates/page.css"),
         models=here("models.yaml"),
@@ -217,6 +218,7 @@ rule forecast:
     conda:
         "../envs/llm.yaml"
     params:
+        *modules("forecast"),
         # Of the real run nothing is answered yet, and retired models cannot be asked.
         config=CONFIG.model_copy(
             update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh", "api_bases": {}})}
@@ -233,7 +235,6 @@ rule rehearsal_page:
     """What the rehearsal showed: cells, claims, the bill."""
     input:
         script=script("rehearsal_page"),
-        modules=modules("rehearsal_page"),
         template=here("templates/rehearsal.html.jinja"),
         style=here("templates/page.css"),
         models=MODELS,
@@ -247,6 +248,7 @@ rule rehearsal_page:
     conda:
         "../envs/llm.yaml"
     params:
+        *modules("rehearsal_page"),
         mark=WHOLE.mark,
         size=CONFIG.rehearsal.size,
         recordings=LLM_SETTINGS.recordings_folder,

@@ -5,7 +5,6 @@ rule sampled_tuples:
     """One training tuple a query, drawn by the seed (IdioLink, section 4.3)."""
     input:
         script=script("training_tuples"),
-        modules=modules("training_tuples"),
         documents="results/datasets/idiolink/{split}/documents.jsonl",
         queries="results/datasets/idiolink/{split}/queries.jsonl",
     output:
@@ -14,6 +13,8 @@ rule sampled_tuples:
         "logs/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("training_tuples"),
     shell:
         "python {input.script} --documents {input.documents} --queries {input.queries}"
         " --seed {wildcards.seed} --output {output}"
@@ -24,7 +25,6 @@ rule released_tuples:
     """The mined training tuples that the authors released."""
     input:
         script=script("training_tuples"),
-        modules=modules("training_tuples"),
         documents="results/datasets/idiolink/{split}/documents.jsonl",
         queries="results/datasets/idiolink/{split}/queries.jsonl",
         released="results/raw/idiolink/{split}/triplets_{split}_full.jsonl",
@@ -34,6 +34,8 @@ rule released_tuples:
         "logs/datasets/idiolink/{split}/tuples/released.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("training_tuples"),
     shell:
         "python {input.script} --documents {input.documents} --queries {input.queries}"
         " --released {input.released} --output {output}"
@@ -47,7 +49,6 @@ rule fine_tune:
     """
     input:
         script=script("fine_tune"),
-        modules=modules("fine_tune"),
         tuples=lambda wildcards: IDIOLINK.tuples(wildcards.seed),
         train=IDIOLINK.dataset("train"),
         validation=IDIOLINK.dataset("val"),
@@ -73,6 +74,7 @@ rule fine_tune:
         gpu=1,
         gpu_mem_mb=training_gpu_memory,
     params:
+        *modules("fine_tune"),
         spec=lambda wildcards: IDIOLINK.training_spec(wildcards.model, wildcards.train_mode),
         settings=lambda wildcards: IDIOLINK.training_settings(
             wildcards.model, wildcards.train_mode, wildcards.loss, wildcards.seed
@@ -95,7 +97,6 @@ rule fine_tune_tagger:
     """
     input:
         script=script("fine_tune_tagger"),
-        modules=modules("fine_tune_tagger"),
         train="results/datasets/jam_tagging/{language}/train.tsv",
         dev="results/datasets/jam_tagging/{language}/dev.tsv",
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
@@ -118,6 +119,7 @@ rule fine_tune_tagger:
         gpu=gpus,
         gpu_mem_mb=lambda wildcards: training_gpu_memory(wildcards) * gpus(wildcards),
     params:
+        *modules("fine_tune_tagger"),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
         settings=JAM.tagging_settings(),
         checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",

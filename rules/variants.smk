@@ -5,7 +5,6 @@ rule jam_variants:
     """Validated variants of the sample or the release, checked automatically."""
     input:
         script=script("jam_variants"),
-        modules=modules("jam_variants"),
         originals="results/originals/jam/{language}.jsonl",
         variants=lambda wildcards: JAM.variants_file(wildcards.language),
     output:
@@ -18,6 +17,7 @@ rule jam_variants:
     conda:
         "../envs/core.yaml"
     params:
+        *modules("jam_variants"),
         source=JAM.settings.variants.source,
         checks=JAM.checks(),
     shell:
@@ -31,7 +31,6 @@ rule jam_label_studio:
     """Tasks and labelling configuration for people who validate variants in Label Studio."""
     input:
         script=script("jam_label_studio"),
-        modules=modules("jam_label_studio"),
         originals="results/originals/jam/{language}.jsonl",
         variants="results/variants/jam/{language}.jsonl",
     output:
@@ -41,6 +40,8 @@ rule jam_label_studio:
         "logs/variants/jam/{language}.tasks.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("jam_label_studio"),
     shell:
         "python {input.script} --originals {input.originals} --variants {input.variants}"
         " --tasks {output.tasks} --config {output.config}"
@@ -51,7 +52,6 @@ rule idiolink_review:
     """The flagged texts and those of the gold PIEs, for people: a sheet, and Label Studio's files."""
     input:
         script=script("idiolink_review"),
-        modules=modules("idiolink_review"),
         texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
         verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
         splits="results/originals/idiolink/splits.json",
@@ -64,6 +64,8 @@ rule idiolink_review:
         "logs/variants/idiolink/review.log",
     conda:
         "../envs/core.yaml"
+    params:
+        *modules("idiolink_review"),
     shell:
         "python {input.script} --texts {input.texts} --verdicts {input.verdicts}"
         " --splits {input.splits} --corrections {input.corrections} --sheet {output.sheet}"
@@ -77,7 +79,6 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         """The sample's neutral variant for each hard one that confused a model (appendix G)."""
         input:
             script=script("jam_neutral_sample"),
-            modules=modules("jam_neutral_sample"),
             dataset="results/datasets/jam/{language}.jsonl",
             metrics="results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json",
             sample=here("data/sample/id10m/neutral/{language}.json"),
@@ -88,6 +89,8 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
             "logs/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.log",
         conda:
             "../envs/core.yaml"
+        params:
+            *modules("jam_neutral_sample"),
         shell:
             "python {input.script} --dataset {input.dataset} --metrics {input.metrics}"
             " --sample {input.sample} --output {output.variants} --report {output.report}"

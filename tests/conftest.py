@@ -72,7 +72,7 @@ def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not told.exists():
             copy_project(folder)
             result = run_snakemake(folder, "--cores", "2", "all")
-            told.write_text(f"{result.returncode}\n{result.stderr[-4000:]}", encoding="utf-8")
+            told.write_text(f"{result.returncode}\n{result.stderr}", encoding="utf-8")
     code, _, errors = told.read_text(encoding="utf-8").partition("\n")
     assert code == "0", errors
     return folder

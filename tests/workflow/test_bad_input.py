@@ -16,15 +16,22 @@ def errors(stderr: str) -> list[str]:
     return [line for line in stderr.splitlines() if line.startswith("error: ")]
 
 
-def fails(project: Path, *arguments: str) -> str:
-    """Run, expect failure without a traceback, and return the one distinct error line."""
+def fails(project: Path, *arguments: str, rule: str = "", log: str = "") -> str:
+    """Run, expect failure without a traceback, and return the one distinct error line.
+
+    It is told once more with a rule and its log, if they are given.
+    """
     result = run_snakemake(project, "--cores", "1", *arguments)
     assert result.returncode != 0
     output = result.stdout + result.stderr
     assert "Traceback" not in output
     lines = set(errors(result.stderr))
     assert len(lines) == 1, output[-2000:]
-    return lines.pop()
+    line = lines.pop()
+    if rule:
+        told = f"{rule} failed: {line.removeprefix('error: ')}\n    log: {log}\n"
+        assert told in result.stderr
+    return line
 
 
 def change_documents(project: Path, change: Callable[[Records], object]) -> None:
@@ -39,7 +46,8 @@ def test_wrong_json(project: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     lines[4] = '    "idiom": broken,'
     path.write_text("\n".join(lines), encoding="utf-8")
-    line = fails(project, DATASET)
+    log = "logs/datasets/idiolink/test.log"
+    line = fails(project, DATASET, rule="idiolink_dataset", log=log)
     assert "indexes.json:5: not JSON" in line
     assert "repair the file" in line
     assert not (project / DATASET).exists()

@@ -4,7 +4,9 @@ For each kind of change the plan of Snakemake's dry run is compared with what th
 graph says: the jobs that the change touches, and all that is made from them.
 """
 
+import base64
 import importlib.util
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -27,6 +29,8 @@ class Job:
     rule: str
     inputs: frozenset[str]
     outputs: frozenset[str]
+    modules: frozenset[str]
+    reason: str
 
     @property
     def name(self) -> tuple[str, str]:
@@ -75,7 +79,7 @@ def commented(text: str) -> str:
 
 def module(path: str) -> Change:
     """A change of a module touches the jobs that load it."""
-    return Change(path, commented, lambda job: path in job.inputs)
+    return Change(path, commented, lambda job: path in job.modules)
 
 
 def file(path: str, edit: Callable[[str], str] = commented) -> Change:
@@ -150,9 +154,21 @@ def plan(folder: Path, *arguments: str) -> list[Job]:
             kind: frozenset(", ".join(re.findall(rf"(?m)^    {kind}: (.*)$", body)).split(", "))
             for kind in ("input", "output")
         }
+        reason = re.search(r"(?m)^    reason: (.*)$", body)
         if rule != "all":
-            jobs.append(Job(rule, files["input"], files["output"]))
+            assert reason
+            loaded = recorded_modules(folder, min(files["output"]))
+            jobs.append(Job(rule, files["input"], files["output"], loaded, reason[1]))
     return jobs
+
+
+def recorded_modules(folder: Path, output: str) -> frozenset[str]:
+    """The modules that were among the params of the job that made a file."""
+    name = base64.urlsafe_b64encode(output.encode()).decode()
+    parts = [name[start : start + 254] for start in range(0, len(name), 254)]
+    path = folder.joinpath(".snakemake/metadata", *(f"@{part}" for part in parts[:-1]), parts[-1])
+    params = json.loads(path.read_text(encoding="utf-8"))["params"] if path.exists() else []
+    return frozenset(re.findall(r"'(src/pieline/\S+\.py) [0-9a-f]{16}'", "\n".join(params)))
 
 
 def dependants(jobs: list[Job], touched: list[Job]) -> list[Job]:
@@ -195,6 +211,10 @@ def test_the_plan_has_exactly_what_depends_on_a_change(
         path.write_text(before, encoding="utf-8")
     expected = {job.name for job in dependants(everything, touched)}
     assert {job.name for job in planned} == expected
+    made = set().union(*(job.outputs for job in planned))
+    first = [job for job in planned if not job.inputs & made]
+    if change.path.endswith(".py"):
+        assert all(f"now: '{change.path} " in job.reason for job in first)
 
 
 def test_a_language_and_llm_reach_no_embedding_ranking_or_training(everything: list[Job]) -> None:
@@ -231,7 +251,9 @@ def test_running_a_plan_runs_exactly_the_plan_and_leaves_nothing(finished: Path)
     planned = plan(finished)
     result = run_snakemake(finished, "--cores", "2", "all")
     assert result.returncode == 0, result.stderr[-3000:]
-    ran = re.findall(r"(?m)^(?:local)?rule (\w+):\n", result.stdout + result.stderr)
+    assert "was made: src/pieline/studies/idiots/tables.py\n" in result.stderr
+    log = max((finished / ".snakemake/log").iterdir()).read_text(encoding="utf-8")
+    ran = re.findall(r"(?m)^(?:local)?rule (\w+):\n", log)
     assert sorted(rule for rule in ran if rule != "all") == sorted(job.rule for job in planned)
     assert plan(finished) == []
 

@@ -1,6 +1,7 @@
 """The default run as a user makes it: it ends with every table, repeats, and does nothing twice."""
 
 import csv
+import re
 from pathlib import Path
 
 from support import output_digests, run_snakemake
@@ -19,6 +20,15 @@ def test_makes_every_idiolink_table_and_figure(default_run: Path) -> None:
         "figures/idiolink_modes.png",
     ):
         assert f"paper_tables/{name}" in made
+
+
+def test_what_it_shows_is_short(default_run: Path) -> None:
+    shown = (default_run.parent / "stderr.txt").read_text(encoding="utf-8").splitlines()
+    assert len(shown) < 250
+    assert max(map(len, shown)) < 300
+    assert any(re.search(r": idiolink_metrics (\d+) of \1$", line) for line in shown), shown
+    logs = list((default_run / ".snakemake/log").iterdir())
+    assert "\nrule idiolink_metrics:\n    input: " in "".join(map(Path.read_text, logs))
 
 
 def test_second_call_does_nothing(default_run: Path) -> None:

@@ -1,0 +1,219 @@
+"""What a run shows: on a terminal bars of the rules at work, elsewhere a line as a rule is done.
+
+A handler of Snakemake's log, which knows its records by their fields. It is no logger plugin that
+a profile names: where that is not installed, Snakemake would not start.
+"""
+
+import logging
+import os
+import re
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from logging import LogRecord
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from pieline.core.progress import TERMINAL
+
+EVERY_S = 30.0
+"""Seconds after which the end of a job is told though others of its rule are left."""
+
+_NOISE = re.compile(
+    r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
+    r"|Using shell: |Conda environments: ignored|Group jobs: inactive"
+)
+
+
+class Display(logging.Handler):
+    """Shows the state of each rule, and of a failed job its rule, its last words and its log.
+
+    Args:
+        shows_logs: whether to show the whole log of a failed job.
+        no_color: whether to do without colours.
+    """
+
+    def __init__(self, *, shows_logs: bool = False, no_color: bool = False) -> None:
+        super().__init__()
+        self._shows_logs = shows_logs
+        self._console = Console(stderr=True, no_color=no_color or None, highlight=False)
+        self._bars: _Bars | None = None
+        self._rules: dict[int, str] = {}
+        self._total: Counter[str] = Counter()
+        self._done: Counter[str] = Counter()
+        self._failed: list[tuple[int, str]] = []
+        self._ended = ""
+        self._began = self._told = time.monotonic()
+
+    def emit(self, record: LogRecord) -> None:
+        """Show what is new in a record of Snakemake's log."""
+        try:
+            if event := getattr(record, "event", None):
+                getattr(self, f"_on_{event}", lambda record: None)(record)
+            elif record.levelno > logging.INFO or not _NOISE.match(record.getMessage()):
+                self._say(record.getMessage(), "red" if record.levelno > logging.INFO else "")
+        except Exception:
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Take the bars away."""
+        bars, self._bars = self._bars, None
+        if bars:
+            bars.close()
+        # Those that scrolled away, since others went on.
+        if above := [text for done, text in self._failed if done < self._done.total()]:
+            self._say("\n".join(["Failed jobs:", *above]), "red")
+        self._failed = []
+        super().close()
+
+    def _say(self, text: str, style: str = "") -> None:
+        (self._bars.console if self._bars else self._console).print(
+            Text(text, style=style), soft_wrap=True
+        )
+
+    def _on_run_info(self, record: Any) -> None:
+        self._total = Counter(record.stats)
+        del self._total["total"]
+        self._say(f"{self._total.total()} jobs of {len(self._total)} rules")
+        self._began = self._told = time.monotonic()
+        if self._console.is_terminal:
+            self._bars = _Bars(self._total)
+
+    def _on_job_info(self, record: Any) -> None:
+        self._rules[record.jobid] = record.rule_name
+        if self._bars:
+            self._bars.show(record.rule_name, self._done)
+
+    def _on_job_finished(self, record: Any) -> None:
+        if (rule := self._rules.pop(record.job_id, None)) is None:
+            return
+        self._done[rule] += 1
+        if self._bars:
+            self._bars.show(rule, self._done)
+        now = time.monotonic()
+        if self._done[rule] == self._total[rule] or now > self._told + EVERY_S:
+            self._told = now
+            done, total = self._done.total(), self._total.total()
+            left = (now - self._began) * (total - done) / done
+            self._say(
+                f"{time.strftime('%X')}  {done:{len(str(total))}} of {total} jobs"
+                + (f", about {_in_words(left)} left" if done < total else "")
+                + f": {rule} {self._done[rule]} of {self._total[rule]}"
+            )
+
+    def _on_job_error(self, record: Any) -> None:
+        # A log that is to be fetched or sent says so behind its name.
+        logs = [path.split(" (")[0] for path in record.log]
+        lines = [f"{record.rule_name} failed: {_last_words(logs) or self._ended or 'no message'}"]
+        lines += [f"    {line}" for line in (record.rule_msg or "").splitlines()]
+        lines += [f"    {key}: {value}" for key, value in record.aux.items()]
+        lines += [f"    log: {path}" for path in logs]
+        self._failed.append((self._done.total(), "\n".join(lines)))
+        for path in logs if self._shows_logs else []:
+            with suppress(OSError):
+                lines += Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        self._say("\n".join(lines), "red")
+
+    def _on_group_error(self, record: Any) -> None:
+        self._say("\n".join([record.getMessage(), *map(str, record.aux_logs)]), "red")
+
+    def _on_error(self, record: Any) -> None:
+        text = record.getMessage()
+        if "CalledProcessError" in text:
+            # The whole command; the job's own error follows.
+            self._ended = text.rsplit("' ", 1)[-1]
+        else:
+            self._say(text, "red")
+
+
+class _Bars:
+    """A bar for each rule at work and one for all, below what anybody else prints.
+
+    Args:
+        total: jobs of each rule.
+    """
+
+    def __init__(self, total: Counter[str]) -> None:
+        # Jobs tell by lines how far they are: a bar of theirs would be drawn over these.
+        os.environ[TERMINAL] = ""
+        self._kept = {number: os.dup(number) for number in (1, 2) if os.isatty(number)}
+        self.console = Console(
+            file=os.fdopen(os.dup(2), "w", encoding="utf-8"), force_terminal=True, highlight=False
+        )
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._total = total
+        self._tasks: dict[str, TaskID] = {}
+        self._all = self._progress.add_task("all", total=total.total())
+        reading, writing = os.pipe()
+        for number in self._kept:
+            os.dup2(writing, number)
+        os.close(writing)
+        self._passing = threading.Thread(target=self._pass_on, args=(reading,), daemon=True)
+        self._passing.start()
+        self._progress.start()
+
+    def show(self, rule: str, done: Counter[str]) -> None:
+        """Show how many jobs of a rule are done; its bar goes with its last one."""
+        if rule not in self._tasks:
+            self._tasks[rule] = self._progress.add_task(rule, total=self._total[rule])
+        self._progress.update(self._tasks[rule], completed=done[rule])
+        self._progress.update(self._all, completed=done.total())
+        if done[rule] == self._total[rule]:
+            self._progress.remove_task(self._tasks.pop(rule))
+
+    def close(self) -> None:
+        """Give the terminal back when all has been passed on."""
+        os.write(next(iter(self._kept)), b"\0\n")
+        self._passing.join(timeout=5)
+        for number, terminal in self._kept.items():
+            os.dup2(terminal, number)
+            os.close(terminal)
+        self._progress.stop()
+        self.console.file.close()
+
+    def _pass_on(self, reading: int) -> None:
+        """Print the lines of jobs above the bars; of a line that was overwritten what stayed."""
+        with os.fdopen(reading, "rb") as lines:
+            for line in lines:
+                text, *ended = line.decode(errors="replace").rstrip("\n").split("\0")
+                if text or not ended:
+                    self.console.print(Text.from_ansi(text.rsplit("\r", 1)[-1]), soft_wrap=True)
+                if ended:
+                    return
+
+
+def _last_words(logs: list[str]) -> str:
+    """The last line of the first log that has any: of a Python program its error."""
+    for path in logs:
+        with suppress(OSError):
+            lines = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")
+            if said := [line for line in lines if line.strip()]:
+                return said[-1].strip().removeprefix("error: ")
+    return ""
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"

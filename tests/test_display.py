@@ -1,0 +1,136 @@
+"""What a run shows is short: a line a rule through a pipe, bars on a terminal, and each failure."""
+
+import logging
+import os
+import pty
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from pieline.core.display import Display
+
+
+def record(event: str | None, text: str = "", **fields: object) -> logging.LogRecord:
+    """A record as Snakemake makes it."""
+    return logging.makeLogRecord({"msg": text, "levelno": logging.INFO, "event": event, **fields})
+
+
+def run_of(display: Display, *ends: logging.LogRecord) -> None:
+    """Two rules of two jobs and one, of which those ends come."""
+    display.handle(record("run_info", stats={"search": 2, "table": 1, "total": 3}))
+    for number, rule in enumerate(["search", "search", "table"]):
+        display.handle(record("job_info", jobid=number, rule_name=rule))
+    for end in ends:
+        display.handle(end)
+
+
+def finished(*jobs: int) -> list[logging.LogRecord]:
+    return [record("job_finished", job_id=number) for number in jobs]
+
+
+def failed(*logs: str, **fields: object) -> logging.LogRecord:
+    given = {"rule_name": "table", "rule_msg": None, "aux": {}, "log": list(logs), **fields}
+    return record("job_error", **given)
+
+
+def test_a_rule_is_told_when_its_last_job_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display()
+    display.handle(record(None, "Select jobs to execute..."))
+    display.handle(record("shellcmd", "python search.py"))
+    run_of(display, *finished(0, 1, 2))
+    display.handle(record(None, "Complete log(s): /here/run.log"))
+    display.close()
+    first, search, table, last = capsys.readouterr().err.splitlines()
+    assert first == "3 jobs of 2 rules"
+    assert search[8:].startswith("  2 of 3 jobs, about ")
+    assert search.endswith(" left: search 2 of 2")
+    assert table[8:] == "  3 of 3 jobs: table 1 of 1"
+    assert last == "Complete log(s): /here/run.log"
+
+
+def test_a_failure_names_rule_error_and_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "table.log"
+    log.write_text("Traceback:\n  ...\nerror: a.json: not JSON; repair it\n\n")
+    error = record("error", "RuleException:\nCalledProcessError in file x\nCommand 'python long'"
+                            " died with <Signals.SIGKILL: 9>.")  # fmt: skip
+    display = Display()
+    run_of(display, error, failed(str(log), rule_msg="OUT_OF_MEMORY", aux={"external_jobid": 7}))
+    display.close()
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "table failed: a.json: not JSON; repair it",
+        "    OUT_OF_MEMORY",
+        "    external_jobid: 7",
+        f"    log: {log}",
+    ]
+
+
+def test_a_job_that_was_killed_silently_says_how_it_ended(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = record("error", "CalledProcessError\nCommand 'x' died with <Signals.SIGKILL: 9>.")
+    run_of(Display(), error, failed("logs/none.log"))
+    assert "\ntable failed: died with <Signals.SIGKILL: 9>.\n" in capsys.readouterr().err
+
+
+def test_a_failure_that_scrolled_away_is_told_again_at_the_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = Display()
+    run_of(display, failed("logs/table.log"), *finished(0, 1))
+    display.close()
+    *_, head, what, where = capsys.readouterr().err.splitlines()
+    assert [head, what, where] == [
+        "Failed jobs:",
+        "table failed: no message",
+        "    log: logs/table.log",
+    ]
+
+
+def test_the_log_of_a_failed_job_is_shown_where_that_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "table.log"
+    log.write_text("it began\nerror: it ended\n")
+    run_of(Display(shows_logs=True), failed(str(log)))
+    assert capsys.readouterr().err.endswith(f"    log: {log}\nit began\nerror: it ended\n")
+
+
+def test_on_a_terminal_there_are_bars_below_what_jobs_print() -> None:
+    code = """
+import os, test_display
+from pieline.core.display import Display
+display = Display()
+test_display.run_of(display, *test_display.finished(0))
+os.write(2, b"half\\rof a job\\n")
+os.write(1, b"on stdout\\n")
+display.close()
+os.write(2, os.environ["PIELINE_TERMINAL"].encode() + b"back\\n")
+"""
+    child, terminal = pty.fork()
+    if not child:
+        termios.tcsetwinsize(1, (24, 100))
+        path = f"{ROOT / 'src'}:{ROOT / 'tests'}"
+        environment = os.environ | {"PYTHONPATH": path, "TERM": "xterm", "PIELINE_TERMINAL": "x"}
+        os.execve(sys.executable, [sys.executable, "-c", code], environment)
+    drawn = ""
+    while part := _read(terminal):
+        drawn += part
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, drawn
+    assert "1/3" in drawn
+    assert "1/2" in drawn
+    assert "of a job\r\n" in drawn
+    assert "half" not in drawn
+    assert "on stdout\r\n" in drawn
+    assert drawn.endswith("back\r\n"), "the terminal is given back, and jobs told of none"
+
+
+def _read(terminal: int) -> str:
+    try:
+        return os.read(terminal, 1 << 16).decode(errors="replace")
+    except OSError:  # all of it was read, and the child has ended
+        return ""
