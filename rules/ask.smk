@@ -137,7 +137,14 @@ onstart:
         workflow.scheduler.job_rate_limiter = None
         # Elsewhere a process that has loaded so much is not safely forked.
         if sys.platform == "linux" and len(list(workflow.dag.needrun_jobs())) >= WORTH_FORKING:
-            interpreter.start()
+            # A rule's benchmark measures the job's own processes.
+            interpreter.start(
+                alone=[
+                    Path(rule.input.script).name
+                    for rule in workflow.rules
+                    if rule.benchmark and not CONFIG.rehearsal
+                ]
+            )
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG)
     # Before any job starts, and so before money is spent: all that is missing, in one message.

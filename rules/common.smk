@@ -20,6 +20,12 @@ os.environ.update(
     PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
 )
 
+if config.get("rehearsal"):
+    # Before anything that looks at the hub is imported.
+    from pieline.rehearsal.environment import environment
+
+    os.environ.update(environment(Path("standins")))
+
 from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError, exit_with
 from pieline.core.upstream import load_upstream

@@ -70,7 +70,7 @@ rule items:
     conda:
         "../envs/core.yaml"
     resources:
-        runtime=growing(60),
+        runtime=growing(20),
     params:
         record=lambda wildcards: ITEMS[wildcards.study].record,
         given=lambda wildcards: WHOLE.given(ITEMS[wildcards.study]),

@@ -165,6 +165,8 @@ rule rehearse_verdicts:
 rule plan_of_the_real_run:
     """Jobs and submissions of the papers' grid on a cluster, as a dry run lists them."""
     input:
+        script=script("plan_of_the_real_run"),
+        modules=modules("plan_of_the_real_run"),
         snakefile=here("Snakefile"),
         config=here("config/paper.yaml"),
         models=here("models.yaml"),
@@ -175,15 +177,16 @@ rule plan_of_the_real_run:
         submissions="results/on_standins/submissions.txt",
     log:
         "logs/on_standins/plan.log",
+    # It takes snakemake.
+    localrule: True
     conda:
         "../envs/core.yaml"
     params:
-        config=[f"mirror={REHEARSAL.folder.absolute()}/mirror", "llm={max_cost_usd: 100000}"],
+        mirror=REHEARSAL.folder / "mirror",
     shell:
-        "{{ snakemake --snakefile {input.snakefile} --profile $(dirname {input.profile})"
-        " --configfile {input.config} --config {params.config:q} --directory $(dirname {output.plan})/real"
-        " --dry-run --forceall all > {output.plan}"
-        " && python {input.counting} < {output.plan} > {output.submissions} ; }}"
+        "python {input.script} --snakefile {input.snakefile} --profile $(dirname {input.profile})"
+        " --configuration {input.config} --mirror {params.mirror} --counting {input.counting}"
+        " --plan {output.plan} --submissions {output.submissions}"
         " 2> >(tee {log} >&2)"
 
 
@@ -209,9 +212,9 @@ rule forecast:
     conda:
         "../envs/llm.yaml"
     params:
-        # Nothing is answered yet.
+        # Of the real run nothing is answered yet, and retired models cannot be asked.
         config=CONFIG.model_copy(
-            update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh"})}
+            update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh", "api_bases": {}})}
         ).model_dump_json(),
         root=ROOT,
     shell:
@@ -240,10 +243,11 @@ rule rehearsal_page:
         "../envs/llm.yaml"
     params:
         mark=WHOLE.mark,
+        size=CONFIG.rehearsal.size,
         recordings=LLM_SETTINGS.recordings_folder,
         state=REHEARSAL.folder,
     shell:
         "python {input.script} --models {input.models} --tables {input.tables} --claims {input.claims}"
-        " --recordings {params.recordings} --state {params.state} --mark {params.mark:q}"
+        " --recordings {params.recordings} --state {params.state} --size {params.size} --mark {params.mark:q}"
         " --template {input.template} --output {output}"
         " 2> >(tee {log} >&2)"

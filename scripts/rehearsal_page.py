@@ -17,7 +17,7 @@ from pieline.results.comparison import read_cells
 @program(
     models=(Path, "models.yaml"), tables=list[Path], claims=(Path, "claims.json"),
     recordings=(Path, "folder of recordings"), state=(Path, "folder of the stand-ins' bill"),
-    mark=(str, "what stands over it"), template=Path, output=Path,
+    size=(str, "of the corpora"), mark=(str, "what stands over it"), template=Path, output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
     counts = count_cells(read_cells(it.tables))
@@ -28,6 +28,7 @@ def main(it: Options) -> None:
         it.template,
         it.output,
         mark=it.mark,
+        size=it.size,
         counts=counts,
         claims=claims,
         otherwise=judged_otherwise(claims),

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from support import ROOT, run_snakemake
@@ -24,7 +24,9 @@ DOCUMENTS = [
 ]
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
 OUTPUTS = {"results", "paper_tables", "logs", "runs"}
-STAGES = "raw originals variants datasets training predictions metrics items provenance.json"
+STAGES = (
+    "raw originals variants datasets training predictions metrics items provenance.json on_standins"
+)
 CODE = ["src", "rules", "scripts", "tools", "config", "profiles", "envs", "data", "published"]
 CODE_ENDINGS = {".py", ".smk", ".yaml", ".json", ".csv", ".tsv", ".txt", ".sh"}
 
@@ -86,7 +88,11 @@ def displays() -> set[str]:
         for study in studies.values()
         for display in [*study.tables(), *study.figures()]
     }
-    return found | {Path(part).stem for part in PARTS} | {"paper", "html", "figures", "report"}
+    return (
+        found
+        | {Path(part).stem for part in PARTS}
+        | {"paper", "html", "figures", "report", "rehearsal", "forecast"}
+    )
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -114,7 +120,7 @@ class TestNames:
                 assert _resolves(name), name
 
     def test_settings(self, document: Path) -> None:
-        sections = "|".join([*study_classes(), "llm", "page"])
+        sections = "|".join([*study_classes(), "llm", "page", "rehearsal"])
         for name in words(document):
             if re.fullmatch(rf"({sections})(\.[a-z_]+)+", name) and not name.endswith(".json"):
                 kind: Any = config_class()
@@ -135,7 +141,7 @@ class TestNames:
             if program == "make" and re.fullmatch(r"[a-z]+", rest[0]):
                 assert f"\n{rest[0]}:" in _text(ROOT / "Makefile"), command
             if program == "python" and rest[0].endswith(".py"):
-                own = re.findall(r"(?<= )--[a-z-]+", command.partition("snakemake")[0])
+                own = re.findall(r"(?<= )--[a-z-]+", re.split("snakemake| -- ", command)[0])
                 assert all(f'"{option}"' in _text(ROOT / rest[0]) for option in own), command
 
 
@@ -155,7 +161,9 @@ def _resolves(name: str) -> bool:
 
 def _section(kind: Any, part: str, name: str) -> Any:
     assert part in getattr(kind, "model_fields", {}), name
-    return kind.model_fields[part].annotation
+    found = kind.model_fields[part].annotation
+    # A section that may be left out.
+    return next((each for each in get_args(found) if hasattr(each, "model_fields")), found)
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="without pdflatex the graph is smaller")

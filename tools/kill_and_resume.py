@@ -35,7 +35,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("arguments", nargs="+", help="of snakemake, after --")
     given = parser.parse_args()
-    command = [sys.executable, "-m", "snakemake", *given.arguments]
+    snakemake = [sys.executable, "-m", "snakemake"]
+    command = [*snakemake, *given.arguments]
     moments = random.Random(given.seed)  # noqa: S311 - no secret
     for number in range(given.kills):
         run = subprocess.Popen(command)
@@ -45,7 +46,7 @@ def main() -> int:
         killed = 0 if ended else kill_all(psutil.Process(run.pid))
         run.wait()
         print(f"kill {number + 1}: {killed} processes after {moment:.0f} s", file=sys.stderr)
-        subprocess.run([*command, "--unlock"], check=True)
+        subprocess.run([*snakemake, "--unlock", *given.arguments], check=True)
     return subprocess.run(command, check=False).returncode
 
 

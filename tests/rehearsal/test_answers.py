@@ -7,9 +7,9 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
-from idiots.idiots_cases import suite_of_the_papers_size
 from jam.jam_cases import original
 from jam_experiments.test_results import make
 from support import MIRROR, ROOT, needs_mirror
@@ -40,6 +40,7 @@ from pieline.rehearsal.answers.printed_runs import (
 from pieline.rehearsal.answers.tags import printed_tags
 from pieline.rehearsal.answers.texts import pie_span
 from pieline.rehearsal.asked import Asked
+from pieline.rehearsal.corpora.idiots import write_suite
 from pieline.reporting.given import Given
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.raw import read_sentences
@@ -266,9 +267,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         train = tmp_path / f"results/raw/id10m/train_{language}.tsv"
         train.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / f"data/sample/id10m/train_{language}.tsv", train)
-    rows = suite_of_the_papers_size()[5::10]
-    (tmp_path / "idiots.json").write_text(json.dumps(rows), encoding="utf-8")
-    suite = IdiotsDataset("released", read_sentences(tmp_path / "idiots.json"))
+    write_suite(tmp_path / "idiots.tsv", "small", Random(1))
+    suite = IdiotsDataset("released", read_sentences(tmp_path / "idiots.tsv"))
     suite.save(tmp_path / "results/datasets/idiots")
     monkeypatch.chdir(tmp_path)
     return tmp_path

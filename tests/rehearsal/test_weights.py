@@ -24,10 +24,10 @@ from pieline.models.fetching import wanted
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import weights_location
+from pieline.rehearsal.environment import environment
 from pieline.rehearsal.weights.standins import (
     VERSION,
     common_words,
-    environment,
     write_weights,
 )
 from pieline.rehearsal.weights.vllm import SERVER, fault_of
@@ -141,7 +141,7 @@ def test_a_served_model_hands_its_questions_on(
     entry = REGISTRY[name]
     assert isinstance(entry, LLMEntry)
     with ProviderServer() as provider, Server(entry, tmp_path / "log") as server:
-        monkeypatch.setenv(SERVER, provider.address)
+        monkeypatch.setenv(SERVER, provider.address.removeprefix("http://"))
         port = int(server.address(20.0, print).rpartition(":")[2].split("/")[0])
         served = entry.litellm_id.removeprefix("openai/")
 

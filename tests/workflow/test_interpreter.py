@@ -106,3 +106,19 @@ def test_what_a_command_leaves_to_its_end_is_done(command: Path, tmp_path: Path)
     )
     result = run(command, "leaves.py", folder=tmp_path)
     assert result.stdout.splitlines() == ["in a pool", "in a thread", "at its end"]
+
+
+def test_a_script_that_is_to_be_measured_is_run_by_a_python_of_its_own(
+    command: Path, tmp_path: Path
+) -> None:
+    address = command.with_name("socket")
+    write_command(tmp_path, address, alone=["tells.py"])
+    (tmp_path / "tells.py").write_text(
+        "import sys; print('pieline.core.interpreter' in sys.modules)"
+    )
+    (tmp_path / "others.py").write_text((tmp_path / "tells.py").read_text())
+    own = tmp_path / "python"
+    assert [run(own, name, folder=tmp_path).stdout for name in ("tells.py", "others.py")] == [
+        "False\n",
+        "True\n",
+    ]

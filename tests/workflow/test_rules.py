@@ -26,17 +26,21 @@ CONFIGURATIONS: dict[str, ConfigSettings] = {
         path.name: ConfigSettings(configfiles=[path])
         for path in sorted((ROOT / "config").glob("*.yaml"))
     },
+    "rehearsal.yaml": ConfigSettings(
+        configfiles=[ROOT / "config/rehearsal.yaml"], config={"rehearsal": {"size": "small"}}
+    ),
 }
 
 
 class RuleSet:
     """The rules of the workflow under one configuration that run a command."""
 
-    def __init__(self, settings: ConfigSettings) -> None:
+    def __init__(self, settings: ConfigSettings, workdir: Path | None) -> None:
         with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
             workflow = api.workflow(
                 resource_settings=ResourceSettings(cores=1),
                 config_settings=settings,
+                workdir=workdir,
                 snakefile=ROOT / "Snakefile",
             )._workflow
             self.rules: list[Rule] = [rule for rule in workflow.rules if rule.shellcmd]
@@ -48,14 +52,19 @@ class RuleSet:
 
 
 @pytest.fixture(scope="module", params=CONFIGURATIONS)
-def rule_set(request: pytest.FixtureRequest) -> Iterator[RuleSet]:
+def rule_set(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RuleSet]:
+    # A rehearsal makes its stand-ins where it is read.
+    rehearsed = request.param == "rehearsal.yaml"
+    workdir = tmp_path_factory.mktemp("rehearsal") if rehearsed else None
     with pytest.MonkeyPatch.context() as patch:
         # Reading the Snakefile sets both for its jobs.
         patch.setenv("PATH", ".")
         patch.setenv("PYTHONPATH", ".")
         patch.delenv("PIELINE_MIRROR", raising=False)
         patch.chdir(ROOT)
-        yield RuleSet(CONFIGURATIONS[request.param])
+        yield RuleSet(CONFIGURATIONS[request.param], workdir)
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +213,8 @@ def test_language_models_are_asked_in_one_submission(
 
 def test_the_profile_names_only_rules_that_exist(profile: dict[str, Any]) -> None:
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").rglob("*.smk"))]
-    known = set(re.findall(r"^\s*(?:rule|checkpoint) (\w+):", "\n".join(texts), flags=re.MULTILINE))
+    named = r"^\s*(?:(?:rule|checkpoint) |use rule \w+ as )(\w+)(?::| with:)"
+    known = set(re.findall(named, "\n".join(texts), flags=re.MULTILINE))
     # Rules that ask language models have their names from the studies.
     declared = [
         path.read_text(encoding="utf-8") for path in ROOT.glob("src/pieline/studies/*/study.py")

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +39,8 @@ _CLIENT = """#!{python} -ISB
 import array, json, os, socket, sys
 link = socket.socket(socket.AF_UNIX)
 try:
+    if sys.argv[1:2] and os.path.basename(sys.argv[1]) in {alone!r}:
+        raise OSError
     link.connect({address!r})
 except OSError:
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
@@ -51,24 +53,32 @@ sys.exit(int.from_bytes(told, "big", signed=True) if told else 1)
 """
 
 
-def write_command(folder: Path, address: Path) -> None:
+def write_command(folder: Path, address: Path, alone: Collection[str] = ()) -> None:
     """Write the command `python` into a folder that is to stand first on PATH.
 
     Args:
         folder: for nothing but this command.
         address: the socket of the server.
+        alone: file names of scripts that are not forked, so that their memory can be measured.
     """
     # A first line of more than 127 bytes is cut off by some kernels; nothing mends that.
-    write_text(folder / "python", _CLIENT.format(python=sys.executable, address=str(address)))
+    write_text(
+        folder / "python",
+        _CLIENT.format(python=sys.executable, address=str(address), alone=sorted(alone)),
+    )
     (folder / "python").chmod(0o755)
 
 
-def start() -> None:
-    """Start a server, and put its command first on PATH; both end with this process."""
+def start(alone: Collection[str]) -> None:
+    """Start a server, and put its command first on PATH; both end with this process.
+
+    Args:
+        alone: see `write_command`.
+    """
     # A socket's name may have but 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="python-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    write_command(folder, folder / "socket")
+    write_command(folder, folder / "socket", alone)
     os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
     subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(folder / "socket")])
 

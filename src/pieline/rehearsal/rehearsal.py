@@ -23,7 +23,7 @@ from pieline.rehearsal.bill import Fault
 from pieline.rehearsal.corpora import write_corpora
 from pieline.rehearsal.formats import api_bases
 from pieline.rehearsal.providers import Manners
-from pieline.rehearsal.weights.standins import common_words, environment, write_weights
+from pieline.rehearsal.weights.standins import common_words, write_weights
 
 _READY_WITHIN_S = 60.0
 
@@ -83,24 +83,13 @@ class Rehearsal:
         return self.folder / "models.yaml"
 
     def environment(self, registry: Registry) -> dict[str, str]:
-        """Variables under which jobs find the stand-ins, and no real key."""
+        """Variables under which jobs ask the providers' stand-in, and send no real key."""
         keys = {
             entry.api_key_env
             for entry in registry.values()
             if isinstance(entry, LLMEntry) and entry.api_key_env
         }
-        return dict.fromkeys(sorted(keys), "rehearsal") | {
-            **environment(self.folder),
-            "PIELINE_REHEARSAL_SERVER": self.address,
-            "PATH": self._before("bin", "PATH"),
-            "PYTHONPATH": self._before("packages", "PYTHONPATH"),
-        }
-
-    def _before(self, name: str, variable: str) -> str:
-        """A folder of the stand-ins before all others of a search path."""
-        first = str((self.folder / name).absolute())
-        others = [part for part in os.environ.get(variable, "").split(os.pathsep) if part != first]
-        return os.pathsep.join([first, *others])
+        return dict.fromkeys(sorted(keys), "rehearsal") | {"PIELINE_REHEARSAL_SERVER": self.address}
 
     def prepare(self) -> None:
         """Make corpora, weights and `models`, unless they are there as these settings want them."""
@@ -155,11 +144,17 @@ class Rehearsal:
             config: as applied.
 
         Raises:
-            UserError: a server did not start.
+            UserError: it did not start.
         """
+        host, port = self.address.rsplit(":", 1)
+        if _listens(host, int(port)):
+            raise UserError(
+                f"something listens at {self.address} already",
+                where=self.folder,
+                mend="end the other rehearsal in this folder",
+            )
         log = Path("logs/rehearsal")
         log.mkdir(parents=True, exist_ok=True)
-        host, port = self.address.rsplit(":", 1)
         options = {
             "config": config.model_dump_json(),
             "models": str(self.models),

@@ -35,7 +35,12 @@ def count_cells(cells: Iterable[ComparedCell]) -> list[TableCount]:
             by_table.setdefault(cell.table, []).append(cell)
     counts = []
     for table, found in sorted(by_table.items()):
-        compared = [cell for cell in found if cell.verdict in {"reproduced", "not reproduced"}]
+        # Statements are not judged; one that says what the paper says is equal all the same.
+        compared = [
+            cell
+            for cell in found
+            if cell.verdict in {"reproduced", "not reproduced"} or _is_equal(cell)
+        ]
         unequal = [cell for cell in compared if not _is_equal(cell)]
         counts.append(
             TableCount(

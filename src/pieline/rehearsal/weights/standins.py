@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import shlex
 import shutil
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -12,7 +11,6 @@ from typing import Any
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_json, write_text
-from pieline.llm.processes import VLLM
 from pieline.models.causal_lm import CausalEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.encoder import EncoderEntry
@@ -33,22 +31,6 @@ _CHARACTERS_READ = 1_000_000
 
 NOT_FETCHED = {".gitattributes": 1519, "README.md": 12000}
 """Bytes of files that every repository has and the pipeline does not fetch."""
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Environment variables by which jobs find the stand-ins below a folder, and ask no hub.
-
-    `PYTHONPATH` and `PATH` are not among them: `folder/packages` and `folder/bin` go before what
-    they have. Copies of remote code have a place of their own because transformers keeps them by
-    commit for ever: a run with the true weights would be given the stand-ins' code.
-    """
-    place = folder.absolute()
-    return {
-        "HF_HUB_CACHE": str(place / "hub"),
-        "HF_HUB_OFFLINE": "1",
-        "HF_MODULES_CACHE": str(place / "modules"),
-        VLLM: shlex.join([str(place / "bin/vllm"), "serve"]),
-    }
 
 
 def common_words(folder: Path, count: int = 8000) -> list[str]:

@@ -1,0 +1,70 @@
+"""The papers' full grid on stand-ins, with a tenth of the sentences: every job, table and page."""
+
+import csv
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support import ROOT, run_snakemake
+
+from pieline.core.files import read_text
+from pieline.reporting.models import REHEARSAL_NOTE
+
+ARGUMENTS = ("--configfile", "config/rehearsal.yaml", "--config", "rehearsal={size: small}")
+MARK = REHEARSAL_NOTE.partition(":")[0]
+
+
+@pytest.fixture(scope="module")
+def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small rehearsal."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    result = run_snakemake(
+        ROOT, "--cores", "2", "--directory", str(folder), *ARGUMENTS, "--", "all"
+    )
+    assert result.returncode == 0, (result.stdout + result.stderr)[-4000:]
+    return folder
+
+
+def compared(folder: Path) -> list[dict[str, str]]:
+    text = read_text(folder / "paper_tables/comparison.csv")
+    return [row for row in csv.DictReader(text.splitlines()) if row["printed"]]
+
+
+def test_everything_says_that_it_is_a_rehearsal(rehearsal: Path) -> None:
+    tables = rehearsal / "paper_tables"
+    # A table that has nothing beside a printed number has no line.
+    texts = [*tables.glob("*.html"), *tables.glob("html/*.html"), *tables.glob("*.tex")]
+    assert len(texts) > 50
+    unmarked = [path.name for path in texts if MARK not in read_text(path)]
+    assert set(unmarked) <= {"forecast.html"}
+    assert all(row["reason"].startswith(REHEARSAL_NOTE) for row in compared(rehearsal))
+
+
+def test_every_model_of_the_papers_was_run(rehearsal: Path) -> None:
+    verdicts = Counter(row["verdict"] for row in compared(rehearsal))
+    assert verdicts["not run"] == 0
+
+
+def test_retrieval_scores_come_back_to_the_printed_digits(rehearsal: Path) -> None:
+    rows = [row for row in compared(rehearsal) if row["table"] == "idiolink_finetuned"]
+    equal = sum(float(row["ours"]) == float(row["printed"]) for row in rows)
+    assert len(rows) == 240
+    assert equal > 220
+
+
+def test_the_bill_is_what_the_ledger_says(rehearsal: Path) -> None:
+    page = read_text(rehearsal / "paper_tables/rehearsal.html")
+    assert re.search(r"The bill and the ledger agree: [\d]+ recorded answers", page)
+
+
+def test_costs_and_times_of_the_real_run_are_told(rehearsal: Path) -> None:
+    told = json.loads(read_text(rehearsal / "results/forecast.json"))
+    assert {each["gpus"] for each in told["wall"]} == {1, 4, 16}
+    assert told["usd"] > told["likely_usd"] > 0
+
+
+def test_nothing_is_left_to_do(rehearsal: Path) -> None:
+    again = run_snakemake(ROOT, "-n", "--directory", str(rehearsal), *ARGUMENTS, "--", "all")
+    assert "Nothing to be done" in again.stdout + again.stderr
