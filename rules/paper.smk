@@ -69,7 +69,7 @@ rule items:
     conda:
         "../envs/core.yaml"
     resources:
-        runtime=growing(60),
+        runtime=growing(20),
     params:
         modules=lambda wildcards: modules("items", ITEMS[wildcards.study].record),
         record=lambda wildcards: ITEMS[wildcards.study].record,
