@@ -118,7 +118,7 @@ rule results_page:
         behind=lambda wildcards: WHOLE.behind(),
     output:
         page=shown("paper_tables/index.html"),
-        items=directory("paper_tables/items"),
+        evidence=directory("paper_tables/items"),
     log:
         "logs/paper/results_page.log",
     conda:
@@ -133,7 +133,7 @@ rule results_page:
     shell:
         "python {input.script} --displays {params.displays:q} --template {input.template}"
         " --claims {input.claims} --models {params.models:q}"
-        " --depth {params.depth} --output {output.page} --items {output.items}"
+        " --depth {params.depth} --output {output.page} --items {output.evidence}"
         " 2> >(tee {log} >&2)"
 
 
