@@ -66,7 +66,7 @@ def test_the_first_screen_says_what_the_run_is(small_page: Path) -> None:
 @pytest.mark.parametrize(
     ("mark", "data", "says"),
     [
-        ("REHEARSAL: nothing.", "released", "A rehearsal.</strong> REHEARSAL: nothing."),
+        ("REHEARSAL: nothing.", "released", "<strong>REHEARSAL: nothing.</strong>"),
         ("", "released", "A run on mixed data."),
     ],
 )
