@@ -265,7 +265,7 @@ rule take_idiots_predictions:
     wildcard_constraints:
         **IDIOTS.constraints("predictions"),
     conda:
-        "../envs/core.yaml"
+        "../envs/llm.yaml"
     params:
         *modules("take_idiots_predictions"),
     shell:

@@ -110,7 +110,7 @@ rule rehearse_tags:
     wildcard_constraints:
         model=JAM.run.constraint("encoder"),
     conda:
-        "../envs/core.yaml"
+        "../envs/report.yaml"
     params:
         *modules("rehearse_tags"),
         printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
@@ -246,7 +246,7 @@ rule rehearsal_page:
     log:
         "logs/paper/rehearsal.log",
     conda:
-        "../envs/llm.yaml"
+        "../envs/core.yaml"
     params:
         *modules("rehearsal_page"),
         mark=WHOLE.mark,
