@@ -15,6 +15,7 @@ from pieline.core.errors import UserError
 from pieline.core.named import named
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.predictions.runs import read_foreign_run, read_run, write_run
+from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.jam.metrics.runs import jam_metrics
@@ -219,6 +220,15 @@ def test_every_study_takes_its_own_files(entry: Path) -> None:
     for name in ("jam_drift", "idiots_detection", "idiolink_zero_shot"):
         assert made & set(tables[name].metrics)
         assert "Mine (made elsewhere)" in {model.label for model in tables[name].models}
+
+
+def test_a_query_mode_without_a_run_says_so(entry: Path) -> None:
+    tables = whole(entry, idiolink={"models": ["mine"]}).studies[-1].tables()
+    (given,) = (table.given for table in tables if table.name == "idiolink_zero_shot")
+    content = zero_shot(given.model_copy(update={"metrics": ()}))
+    (row,) = (row for group in content.groups for row in group.rows if "Mine" in row.labels[0])
+    reasons = {cell.number.comparison.reason for cell in row.cells if cell.number}
+    assert reasons == {"not run: no such run; the paper prints no such number"}
 
 
 def test_their_numbers_are_compared_with_nothing(entry: Path) -> None:

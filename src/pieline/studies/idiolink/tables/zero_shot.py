@@ -146,7 +146,9 @@ def zero_shot(given: Given) -> TableContent:
         if measured:
             obstacles = obstacles_of_score(measured[0], metric)
         else:
-            reason = given.not_run.get(model.name, "idiolink.query_modes does not name it")
+            elsewhere = model.kind == "predictions"
+            usual = "no such run" if elsewhere else "idiolink.query_modes does not name it"
+            reason = given.not_run.get(model.name, usual)
             obstacles = [f"not run: {reason}"]
         row = numbers.get(model.name, {})
         ours = row.get((metric, mode))
