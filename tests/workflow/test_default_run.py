@@ -28,7 +28,7 @@ def test_what_it_shows_is_short(default_run: Path) -> None:
     assert max(map(len, shown)) < 300
     assert any(re.search(r": idiolink_metrics (\d+) of \1$", line) for line in shown), shown
     logs = list((default_run / ".snakemake/log").iterdir())
-    assert "\nrule idiolink_metrics:\n    input: " in "".join(map(Path.read_text, logs))
+    assert "rule idiolink_metrics:\n    input: " in "".join(map(Path.read_text, logs))
 
 
 def test_second_call_does_nothing(default_run: Path) -> None:
