@@ -104,7 +104,7 @@ rule claims:
     shell:
         "python {input.script} --published $(dirname {input.catalogue}) --tables {input.tables}"
         " --models {params.models:q} --papers {params.papers:q} --template {input.template}"
-        " --json {output.json} --csv {output.csv} --tex {output.tex} --mark {params.mark:q}"
+        " --json {output.json} --csv {output.csv} --tex {output.tex} --mark={params.mark:q}"
         " 2> >(tee {log} >&2)"
 
 
@@ -126,7 +126,7 @@ rule comparison:
         mark=WHOLE.mark,
     shell:
         "python {input.script} --tables {input.tables} --template {input.template}"
-        " --csv {output.csv} --tex {output.tex} --mark {params.mark:q}"
+        " --csv {output.csv} --tex {output.tex} --mark={params.mark:q}"
         " 2> >(tee {log} >&2)"
 
 

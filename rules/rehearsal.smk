@@ -255,6 +255,6 @@ rule rehearsal_page:
         state=REHEARSAL.folder,
     shell:
         "python {input.script} --models {input.models} --tables {input.tables} --claims {input.claims}"
-        " --recordings {params.recordings} --state {params.state} --size {params.size} --mark {params.mark:q}"
+        " --recordings {params.recordings} --state {params.state} --size {params.size} --mark={params.mark:q}"
         " --template {input.template} --output {output}"
         " 2> >(tee {log} >&2)"
