@@ -63,7 +63,7 @@ def say(asked: Asked) -> str:
 class Answers:
     """The same for the program."""
 
-    def __init__(self, config: str, models: Path, root: Path) -> None:
+    def __init__(self, config: str, models: Path, root: Path, results: Path) -> None:
         self.config = config
 
     def text(self, asked: Asked) -> str:

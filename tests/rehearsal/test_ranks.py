@@ -231,12 +231,13 @@ def test_the_scripts_write_what_the_jobs_would(dataset: IdiolinkDataset, tmp_pat
     ranks = {"documents": documents, "queries": queries, "model": BM25, "printed_as": None}
     ranks |= {"index": "test-lit_idiom", "seed": 0, "seeds": [0], "top_k": TOP_K, "tag": BM25}
     tuned = {"index": "val-lit_sim_sense", "k1": [0.6, 0.9], "b": [0.4, 0.9]}
+    made = {"rehearse_ranks": tmp_path / "made.run.gz", "rehearse_tuning": tmp_path / "tuning.json"}
     for script, options in (("rehearse_ranks", ranks), ("rehearse_tuning", tuned)):
         main = runpy.run_path(str(ROOT / f"scripts/{script}.py"))["main"]
-        main(Options(**common, **options, output=tmp_path / script))
+        main(Options(**common, **options, output=made[script]))
     qrels = meaning_qrels(composed.queries, composed.documents)
-    found = mean_scores(score_queries(read_run(tmp_path / "rehearse_ranks"), qrels), qrels)
+    found = mean_scores(score_queries(read_run(made["rehearse_ranks"]), qrels), qrels)
     assert found.r_precision == pytest.approx(0.4267, abs=5e-5)
-    tuning = Tuning.model_validate_json((tmp_path / "rehearse_tuning").read_text("utf-8"))
+    tuning = Tuning.model_validate_json(made["rehearse_tuning"].read_text("utf-8"))
     assert (tuning.chosen.k1, tuning.chosen.b) == (0.6, 0.9)
     assert max(tuning.grid, key=lambda point: point.ndcg_at_10).k1 == 0.6

@@ -91,8 +91,9 @@ def write_split(
     path: Path, split: str, language: str, *, size: Size, random: Random, taken: set[str]
 ) -> None:
     """Write a split of ID10M: sentences with an idiom, with a literal PIE, and without a PIE."""
-    # Encoders train for 20 epochs: a tenth would still take most of the time of a small rehearsal.
-    count, idiomatic = (scaled(scaled(number, size), size) for number in LENGTHS[split, language])
+    count, idiomatic = (
+        scaled(number, size, of_train=split == "train") for number in LENGTHS[split, language]
+    )
     literal = (count - idiomatic) // 2
     plain = count - idiomatic - literal
     kinds = ["FIGURATIVE"] * idiomatic + ["LITERAL"] * literal + ["PLAIN"] * plain
