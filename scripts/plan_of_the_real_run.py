@@ -10,7 +10,8 @@ from pieline.core.program import Options, program
 
 @program(
     snakefile=(Path, "the workflow"), profile=(Path, "of the cluster"),
-    configuration=(Path, "what to run"), mirror=(Path, "folder of the public files"), counting=(Path, "tools/count_submissions.py"),
+    configuration=(Path, "what to run"), mirror=(Path, "folder of the public files"),
+    counting=(Path, "tools/count_submissions.py"),
     plan=(Path, "jobs to write"), submissions=(Path, "counts to write"),
 )  # fmt: skip
 def main(it: Options) -> None:
