@@ -108,13 +108,13 @@ def modules(name, *named):
     return sorted(f"{module.relative_to(ROOT)} {digest(module)}" for module in found)
 
 
-def modules_of_makers(name, displays):
-    """The `modules` of a rule whose wildcard, named as its script, says whose maker it loads."""
-    each = {display.name: modules(name, display.maker) for display in displays.values()}
+def modules_by(wildcard, name, named):
+    """The `modules` of a rule whose wildcard says which of these its script loads by name."""
+    each = {value: modules(name, path) for value, path in named.items()}
 
     def where_loaded(entry):
         def param(wildcards):
-            own = each[wildcards[name]]
+            own = each[wildcards[wildcard]]
             # No param can be left out, but to Snakemake they are a set.
             return entry if entry in own else own[0]
 

@@ -18,7 +18,7 @@ rule table:
     conda:
         "../envs/report.yaml"
     params:
-        *modules_of_makers("table", TABLES),
+        *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
         given=lambda wildcards: WHOLE.given(TABLES[wildcards.table]),
     shell:
@@ -44,7 +44,7 @@ rule figure:
     conda:
         "../envs/report.yaml"
     params:
-        *modules_of_makers("figure", FIGURES),
+        *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
         given=lambda wildcards: WHOLE.given(FIGURES[wildcards.figure]),
     shell:
@@ -71,7 +71,7 @@ rule items:
     resources:
         runtime=growing(20),
     params:
-        modules=lambda wildcards: modules("items", ITEMS[wildcards.study].record),
+        *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
         record=lambda wildcards: ITEMS[wildcards.study].record,
         given=lambda wildcards: WHOLE.given(ITEMS[wildcards.study]),
     shell:
