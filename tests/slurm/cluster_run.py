@@ -65,7 +65,8 @@ def freeze():
     while not CHECKPOINT.exists():
         time.sleep(0.02)
     MARK.unlink()
-    os.kill(os.getpid(), signal.SIGSTOP)
+    while True:  # SLURM wakes what it is about to end
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 if MARK.exists() and any(name.endswith("fine_tune.py") for name in sys.orig_argv):
     threading.Thread(target=freeze, daemon=True).start()
