@@ -1,4 +1,4 @@
-"""Configuration, registry, studies, and the helpers that every room uses."""
+"""Configuration, registry, studies, and the helpers that every stage uses."""
 
 import hashlib
 import json

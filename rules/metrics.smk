@@ -65,7 +65,7 @@ rule idiots_metrics:
 
 
 rule jam_statistics:
-    """Counts of what each room of ID10M-JAM left."""
+    """Counts of what each stage of ID10M-JAM left."""
     input:
         script=script("jam_statistics"),
         originals="results/originals/jam/{language}.jsonl",

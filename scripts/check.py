@@ -1,4 +1,4 @@
-"""Stop with one error if the answers of some language model can be had from nowhere."""
+"""Stop with one error if nothing can give the answers of some language model."""
 
 from pathlib import Path
 

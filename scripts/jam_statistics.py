@@ -1,4 +1,4 @@
-"""Count what each room of ID10M-JAM left."""
+"""Count what each stage of ID10M-JAM left."""
 
 from pathlib import Path
 

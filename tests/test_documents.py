@@ -1,11 +1,13 @@
 """What the documents name is there: files, modules, rules, settings, options, the rule graph."""
 
 import importlib
+import json
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any, get_args
 
 import pytest
@@ -14,6 +16,7 @@ from support import ROOT, run_snakemake
 from pieline.config import config_class, layered, load_config, load_studies, study_classes
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
+from pieline.results.claims.claim import load_claims
 from pieline.results.whole import PARTS
 
 DOCUMENTS = [
@@ -169,7 +172,7 @@ def _section(kind: Any, part: str, name: str) -> Any:
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="without pdflatex the graph is smaller")
 @pytest.mark.parametrize(
     ("document", "target"),
-    [("docs/rulegraph.md", "all"), ("README.md", "paper_tables/idiolink_zero_shot.tex")],
+    [("docs/rulegraph.md", "all"), ("docs/stages.md", "paper_tables/idiolink_zero_shot.tex")],
 )
 def test_the_rule_graph_is_that_of_the_rules(document: str, target: str, project: Path) -> None:
     drawn = run_snakemake(project, "--rulegraph", "mermaid-js", target)
@@ -182,3 +185,73 @@ def test_the_rule_graph_is_that_of_the_rules(document: str, target: str, project
         check=True,
     ).stdout
     assert f"```mermaid\n{ours}```" in _text(ROOT / document)
+
+
+def _benchmark(name: str) -> Any:
+    return json.loads(_text(ROOT / "benchmarks" / f"{name}.json"))
+
+
+def _three_seeds(mode: str, *, spread: bool) -> str:
+    """R-Precision and nDCG@10 of the released choices over their seeds, in per cent."""
+    runs = _benchmark("idiolink/finetuning_choices")["released"].values()
+    numbers = zip(*(run["test"][mode] for run in runs), strict=True)
+    shown = [
+        f"{mean(found):.2f}" + (f" ± {stdev(found):.2f}" if spread else "") for found in numbers
+    ]
+    return (" / " if spread else "/").join(shown)
+
+
+def _one_choice(choice: str, seed: str) -> str:
+    run = _benchmark("idiolink/finetuning_choices")[choice if choice != "nothing" else "released"]
+    numbers = [
+        f"{run[seed]['test'][mode][0]:.2f} / {run[seed]['test'][mode][1]:.2f}"
+        for mode in ("sentence", "span")
+    ]
+    return f"| {choice} | {seed} | {numbers[0]} | {numbers[1]} | {run[seed]['kept']} |"
+
+
+def _stated() -> dict[str, list[str]]:
+    """What documents state, as it follows from the files that hold the numbers."""
+    claims = list(load_claims(ROOT / "published" / "claims.yaml"))
+    modes = _benchmark("idiolink/zero_shot_modes")
+    seconds, faster = modes["seconds"], modes["times_faster"]
+    files, magpie = _benchmark("llm/large_files"), _benchmark("construction/magpie_filter")
+    took = {row["what"]: row for row in files["rows"]}
+    calls = _benchmark("construction/calls_and_cost")["all"]
+    of_sentences = _three_seeds("sentence", spread=False)
+    of_spans = _three_seeds("span", spread=False)
+    return {
+        "README.md": [f"{len(claims)} claims", f"{of_sentences} and {of_spans} against"],
+        "docs/artifact.md": [f"{len(claims)} claims"],
+        "docs/finetuning.md": [
+            f"{modes['documents']:,} documents and {modes['queries']:,} queries",
+            f"{seconds['each_mode']} s against {seconds['library']} s, "
+            f"{faster['each_mode']:.1f} times",
+            f"{seconds['documents_once']} s, {faster['documents_once']:.1f} times",
+            *(_three_seeds(mode, spread=True) for mode in ("sentence", "span")),
+            *(_three_seeds(f"instruction_{mode}", spread=True) for mode in ("sentence", "span")),
+            *(_one_choice("nothing", seed) for seed in ("42", "43")),
+            *(_one_choice("no dropout", seed) for seed in ("42", "43")),
+            _one_choice("no weight decay", "42"),
+        ],
+        "docs/cluster.md": [f"query modes in {seconds['library']:.0f} s"],
+        "docs/configuration.md": [
+            f"({files['bytes'] / 1e6:.0f} MB), five are read in "
+            f"{took['read five']['seconds']:.1f} s with {took['read five']['peak_mb']} MB",
+            f"in {took['put in order after five']['seconds']:.1f} s",
+        ],
+        "docs/idiolink_construction.md": [
+            f"makes {calls['calls']:,} for",
+            f"${calls['usd_without_thoughts']} and",
+            f"${calls['usd_of_1000_thought_tokens_a_call']}:",
+            f"{magpie['rows']:,} rows, {magpie['megabytes_of_file']:.0f} MB",
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "stated"),
+    [(document, stated) for document, all_stated in _stated().items() for stated in all_stated],
+)
+def test_a_stated_number_is_that_of_its_file(document: str, stated: str) -> None:
+    assert stated in " ".join(_text(ROOT / document).split())

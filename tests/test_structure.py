@@ -22,7 +22,7 @@ LAYERS = [
     "rehearsal",
 ]
 """From the bottom; programs (cli, schemas) stand above all of them."""
-ROOMS = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]
+STAGES = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]
 GPU_SCRIPTS = [
     "embed_documents", "embed_queries", "rank_by_embedding", "fine_tune", "fine_tune_tagger",
     "tag_idioms", "bm25_search", "bm25_tune",
@@ -128,13 +128,13 @@ def circle_in(arrows: dict[str, set[str]]) -> list[str] | None:
 
 @pytest.mark.parametrize("study", ["jam", "idiots", "idiolink"])
 def test_a_study_s_modules_are_named_as_the_rooms(study: str) -> None:
-    """And no room imports from a later one."""
+    """And no stage imports from a later one."""
     folder = LIBRARY / "studies" / study
     own = {path.stem for path in folder.iterdir() if not path.name.startswith("_")}
     besides = {"study", "settings", "records", "bio", "verdicts", "evidence", "items"}
-    assert own - besides <= {*ROOMS, "tables", "figures"}
-    order = {room: place for place, room in enumerate([*ROOMS, "tables", "figures"])}
-    # Training stops by its metric, so it may look ahead to metrics that need no other room.
+    assert own - besides <= {*STAGES, "tables", "figures"}
+    order = {stage: place for place, stage in enumerate([*STAGES, "tables", "figures"])}
+    # Training stops by its metric, so it may look ahead to metrics that need no other stage.
     allowed = {("training", "metrics"), ("training", "predictions"), ("datasets", "metrics")}
     backward = [
         f"{name} imports {other}"

@@ -1,4 +1,4 @@
-"""The rooms of ID10M-JAM's data through Snakemake."""
+"""The stages of ID10M-JAM's data through Snakemake."""
 
 import csv
 import json

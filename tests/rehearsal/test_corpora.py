@@ -67,7 +67,7 @@ class Corpora:
         return scaled(TEXT_NUMBERS[name], self.size)
 
     def jam(self, language: str, folder: Path) -> JamDataset:
-        """The dataset of ID10M-JAM, by way of all rooms before it."""
+        """The dataset of ID10M-JAM, by way of all stages before it."""
         raw = self.mirror / f"id10m/test_{language}.tsv"
         released = self.mirror / f"id10m-jam/{language}.json"
         sentences = read_id10m(raw, split="test")

@@ -36,7 +36,7 @@ IMPATIENT = (
     "--slurm-init-seconds-before-status-checks=2",
     "--seconds-between-status-checks=2",
     "--latency-wait=5",
-    # The nodes pretend more CPUs than there are.
+    # The nodes declare more CPUs than the machine has.
     "--max-threads=1",
 )
 

@@ -1,8 +1,8 @@
 """A real SLURM on this machine alone, from the distribution's packages slurm-wlm and munge.
 
 It listens on the loopback address only, runs as the calling user, keeps every file in one folder,
-and leaves no process behind. Two nodes are pretended, each with 8 CPUs; the second has two
-pretended GPUs. As a program it runs one command with the cluster up:
+and leaves no process behind. It declares two nodes of 8 CPUs, the second with two GPUs, none of
+which exists. As a program it runs one command with the cluster up:
 
     python tests/slurm/slurm_cluster.py sinfo
 """

@@ -36,8 +36,8 @@ def test_the_default_run_has_the_bytes_of_a_local_one(default_run: Path, tmp_pat
     on_gpu = [job for name in with_gpu for job in jobs[name] if "TresPerJob" in job]
     assert {(job["Partition"], job["TresPerJob"]) for job in on_gpu} == {("gpu", "gres:gpu:1")}
 
-    rooms = ("paper_tables", "results/datasets", "results/predictions", "results/metrics")
-    expected, made = contents(default_run, *rooms), contents(folder, *rooms)
+    stages = ("paper_tables", "results/datasets", "results/predictions", "results/metrics")
+    expected, made = contents(default_run, *stages), contents(folder, *stages)
     assert any(name.endswith(".tex") for name in expected)
     assert sorted(made) == sorted(expected)
     assert [name for name in expected if made[name] != expected[name]] == []

@@ -36,8 +36,8 @@ def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:
 
 
 def test_numbers_are_those_of_a_local_run(study: ClusterRun, default_run: Path) -> None:
-    rooms = ("results/datasets", "results/predictions", "results/metrics")
-    made, expected = contents(study.folder, *rooms), contents(default_run, *rooms)
+    stages = ("results/datasets", "results/predictions", "results/metrics")
+    made, expected = contents(study.folder, *stages), contents(default_run, *stages)
     assert any(name.endswith(".run.gz") for name in made)
     assert any(name.startswith("results/metrics") for name in made)
     assert [name for name in made if made[name] != expected[name]] == []

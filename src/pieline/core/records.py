@@ -1,4 +1,4 @@
-"""The records of every JSONL file between two rooms, and reading them with an error that helps."""
+"""The records of every JSONL file between two stages, and reading them with an error that helps."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -135,7 +135,7 @@ def not_made(task: Task) -> list[str]:
 
 
 def check(tasks: Iterable[Task], settings: LLMSettings, besides: Sequence[str] = ()) -> None:
-    """Stop before anything is asked if some answers can be had from nowhere.
+    """Stop before anything is asked if nothing can give some of the answers.
 
     Raises:
         UserError: one for everything that is missing (see `unanswerable`), with what else is to be

@@ -1,4 +1,4 @@
-"""The originals room of ID10M-JAM: filtering ID10M's test sentences by recorded decisions.
+"""The originals stage of ID10M-JAM: filtering ID10M's test sentences by recorded decisions.
 
 A decision file has one row for each raw sentence (section 3.2): keep it, drop it, or fix it. It
 also names the PIE, because a literal sentence has no tag that would. For the papers' real data the

@@ -1,4 +1,4 @@
-"""The datasets room: what the experiments read, as folders of validated files."""
+"""The datasets stage: what the experiments read, as folders of validated files."""
 
 from dataclasses import dataclass
 from pathlib import Path

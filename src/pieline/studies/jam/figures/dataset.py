@@ -25,7 +25,7 @@ _REASONS = {
 
 
 def flow(given: Given) -> Figure:
-    """Bars of the sentences and variants that each room leaves, one panel a language."""
+    """Bars of the sentences and variants that each stage leaves, one panel a language."""
     statistics = load_records(given.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)

@@ -50,11 +50,11 @@ COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3")
 MARKERS = {False: "o", True: "^"}
 """Circle; triangle for reasoning models."""
 UNKNOWN_SIZE = 40.0
-"""Area of the marker of a model whose size nobody tells; drawn hollow."""
+"""Area of the marker of a model whose size is not published; drawn hollow."""
 
 
 def billions(parameters: str | None) -> float | None:
-    """Number of parameters (in 10^9) from what Table 7 prints; None where it is not told.
+    """Number of parameters (in 10^9) from what Table 7 prints; None where it is not published.
 
     Of "17B active 109B overall" the whole counts, of the range "150-250B" its middle.
     """

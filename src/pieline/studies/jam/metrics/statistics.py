@@ -60,7 +60,7 @@ def jam_statistics(
     manifest: JamManifest | None,
     computed_from: dict[str, str],
 ) -> JamStatistics:
-    """Bring the counts of all rooms together; `filtering` is the report on the originals."""
+    """Bring the counts of all stages together; `filtering` is the report on the originals."""
     dataset = manifest.model_dump() if manifest else {}
     return JamStatistics(
         language=originals[0].language,

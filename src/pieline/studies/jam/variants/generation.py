@@ -1,4 +1,4 @@
-"""The variants room of ID10M-JAM: hard variants that a model writes.
+"""The variants stage of ID10M-JAM: hard variants that a model writes.
 
 A model writes several variants of each original in one call, then the same model is asked a second
 time as a validator that corrects or replaces them (section 3.3). Appendix G's neutral variants are
