@@ -51,3 +51,8 @@ rule all:
         WHOLE.targets(),
         ["paper_tables/rehearsal.html", "paper_tables/forecast.html"] if CONFIG.rehearsal else [],
     localrule: True
+
+
+if workflow.remote_exec:
+    # A group of jobs on a node of a cluster: its Snakemake calls no hooks.
+    fork_jobs(len(workflow.dag_settings.target_jobs))
