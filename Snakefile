@@ -53,6 +53,7 @@ rule all:
     localrule: True
 
 
-if workflow.remote_exec:
-    # A group of jobs on a node of a cluster: its Snakemake calls no hooks.
-    fork_jobs(len(workflow.dag_settings.target_jobs))
+if workflow.remote_exec and "--executor" not in sys.argv:
+    # A group of jobs on a node of a cluster, by name; no hook is called there.
+    named = sys.argv[sys.argv.index("--target-jobs") + 1 :]
+    fork_jobs(len(list(takewhile(lambda word: not word.startswith("--"), named))))

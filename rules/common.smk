@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from functools import cache
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 # Every path is relative to the working directory, so that no output depends on where the clone lies.
