@@ -5,7 +5,7 @@ from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
 
 # Jobs from which on it pays to import once for all.
-WORTH_FORKING = 30
+WORTH_FORKING = 10
 
 for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values())):
 
