@@ -322,15 +322,15 @@ class Study(ABC, Generic[S]):
         """Raise a `UserError` for a raw file that the user's own data lack."""
         if not (place := self.run.own_data):
             return
-        for path in self.raw_files():
-            name = path.removeprefix("results/raw/")
-            if name != path and not self.run.can_be_had(name):
-                folder = name.partition("/")[0].removesuffix("-jam")
-                raise UserError(
-                    f"no {name}, which {self.name} needs as it is configured",
-                    where=place,
-                    mend=f"put it there, in the format of data/sample/{folder}/README.md",
-                )
+        raw, folder = self.raw_files(), "results/raw/"
+        names = [path.removeprefix(folder) for path in raw if path.startswith(folder)]
+        if absent := [name for name in names if not self.run.can_be_had(name)]:
+            corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in absent})
+            raise UserError(
+                f"no {' and no '.join(absent)}, which {self.name} needs as it is configured",
+                where=place,
+                mend="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
+            )
 
     def items(self) -> Items | None:
         """What each run says of each sentence or query, if the study gives it away."""

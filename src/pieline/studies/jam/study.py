@@ -753,8 +753,9 @@ class JamStudy(Study[JamSettings]):
         for decided, said in _NOT_OF_PAPER.items():
             chosen = [name for name in self.settings.languages if self.decided_by(name) == decided]
             found += [said.format(_listed(chosen))] if chosen else []
-        if self.written_languages:
-            writer = self.run.entry(self._writer()).label
+        # A study that is not chosen may lack its writer.
+        if (model := self.settings.variants.model) and self.written_languages:
+            writer = self.run.entry(model).label
             found.append(_WRITTEN.format(writer, _listed(self.written_languages)))
         return given.model_copy(update={"notes": tuple(found)})
 

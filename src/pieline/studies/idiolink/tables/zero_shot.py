@@ -32,6 +32,7 @@ BM25_TOLERANCE = 0.15
 
 UNKNOWN = "unknown: the metric looks at more documents than are kept for a query"
 """Why a run has no score (see `RankingScores`)."""
+UNTUNED = "Without a validation split, k1 and b are set, not chosen."
 UNKNOWN_NOTE = f"Scores that are missing are {UNKNOWN}."
 RELEASED_INPUTS_NOTE = (
     "Queries and documents are written as in the released code (idiolink.inputs: released)."
@@ -232,7 +233,10 @@ def bm25(given: Given) -> TableContent:
         caption="BM25 on IdioLink in per cent; k1 and b chosen on the validation split by nDCG@10.",
         caption_latex="BM25 on IdioLink in per cent; $k_1$ and $b$ chosen on the validation split"
         " by nDCG@10.",
-        notes=notes_on(metrics),
+        notes=(
+            *([UNTUNED] if any(item.tuning and not item.tuning.grid for item in metrics) else []),
+            *notes_on(metrics),
+        ),
         wide=False,
     )
 
