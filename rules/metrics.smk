@@ -162,7 +162,8 @@ rule idiolink_checks:
         conditions=lambda wildcards: IDIOLINK.data_conditions(wildcards.origin),
     shell:
         "python {input.script} --data {params.folder} --splits {params.splits}"
-        " --origin {wildcards.origin} {params.sample} --upstream {input.upstream} --conditions {params.conditions:q} --output {output}"
+        " --origin {wildcards.origin} {params.sample} --upstream {input.upstream}"
+        " --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
