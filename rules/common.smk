@@ -50,8 +50,9 @@ from pieline.study import alternatives
 
 try:
     MODELS = ROOT / "models.yaml"
+    usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") != "own" else None
     config = layered(
-        config | {"mirror": config.get("mirror") or os.environ.get("PIELINE_MIRROR")},
+        config | {"mirror": config.get("mirror") or usual_mirror},
         ROOT / "config" / "sample.yaml",
     )
     CONFIG = load_config(config)

@@ -56,8 +56,8 @@ class Displays(Frozen):
 
     Attributes:
         studies: all of them.
-        mark: what stands over everything that shows the run, because it is no result.
-        data: `sample` or `released`.
+        mark: what stands over everything that shows the run: it is no result, or of own data.
+        data: `sample`, `released` or `own`.
     """
 
     studies: tuple[StudyDisplays, ...]

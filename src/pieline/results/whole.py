@@ -20,7 +20,7 @@ from pieline.models.llm import LLMEntry
 from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Display, Items, Study
+from pieline.study import Display, Items, Study, own_name
 
 CATEGORY = "The whole artifact"
 """Where the report has what belongs to no single paper."""
@@ -81,7 +81,9 @@ class Whole:
 
     @property
     def mark(self) -> str:
-        """What stands over everything that shows the run, because it is no result."""
+        """What stands over everything that shows the run: it is no result, or of own data."""
+        if label := self.run.own_label:
+            return f"{label[0].upper()}{label[1:]}."
         return REHEARSAL_NOTE if self.config.rehearsal else ""
 
     def given(self, shown: Display | Items) -> str:
@@ -165,10 +167,11 @@ class Whole:
         """Code, configuration and models, as canonical JSON."""
         return RunDescription(
             code=code_of(self.run.root),
-            # Where a mirror lies or a gateway is says nothing of the results; the digests do.
+            # Where files lie or a gateway is says nothing of the results; the digests do.
             config=self.config.model_dump(
                 mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
-            ),
+            )
+            | {"own_data": self.run.own_data and own_name(self.run.own_data)},
             models=self.models(),
             workflow="Snakefile" if self.run.root == Path() else None,
         ).canonical()

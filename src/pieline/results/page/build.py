@@ -160,10 +160,10 @@ def write_page(
 
 def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
     """What the run is: rehearsal, sample, mixed, or what the data are called."""
-    if displays.mark:
+    if displays.mark and displays.data != "own":
         return "rehearsal"
     of_sample = any("sample data" in cell.reason for cell in cells)
-    return "mixed" if of_sample and displays.data != "sample" else displays.data
+    return "mixed" if of_sample and displays.data == "released" else displays.data
 
 
 def _why(cell: ComparedCell, mark: str) -> str:

@@ -8,6 +8,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.llm.obstacles import cannot_be_asked
 from pieline.llm.prompts import load_prompt
 from pieline.reporting.given import Given
+from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionParameters, DetectionSetting, IdiotsSettings
 from pieline.study import OWN_PROMPT, Asking, Figure, Items, Study, Table, alternatives
@@ -62,7 +63,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def _no_data(self) -> str:
         """Why there are no sentences, empty if there are."""
         name = self.raw_name()
-        had = self.run.is_sample or self.run.can_be_had(name)
+        had = self.run.data != "released" or self.run.can_be_had(name)
         return "" if had else f"the mirror has no {name}"
 
     def _why_not(self, model: str, setting: str, seed: str) -> str:
@@ -148,13 +149,15 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
         if self.taken(model):
-            return self.elsewhere(setting=setting).canonical()
+            return self.of_data(self.elsewhere(setting=setting)).canonical()
         parameters = self.parameters(setting)
         own = [OWN_PROMPT.format(setting)] if setting in self.settings.prompts else []
-        return Conditions(
-            settings={"setting": setting, **parameters.model_dump()},
-            weights=json.loads(self.run.entry(model).execution_spec()),
-            deviations=(*own, *deviations(parameters)),
+        return self.of_data(
+            Conditions(
+                settings={"setting": setting, **parameters.model_dump()},
+                weights=json.loads(self.run.entry(model).execution_spec()),
+                deviations=(*own, *deviations(parameters)),
+            )
         ).canonical()
 
     def tables(self) -> list[Table]:
@@ -229,6 +232,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def raw_name(self) -> str:
         """The file of sentences, by its name in data/upstream.yaml or in the sample."""
         return f"idiots/{'idiots.json' if self.run.is_sample else 'idioms_sentences.tsv'}"
+
+    def origin(self) -> Origin:
+        """Where that file is from, as far as its digest need not tell."""
+        return "unverified" if self.run.data == "released" else self.run.data
 
     def other_targets(self) -> list[str]:
         """The cases for people to judge."""
