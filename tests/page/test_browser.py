@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from browser import Browser, browser, needs_browser
 
 pytestmark = needs_browser
-PHONE = (390, 844)
+Size = tuple[int, int]
+WIDE, PHONE = (1280, 900), (390, 844)
 ENTER, ESCAPE, TAB, LEFT, UP, RIGHT, DOWN = 13, 27, 9, 37, 38, 39, 40
 
 
@@ -26,7 +28,7 @@ def page(window: Browser, small_page: Path) -> Iterator[Browser]:
     """
     window.problems.clear()
     window.requests.clear()
-    window.resize(1280, 900)
+    window.resize(*WIDE)
     window.prefer("light")
     window.open(small_page)
     yield window
@@ -314,6 +316,26 @@ def test_on_a_phone(page: Browser, theme: str) -> None:
     width = page.evaluate("document.querySelector('dialog').getBoundingClientRect().width")
     assert width <= PHONE[0]
     assert visible(page, "dialog details.sentence > summary")
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(page: Browser, theme: Literal["light", "dark"], size: Size) -> None:
+    page.prefer(theme)
+    page.resize(*size, phone=size == PHONE)
+    page.unfold()
+    assert page.findings() == []
+    for table in ("idiolink_zero_shot", "idiots_detection", "jam_drift"):
+        press_number(page, table)
+        page.evaluate("document.querySelector('dialog details.sentence')?.setAttribute('open', '')")
+        assert page.findings("dialog") == []
+
+
+def test_axe_would_notice_trouble(page: Browser) -> None:
+    page.evaluate("document.querySelector('figure img').removeAttribute('alt')")
+    page.evaluate("document.querySelector('#run').style.color = '#bbb'")
+    rules = {finding.split(":")[0] for finding in page.findings()}
+    assert rules == {"image-alt", "color-contrast"}
 
 
 def test_the_tests_would_notice_trouble(window: Browser, tmp_path: Path) -> None:
