@@ -175,12 +175,27 @@ def test_a_number_leads_to_its_sentences(page: Browser) -> None:
     assert "broke the ice" in visible(page, "dialog details.sentence[open] li mark")
 
 
+def test_links_lead_out_of_a_number(page: Browser, small_page: Path) -> None:
+    press_number(page, "idiots_detection")
+    page.wait_for("dialog .files")
+    links = page.evaluate("[...document.querySelectorAll('dialog a')].map((link) => link.href)")
+    run = small_page.parents[1]
+    wanted = [
+        "results/metrics/idiots/vicuna-7b/zero_shot/seed-0.json",
+        "results/predictions/idiots/vicuna-7b/zero_shot/seed-0.jsonl",
+        "recordings/vicuna-7b-zero_shot-0.jsonl",
+        "paper_tables/idiots_detection.csv",
+        "paper_tables/idiots_detection.tex",
+    ]
+    assert all((run / path).as_uri() in links and (run / path).is_file() for path in wanted)
+
+
 def test_errors_only_and_by_pie(page: Browser) -> None:
     press_number(page, "idiots_detection")
     assert visible(page, ".pager output") == ["1 to 2 of 2 sentences"]
     page.evaluate("document.querySelector('.pager input').click()")
     (wrong,) = visible(page, "dialog .sentence")
-    assert "Answer: unparseable: no object" in wrong
+    assert "Answer: unparseable: no object recorded under bbbbbbbbbbbb…" in wrong
     page.choose(".pager select", "spill the beans")
     assert visible(page, ".pager output") == ["1 to 1 of 1 sentences"]
 
