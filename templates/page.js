@@ -340,10 +340,12 @@
     get("dialog-title").textContent = `${section.querySelector("h3").textContent}: ${labelsOf(cell).join(", ")} = ${ours}`;
     const metrics = cell.dataset.metrics.split(" ");
     const parts = [make("p", "", printed ? `Printed: ${printed} ` : null,
-      verdict && printed ? make("span", `badge ${verdict}`, verdict.replace("-", " ")) : null, cell.title ? ` ${cell.title}` : "")];
+      verdict && printed ? make("span", `badge ${verdict}`, verdict.replace("-", " ")) : null, cell.title ? ` ${cell.title}` : ""),
+      make("p", "", "The table: ", section.querySelector(".files").cloneNode(true))];
     if (metrics.length === 1) {
-      parts.push(make("div"));
-      fill(parts[1], metrics[0]);
+      const inside = make("div");
+      parts.push(inside);
+      fill(inside, metrics[0]);
     } else {
       parts.push(make("p", "", `It comes from ${metrics.length} metric files.`));
       metrics.forEach((number, place) => {
@@ -354,7 +356,6 @@
         parts.push(details);
       });
     }
-    parts.push(make("h3", "", "The table"), section.querySelector(".files").cloneNode(true));
     get("behind").replaceChildren(...parts);
     anchor = section.id;
     opened = String(numbersOf.get(section).indexOf(cell));

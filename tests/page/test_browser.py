@@ -76,7 +76,7 @@ def test_a_verdict_is_no_colour_alone(page: Browser) -> None:
     )
     signs = page.evaluate(
         "[...document.querySelectorAll('.layout tbody td')]"
-        ".map((cell) => getComputedStyle(cell, '::after').content)"
+        ".map((cell) => getComputedStyle(cell, '::before').content)"
     )
     assert len(set(signs)) == 2
     assert not {"none", '""'} & set(signs)

@@ -72,7 +72,11 @@ def test_the_first_screen_says_what_the_run_is(small_page: Path) -> None:
 @pytest.mark.parametrize(
     ("mark", "data", "says"),
     [
-        ("REHEARSAL: nothing.", "released", "<strong>REHEARSAL: nothing.</strong>"),
+        (
+            "REHEARSAL: nothing.",
+            "released",
+            'REHEARSAL: nothing.</strong> What it proves stands in <a href="rehearsal.html">',
+        ),
         ("", "released", "A run on mixed data."),
     ],
 )
