@@ -190,6 +190,9 @@ if workflow.exec_mode == ExecMode.DEFAULT and not (
             logger.addHandler(display)
 # Where jobs, whose stderr is a pipe, draw their progress: on the terminal that shows this run.
 os.environ.update(PIELINE_TERMINAL=os.ttyname(2) if os.isatty(2) else "")
+# What libraries draw of their own would be one line of thousands of characters in a pipe; what takes
+# long is told by `pieline.core.progress`.
+os.environ.setdefault("TQDM_DISABLE", "1")
 
 
 ASKINGS = {

@@ -249,6 +249,8 @@ class Asking:
         minutes: time that a cluster should grant at first.
         after_answers: names of the inputs that are made from other answers, so that its questions
             are not known before those are there.
+        recordings: pattern of the files that hold the answers behind its `predictions`, if it
+            makes such.
     """
 
     name: str
@@ -259,6 +261,7 @@ class Asking:
     constraints: Mapping[str, str] = field(default_factory=dict)
     minutes: int = 240
     after_answers: Collection[str] = ()
+    recordings: str = ""
 
     def written(self, **wildcards: str) -> dict[str, str]:
         """The outputs of some wildcards."""

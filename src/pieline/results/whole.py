@@ -65,6 +65,11 @@ class Whole:
                         name=study.name,
                         paper=study.paper,
                         evidence=study.evidence(),
+                        recordings={
+                            asking.outputs["predictions"]: asking.recordings
+                            for asking in study.askings()
+                            if asking.recordings
+                        },
                         displays=tuple(map(DisplayRecord.of, [*study.tables(), *study.figures()])),
                     )
                     for study in self.studies
@@ -77,6 +82,7 @@ class Whole:
             ),
             mark=self.mark,
             data=self.config.data,
+            document=self._document,
         )
 
     @property
@@ -193,13 +199,18 @@ class Whole:
             for (study, reason), models in runs.items()
         ]
 
+    @property
+    def _document(self) -> str:
+        """The document, compiled where the machine has pdflatex."""
+        return f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}"
+
     def targets(self) -> list[str]:
-        """What shows the run; the document is compiled where the machine has pdflatex."""
+        """What shows the run."""
         return [
             "paper_tables/claims.tex",
             "paper_tables/comparison.tex",
             "paper_tables/index.html",
-            f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}",
+            self._document,
             "results/provenance.json",
         ]
 

@@ -73,12 +73,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
             return ""
         if lack := cannot_be_asked(self.run.language_model(model), setting):
             return lack
-        return self.run.unanswered(model, self._recordings(model, setting, seed))
+        return self.run.unanswered(
+            model, self._recordings().format(model=model, setting=setting, seed=seed)
+        )
 
-    def _recordings(self, model: str, setting: str, seed: str) -> str:
+    def _recordings(self) -> str:
         # A file a run: where a provider accepts no seed, runs with different seeds ask the same
         # questions and must not share their answers.
-        return self.run.recordings("idiots", model, f"{setting}-seed-{seed}.jsonl")
+        return self.run.recordings("idiots", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def files(self, pattern: str) -> list[str]:
         """A file of every run."""
@@ -121,7 +123,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
             spec=self.run.language_model(model).execution_spec(),
             inputs={"sentences": SENTENCES, "prompt": self.prompt(setting)},
             outputs={"predictions": PREDICTIONS.format(model=model, setting=setting, seed=seed)},
-            recordings=self._recordings(model, setting, seed),
+            recordings=self._recordings().format(model=model, setting=setting, seed=seed),
             setting=setting,
             seed=int(seed),
             parameters=self.parameters(setting),
@@ -143,6 +145,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
                 ],
                 constraints=self.constraints("llm"),
+                recordings=self._recordings(),
             )
         ]
 

@@ -279,7 +279,7 @@ class JamStudy(Study[JamSettings]):
             return ""
         if lack := cannot_be_asked(entry, run["setting"]):
             return lack
-        return self.run.unanswered(run["model"], self._recordings("jam", run))
+        return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
 
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
         """The metric files of the runs on some languages, and of those of other kinds `besides`."""
@@ -307,7 +307,7 @@ class JamStudy(Study[JamSettings]):
                 reason and f"of {self.run.entry(writer).label}, which writes the texts, {reason}"
             )
         if not found and self.run.entry(run["model"]).kind == "llm":
-            found = self.run.unanswered(run["model"], self._recordings("jam_neutral", run))
+            found = self.run.unanswered(run["model"], self._recordings("jam_neutral").format(**run))
         return found
 
     # Originals, variants, dataset ----------------------------------------------------------------
@@ -447,17 +447,16 @@ class JamStudy(Study[JamSettings]):
             **self._of_model(model),
             inputs=inputs,
             outputs={"predictions": predictions.format(**run)},
-            recordings=self._recordings(folder, run),
+            recordings=self._recordings(folder).format(**run),
             setting=setting,
             seed=int(run["seed"]),
             parameters=self.parameters(setting),
         )
 
-    def _recordings(self, folder: str, run: Mapping[str, str]) -> str:
+    def _recordings(self, folder: str) -> str:
         # A file a run: where a provider accepts no seed, runs with different seeds ask the same
         # questions and must not share their answers.
-        name = f"{run['setting']}-seed-{run['seed']}.jsonl"
-        return self.run.recordings(folder, run["language"], run["model"], name)
+        return self.run.recordings(folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def _of_model(self, model: str) -> dict[str, str]:
         """What every task says of its model."""
@@ -538,6 +537,7 @@ class JamStudy(Study[JamSettings]):
                 ],
                 constraints=llm,
                 after_answers=("sentences",) if writes else (),
+                recordings=self._recordings("jam"),
             )
         )
         if self.settings.variants.model:
@@ -563,6 +563,7 @@ class JamStudy(Study[JamSettings]):
                 constraints=llm,
                 minutes=120,
                 after_answers=("sentences",),
+                recordings=self._recordings("jam_neutral"),
             )
         )
         return found
