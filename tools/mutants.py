@@ -1,10 +1,10 @@
 r"""Change a module in one place at a time, and see whether its tests notice.
 
-The changes are Cosmic Ray's, which is no part of the lock but needs none of its pins moved. So it
-stands apart, and only this program sees it:
+The changes are Cosmic Ray's, which is no part of the lock: it stands in a folder of its own, where
+only this program looks for what the lock does not have.
 
-    .venv/bin/pip install --target /tmp/mutants cosmic-ray
-    PYTHONPATH=src:/tmp/mutants .venv/bin/python tools/mutants.py --each 12
+    .venv/bin/pip install --target /tmp/cosmic-ray cosmic-ray
+    .venv/bin/python tools/mutants.py --library /tmp/cosmic-ray --each 12
 
 Survivors are printed as differences, below them how many of each module were killed. What survives
 either changes nothing that a caller can see, or lacks a test.
@@ -15,16 +15,19 @@ import ast
 import contextlib
 import difflib
 import importlib.util
+import multiprocessing
 import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+
+import pytest
 
 from pieline.core.errors import UserError, nearest, run_command
 
@@ -36,7 +39,7 @@ TESTS = {
     "studies/jam/bio": ("jam/test_spans",),
     "studies/jam/metrics/drift": ("jam_experiments/test_drift",),
     "studies/jam/metrics/identification": ("jam_experiments/test_drift", "jam/test_spans"),
-    "languages/matching": ("jam/test_spans", "jam/test_romance_matching"),
+    "languages/matching": ("jam/test_spans", "jam/test_romance_matching", "idiots/test_verdicts"),
     "llm/idioms": READING,
     "llm/parsing": READING,
     "studies/idiolink/metrics/ranking": ("idiolink/test_zero_shot",),
@@ -54,6 +57,8 @@ TESTS = {
 """Of each module, the files of tests that are to notice."""
 SAME = ("Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot")
 """Comparisons that differ for no value of this project."""
+IMPORTS = ("hypothesis", "ir_measures", "numpy", "pandas", "scipy.stats", "sklearn.metrics")
+"""What most of the tests import from elsewhere, and so need not import once for each mutant."""
 NOT_COPIED = shutil.ignore_patterns(".*", "results", "paper_tables", "runs", "logs")
 
 
@@ -63,14 +68,18 @@ def mutants(code: str, count: int, chance: random.Random) -> list[str]:
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
 
-    found = []
+    found, lines = [], code.splitlines()
     for name in sorted(operator_names()):
         if name.endswith(SAME) or get_operator(name).arguments():
             continue
         operator = get_operator(name)()
         nodes = ast_nodes(get_ast(code))
         places = [place for node in nodes for place in operator.mutation_positions(node)]
-        found += [(place, name, number) for number, place in enumerate(places)]
+        found += [
+            (place, name, number)
+            for number, place in enumerate(places)
+            if not _is_keyword_mark(lines, *place[0])
+        ]
     choices = [list(each) for _, each in groupby(sorted(found), key=lambda item: item[0])]
     chance.shuffle(choices)
     drawn: list[str] = []
@@ -82,6 +91,11 @@ def mutants(code: str, count: int, chance: random.Random) -> list[str]:
                 drawn.append(mutant)
                 break
     return drawn
+
+
+def _is_keyword_mark(lines: Sequence[str], line: int, column: int) -> bool:
+    """Whether a star multiplies nothing, but stands before parameters given by name."""
+    return lines[line - 1].startswith("*,", column)
 
 
 def _meaning(code: str) -> str:
@@ -98,21 +112,28 @@ def _meaning(code: str) -> str:
 
 def passes(project: Path, tests: tuple[str, ...], limit_s: float | None = None) -> bool:
     """Whether these tests of a copy of the project pass, and within a limit."""
+    # Forked, because imports take longer than most of the tests.
+    run = multiprocessing.get_context("fork").Process(target=_test, args=(project, tests))
+    run.start()
+    run.join(limit_s)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(run.pid or 0, signal.SIGKILL)  # with what the tests have started
+    run.join()
+    return run.exitcode == 0
+
+
+def _test(project: Path, tests: tuple[str, ...]) -> None:
+    os.setsid()
+    os.chdir(project)
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pieline"]:
+        del sys.modules[name]
+    # No mutant leaves bytecode to the next.
+    sys.dont_write_bytecode = True
+    os.environ.update(PYTHONPATH="src", PYTHONDONTWRITEBYTECODE="1")
     files = [f"tests/{name}.py" for name in tests]
-    command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *files]
-    # Without Cosmic Ray's copies of our libraries; no mutant leaves bytecode to the next.
-    environment = {**os.environ, "PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}
-    with tempfile.TemporaryFile() as said:
-        run = subprocess.Popen(
-            command, cwd=project, env=environment, stdout=said, stderr=said, start_new_session=True
-        )
-        try:
-            return run.wait(limit_s) == 0
-        except subprocess.TimeoutExpired:
-            return False
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(run.pid, signal.SIGKILL)  # with what the tests have started
+    os._exit(pytest.main(["-qx", "-p", "no:cacheprovider", *files]))
 
 
 def survivors(project: Path, module: str, drawn: list[str]) -> list[str]:
@@ -143,14 +164,18 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("modules", nargs="*", metavar="module", help=f"of {', '.join(TESTS)}")
+    parser.add_argument("--library", type=Path, required=True, help="folder with Cosmic Ray")
     parser.add_argument("--each", type=int, default=12, help="mutants of a module, at most")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     for module in given.modules:
         if module not in TESTS:
             raise UserError(f"no tests are known of {module!r}", mend=nearest(module, TESTS))
+    sys.path.append(str(given.library))
     if importlib.util.find_spec("cosmic_ray") is None:
-        raise UserError("Cosmic Ray is not there", mend="see --help")
+        raise UserError("Cosmic Ray is not there", where=given.library, mend="see --help")
+    for name in IMPORTS:
+        importlib.import_module(name)
 
     killed = all_drawn = 0
     with tempfile.TemporaryDirectory() as folder:
