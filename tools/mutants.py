@@ -51,8 +51,8 @@ TESTS = {
     "results/claims/judgement": ("claims/test_judgement",),
     "llm/costs": MONEY,
     "llm/estimates": (*MONEY, "idiots/test_tasks"),
-    "llm/spending": (*MONEY, "llm/test_llm_limits"),
-    "llm/budget": (*MONEY, "llm/test_llm_limits"),
+    "llm/spending": MONEY,
+    "llm/budget": MONEY,
 }
 """Of each module, the files of tests that are to notice."""
 SAME = ("Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot")

@@ -221,7 +221,7 @@ def test_twenty_recorded_answers_say_how_long_the_next_ones_are(folder: Path) ->
     other = saying(folder, file="b", model="n")
     assert likely_of(task) == (11, ("own answers",))
     assert likely_of(other, task) == (11, ("others' answers",))
-    answered(other, [5] * 20)
+    answered(other, [5] * 21)
     assert likely_of(other, task) == (5, ("own answers",))
     # Those of another form say nothing, nor do those of models that think.
     longer = saying(folder, file="c", model="l", likely=31)
@@ -366,6 +366,7 @@ def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
         assert {reserved and reserved[1:] for reserved in kept} == {
             (MODEL, ONE, "sub/a.jsonl", question.key)
         }
+        spending.settle(None, 1.0)  # nothing was reserved
         spending.settle(kept[0], ONE / 2)
         spending.settle(kept[1], 0.0)
         assert spending.perhaps_billed == ""
