@@ -59,7 +59,7 @@ SAME = ("Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot")
 """Comparisons that differ for no value of this project."""
 IMPORTS = ("hypothesis", "ir_measures", "numpy", "pandas", "scipy.stats", "sklearn.metrics")
 """What most of the tests import from elsewhere, and so need not import once for each mutant."""
-NOT_COPIED = shutil.ignore_patterns(".*", "results", "paper_tables", "runs", "logs")
+OUTPUTS = {"results", "paper_tables", "runs", "logs"}
 
 
 def mutants(code: str, count: int, chance: random.Random) -> list[str]:
@@ -158,6 +158,11 @@ def survivors(project: Path, module: str, drawn: list[str]) -> list[str]:
     return left
 
 
+def _not_copied(folder: str, names: list[str]) -> set[str]:
+    hidden = {name for name in names if name.startswith(".")}
+    return hidden | OUTPUTS if Path(folder) == ROOT else hidden
+
+
 def main() -> None:
     """Parse the command line, and print survivors and counts."""
     parser = argparse.ArgumentParser(
@@ -179,7 +184,7 @@ def main() -> None:
 
     killed = all_drawn = 0
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(shutil.copytree(ROOT, Path(folder, "project"), ignore=NOT_COPIED))
+        project = Path(shutil.copytree(ROOT, Path(folder, "project"), ignore=_not_copied))
         for module in given.modules or TESTS:
             code = (ROOT / "src" / "pieline" / f"{module}.py").read_text("utf-8")
             drawn = mutants(code, given.each, random.Random(f"{given.seed} {module}"))  # noqa: S311
