@@ -33,7 +33,11 @@ from pieline.core.errors import UserError, nearest, run_command
 
 ROOT = Path(__file__).parents[1]
 READING = ("llm/test_answer_forms", "llm/test_answer_readings", "llm/test_llm_parsing")
-DETECTION = ("idiots/test_detection_metrics", "idiots/test_detection_answers")
+DETECTION = (
+    "idiots/test_detection_metrics",
+    "idiots/test_detection_answers",
+    "idiots/test_verdicts",
+)
 MONEY = ("llm/test_money", "llm/test_llm_parts")
 TESTS = {
     "studies/jam/bio": ("jam/test_spans",),
@@ -45,7 +49,7 @@ TESTS = {
     "studies/idiolink/metrics/ranking": ("idiolink/test_zero_shot",),
     "studies/idiolink/predictions/runs": ("idiolink/test_zero_shot", "own/test_predictions"),
     "studies/idiots/metrics": DETECTION,
-    "studies/idiots/predictions": (*DETECTION, "idiots/test_tasks"),
+    "studies/idiots/predictions": (*DETECTION, "idiots/test_tasks", "own/test_predictions"),
     "reporting/printed": ("claims/test_comparison", "claims/test_published"),
     "results/comparison": ("claims/test_comparison",),
     "results/claims/judgement": ("claims/test_judgement",),
