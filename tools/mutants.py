@@ -46,8 +46,11 @@ TESTS = {
     "languages/matching": ("jam/test_spans", "jam/test_romance_matching", "idiots/test_verdicts"),
     "llm/idioms": READING,
     "llm/parsing": READING,
-    "studies/idiolink/metrics/ranking": ("idiolink/test_zero_shot",),
-    "studies/idiolink/predictions/runs": ("idiolink/test_zero_shot", "own/test_predictions"),
+    "studies/idiolink/metrics/ranking": ("idiolink/test_zero_shot::TestMetrics",),
+    "studies/idiolink/predictions/runs": (
+        "idiolink/test_zero_shot::TestRuns",
+        "own/test_predictions",
+    ),
     "studies/idiots/metrics": DETECTION,
     "studies/idiots/predictions": (*DETECTION, "idiots/test_tasks", "own/test_predictions"),
     "reporting/printed": ("claims/test_comparison", "claims/test_published"),
@@ -58,7 +61,7 @@ TESTS = {
     "llm/spending": MONEY,
     "llm/budget": MONEY,
 }
-"""Of each module, the files of tests that are to notice."""
+"""Of each module, the files (or classes) of tests that are to notice."""
 SAME = ("Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot")
 """Comparisons that differ for no value of this project."""
 IMPORTS = ("hypothesis", "ir_measures", "numpy", "pandas", "scipy.stats", "sklearn.metrics")
@@ -136,8 +139,10 @@ def _test(project: Path, tests: tuple[str, ...]) -> None:
     # No mutant leaves bytecode to the next.
     sys.dont_write_bytecode = True
     os.environ.update(PYTHONPATH="src", PYTHONDONTWRITEBYTECODE="1")
-    files = [f"tests/{name}.py" for name in tests]
-    os._exit(pytest.main(["-qx", "-p", "no:cacheprovider", *files]))
+    paths = [
+        f"tests/{file}.py{sep}{rest}" for file, sep, rest in (t.partition("::") for t in tests)
+    ]
+    os._exit(pytest.main(["-qx", "-p", "no:cacheprovider", *paths]))
 
 
 def survivors(project: Path, module: str, drawn: list[str]) -> list[str]:
