@@ -52,9 +52,10 @@ check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	-@$(MAKE) --no-print-directory audit
 
 audit: $(READY)  ## Known vulnerabilities of the locked packages, as osv.dev lists them.
-	@$(BIN)/pip-audit --vulnerability-service osv --disable-pip --require-hashes --progress-spinner off \
-	    $(LOCK:%=--requirement %) \
-	    || { echo "audit: vulnerabilities were found, or osv.dev cannot be reached: see above" >&2; exit 1; }
+	@if $(BIN)/python -c 'import requests; requests.get("https://api.osv.dev", timeout=5)' 2>/dev/null; then \
+	    $(BIN)/pip-audit --vulnerability-service osv --disable-pip --require-hashes --progress-spinner off \
+	        $(LOCK:%=--requirement %); \
+	else echo "audit: api.osv.dev cannot be reached; no vulnerability was looked for"; fi
 
 verify: $(READY)  ## The numbers that a laptop can check, on the papers' real data in MIRROR.
 	$(BIN)/snakemake --cores all --directory runs/released \
