@@ -22,7 +22,6 @@ from pieline.core.files import canonical_json, read_json, read_text, write_text
 from pieline.core.named import named
 from pieline.reporting.evidence import (
     Json,
-    MetricFile,
     Pool,
     check_inputs,
     load_metric_file,
@@ -129,9 +128,9 @@ def write_page(
     evidence_of = {
         path: view.study.evidence for view in tables for cell in view.cells for path in cell.metrics
     }
-    metrics = [load_metric_file(path) for path in sorted(evidence_of)]
-    check_inputs(metrics)
-    _write_items(Path(items), metrics, [evidence_of[metric.path] for metric in metrics], depth)
+    # One metric file in memory at a time: each holds a decision for every sentence.
+    check_inputs(map(load_metric_file, sorted(evidence_of)))
+    _write_items(Path(items), evidence_of, depth)
     claims = [JudgedClaim.model_validate(claim) for claim in read_json(ledger)["claims"]]
     folder = Path(path).parent
     render_html(
@@ -151,7 +150,7 @@ def write_page(
         tables=tables,
         table_names={view.shown.name for view in tables},
         figures=list(displays.of_kind("figure")),
-        numbers={metric.path: number for number, metric in enumerate(metrics)},
+        numbers={path: number for number, path in enumerate(sorted(evidence_of))},
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
         beside=lambda file: os.path.relpath(file, folder),
@@ -190,9 +189,7 @@ def _searched(
     }
 
 
-def _write_items(
-    folder: Path, metrics: Sequence[MetricFile], readers: Sequence[str], depth: int
-) -> None:
+def _write_items(folder: Path, readers: Mapping[str, str], depth: int) -> None:
     """Write what lies behind each metric file, and the texts that they share.
 
     `readers` names for each metric file its study's reader, or nothing.
@@ -200,7 +197,8 @@ def _write_items(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pool = Pool()
-    for number, (metric, reader) in enumerate(zip(metrics, readers, strict=True)):
+    for number, (path, reader) in enumerate(sorted(readers.items())):
+        metric = load_metric_file(path)
         evidence = named(reader)(metric, pool, depth) if reader else None
         _write_script(
             folder,

@@ -43,7 +43,7 @@ def cosine_scores_of_file(
 def _scores(
     queries: NDArray[np.float32], unit_documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
-    """As `cosine_scores`, of documents that have length 1; fewer queries at once where they are many."""
+    """As `cosine_scores`, of documents that have length 1; the more, the fewer queries at once."""
     at_once = max(1, min(_QUERIES_AT_ONCE, _SCORES_AT_ONCE // max(1, len(unit_documents))))
     for start in range(0, len(queries), at_once):
         yield from _unit(queries[start : start + at_once]) @ unit_documents.T
