@@ -15,7 +15,6 @@ from pieline.core.files import open_gzip
 Run = dict[str, dict[str, float]]
 """Score by query id and document id."""
 
-_SCORES_AT_ONCE = 2**26
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
 
@@ -43,10 +42,9 @@ def cosine_scores_of_file(
 def _scores(
     queries: NDArray[np.float32], unit_documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
-    """As `cosine_scores`, of documents that have length 1; the more, the fewer queries at once."""
-    at_once = max(1, min(_QUERIES_AT_ONCE, _SCORES_AT_ONCE // max(1, len(unit_documents))))
-    for start in range(0, len(queries), at_once):
-        yield from _unit(queries[start : start + at_once]) @ unit_documents.T
+    """As `cosine_scores`, of documents that have length 1."""
+    for start in range(0, len(queries), _QUERIES_AT_ONCE):
+        yield from _unit(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
 
 def rank(
