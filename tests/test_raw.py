@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pieline.core.errors import UserError
-from pieline.core.upstream import UpstreamFile, download, load_upstream
+from pieline.core.upstream import UpstreamFile, copy_file, download, load_upstream
 
 CONTENT = b"the real thing\n" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -50,12 +50,12 @@ def test_the_first_download_decides_where_no_digest_is_known(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     digests, output = tmp_path / "digests", tmp_path / "file"
-    for _ in range(2):
-        download(UpstreamFile(url=f"{server}/whole"), output, name="x/y.tsv", digests=digests)
     kept = digests / "x" / "y.tsv.sha256"
-    assert kept.read_text() == f"{DIGEST}\n"
-    told = f"x/y.tsv: no digest is known; that of this download is recorded in {kept}\n"
-    assert capsys.readouterr().err.count(told) == 1
+    for how in ("recorded as that of", "the same as at", "the same as at"):
+        download(UpstreamFile(url=f"{server}/whole"), output, name="x/y.tsv", digests=digests)
+        assert kept.read_text() == f"{DIGEST}\n"
+        told = f"no digest is known; SHA-256 is {DIGEST}, {how} the first download in {kept}\n"
+        assert capsys.readouterr().err.endswith(f"x/y.tsv: {told}")
     output.unlink()
     with pytest.raises(UserError, match=f"expected {DIGEST}; .* since the first download; delete"):
         download(UpstreamFile(url=f"{server}/other"), output, name="x/y.tsv", digests=digests)
@@ -64,6 +64,18 @@ def test_the_first_download_decides_where_no_digest_is_known(
     known = UpstreamFile(url=f"{server}/whole", sha256=DIGEST)
     download(known, output, name="known", digests=digests)
     assert [path.name for path in digests.rglob("*.sha256")] == ["y.tsv.sha256"]
+    assert "no digest" not in capsys.readouterr().err
+
+
+def test_a_file_of_a_mirror_without_a_digest_is_told_each_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "mirror.tsv"
+    source.write_bytes(CONTENT)
+    for expected, told in ((None, 1), (None, 1), (DIGEST, 0)):
+        copy_file(source, tmp_path / "file", expected=expected, mend="", name="x/y.tsv")
+        said = f"x/y.tsv: no digest is known; SHA-256 is {DIGEST}, copied from {source}\n"
+        assert capsys.readouterr().err == said * told
 
 
 @pytest.mark.parametrize(

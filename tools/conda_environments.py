@@ -42,15 +42,15 @@ dependencies:
   - setuptools
   - pip:
 """
-UNLOCKED = {"pip", "setuptools"}
-"""What pip freeze leaves out."""
+BROUGHT = {"pip", "setuptools"}
+"""What conda itself installs."""
 
 
 def locked() -> dict[str, str]:
-    """Lines of the lock by canonical name."""
-    lines = (ENVS / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    pins = [line for line in lines if line and not line.startswith("#")]
-    return {canonicalize_name(pin.split("==")[0]): pin for pin in pins}
+    """Pins of the lock, without hashes, by canonical name."""
+    text = (ENVS / "requirements.lock").read_text(encoding="utf-8")
+    pins = re.findall(r"^([\w.-]+)(==\S+)", text, flags=re.MULTILINE)
+    return {canonicalize_name(name): name + version for name, version in pins}
 
 
 def needs(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
@@ -78,7 +78,7 @@ def closure(names: list[str]) -> set[str]:
 def environment(kind: str) -> str:
     """Text of one environment file."""
     pins = locked()
-    lines = [pins[name] for name in sorted(closure(DIRECT[kind].split()) - UNLOCKED)]
+    lines = [pins[name] for name in sorted(closure(DIRECT[kind].split()) - BROUGHT)]
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
     return HEAD + "".join(f"      - {line}\n" for line in lines)
 

@@ -3,6 +3,7 @@
 import gzip
 import math
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pandas as pd
@@ -30,12 +31,19 @@ from pieline.studies.idiolink.metrics.scores import (
     idiolink_metrics,
     save_query_scores,
 )
+from pieline.studies.idiolink.predictions import runs
 from pieline.studies.idiolink.predictions.bm25 import Bm25Index, build_index, search, tokenize, tune
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
 from pieline.studies.idiolink.predictions.embedding import embed_documents, embed_queries, span_mask
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.query_texts import QueryText, instructed_text, plain_text
-from pieline.studies.idiolink.predictions.runs import cosine_scores, rank, read_run, write_run
+from pieline.studies.idiolink.predictions.runs import (
+    cosine_scores,
+    cosine_scores_of_file,
+    rank,
+    read_run,
+    write_run,
+)
 from pieline.studies.idiolink.raw.released import (
     compose_index,
     meaning_qrels,
@@ -214,9 +222,13 @@ class TestRuns:
     @given(
         scores=st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5]), min_size=1, max_size=30),
         top_k=st.integers(1, 35),
+        shuffled=st.randoms(use_true_random=False),
     )
-    def test_ranks_as_if_everything_were_sorted(self, scores: list[float], top_k: int) -> None:
+    def test_ranks_as_if_everything_were_sorted(
+        self, scores: list[float], top_k: int, shuffled: Random
+    ) -> None:
         names = [f"d{number}" for number in range(len(scores))]
+        shuffled.shuffle(names)
         run = rank(["q"], [np.array(scores, dtype=np.float32)], names, top_k=top_k)
         everything = sorted(zip(scores, names, strict=True), reverse=True)
         assert [(score, name) for name, score in run["q"].items()] == everything[:top_k]
@@ -226,6 +238,19 @@ class TestRuns:
         columns = np.array([[3.0, 3.0], [0.0, 5.0]], dtype=np.float32)
         scores = np.array(list(cosine_scores(rows, columns)))
         np.testing.assert_allclose(scores, [[math.sqrt(0.5), 0.0], [0.0, 0.0]], atol=1e-7)
+
+    def test_scores_are_the_same_bytes_from_a_file_read_in_parts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        drawn = np.random.default_rng(0).standard_normal((40, 24)).astype(np.float32)
+        # Zero, and equal: ties at any place.
+        drawn[7], drawn[[9, 21, 33]] = 0, drawn[3]
+        np.save(tmp_path / "documents.npy", drawn)
+        rows = list(range(39, -1, -2))
+        expected = list(cosine_scores(drawn, drawn[rows]))
+        monkeypatch.setattr(runs, "_ROWS_AT_ONCE", 7)
+        scores = list(cosine_scores_of_file(drawn, tmp_path / "documents.npy", rows))
+        assert [row.tobytes() for row in scores] == [row.tobytes() for row in expected]
 
     def test_file_gives_back_the_run_and_repeats_its_bytes(self, tmp_path: Path) -> None:
         run = {"q1": {"b": 1 / 3, "a": 0.1}, "q2": {"a": 1e-17}}

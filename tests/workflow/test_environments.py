@@ -1,10 +1,12 @@
 """The environments that cannot be made everywhere agree with the lock that can."""
 
 import ast
+import importlib.util
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -20,9 +22,9 @@ KINDS = ["core", "llm", "serve", "gpu", "report"]
 
 
 def lock(name: str) -> set[str]:
-    """The pins of a lock file."""
-    lines = (ENVS / name).read_text(encoding="utf-8").splitlines()
-    return {line for line in lines if line and not line.startswith("#")}
+    """The pins of a lock file, without their hashes."""
+    text = (ENVS / name).read_text(encoding="utf-8")
+    return set(re.findall(r"^([^#\s]\S+)", text, flags=re.MULTILINE))
 
 
 def environment(kind: str) -> dict[str, Any]:
@@ -42,6 +44,16 @@ def installed_after(kind: str) -> list[str]:
     return re.findall(r"^python -m pip install --no-deps (\S+)$", text, flags=re.MULTILINE)
 
 
+def tool(name: str) -> Any:
+    """A program of tools/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_versions_are_those_of_the_lock(kind: str) -> None:
     assert environment(kind)["dependencies"][:1] == ["python=3.11"]
@@ -52,11 +64,7 @@ def test_versions_are_those_of_the_lock(kind: str) -> None:
 
 def test_files_are_what_their_program_writes() -> None:
     """So each holds all that its packages require in turn."""
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        import conda_environments
-    finally:
-        sys.path.pop(0)
+    conda_environments = tool("conda_environments")
     assert sorted(conda_environments.DIRECT) == sorted(KINDS)
     for kind in KINDS:
         text = (ENVS / f"{kind}.yaml").read_text(encoding="utf-8")
@@ -124,19 +132,72 @@ def commands(path: Path) -> list[list[str]]:
 @pytest.mark.parametrize("name", ["Containerfile", "pieline.def"])
 def test_container_installs_the_lock_as_make_does(name: str) -> None:
     calls = commands(ENVS / name)
-    assert calls[0] == ["torch==2.13.0"]
-    assert calls[0][0] in lock("requirements.lock")
-    assert calls[1:] == [
-        ["--requirement", "/opt/pieline/envs/requirements.lock"],
-        ["--no-deps", "--requirement", "/opt/pieline/envs/requirements-no-deps.lock"],
-        ["--no-deps", "/opt/pieline"],
+    locks = [f"/opt/pieline/envs/requirements{part}.lock" for part in ("", "-cuda", "-no-deps")]
+    assert calls == [
+        [
+            "--require-hashes",
+            "--no-deps",
+            *(word for path in locks for word in ("--requirement", path)),
+        ],
+        ["--no-deps", "--no-build-isolation", "/opt/pieline"],
     ]
+
+
+@pytest.mark.parametrize("name", ["", "-cpu", "-cuda", "-no-deps"])
+def test_each_pin_has_hashes(name: str) -> None:
+    text = (ENVS / f"requirements{name}.lock").read_text(encoding="utf-8")
+    hashes = r" \\\n    --hash=sha256:[0-9a-f]{64}"
+    assert re.fullmatch(rf"#[^\n]+\n(?:[\w.-]+==[\w.+]+(?:{hashes})+\n)+", text)
+
+
+def test_the_lock_holds_all_that_its_packages_require() -> None:
+    """It is installed without looking for what else they need."""
+    pins = lock("requirements.lock") | lock("requirements-cuda.lock")
+    locked = {canonicalize_name(pin.split("==")[0]) for pin in pins}
+    installed = {canonicalize_name(package.name) for package in metadata.distributions()}
+    closure = tool("conda_environments").closure(sorted(locked & installed))
+    assert closure - locked == set()
+
+
+def bounds() -> tuple[tuple[int, int], tuple[int, int]]:
+    """The oldest supported Python, and the first that no longer is."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    low, high = re.findall(r"3\.(\d+)", tomllib.loads(text)["project"]["requires-python"])
+    return (3, int(low)), (3, int(high))
+
+
+def test_the_forge_runs_what_all_run_on_the_oldest_and_newest_python() -> None:
+    path = ROOT / ".github" / "workflows" / "ci.yml"
+    # YAML 1.1 reads the key `on` as true.
+    forge = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert forge["permissions"] == {"contents": "read"}
+    [job] = forge["jobs"].values()
+    (_, low), (_, high) = bounds()
+    assert job["strategy"]["matrix"]["python"] == [f"3.{low}", f"3.{high - 1}"]
+    assert "${{ matrix.python }}" in job["container"]
+    assert job["steps"][-1] == {"run": ".ci/run"}
+    used = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"actions/\w+@[0-9a-f]{40}", each) for each in used), used
+
+
+def test_make_refuses_a_python_that_is_too_old_too_new_or_has_no_venv() -> None:
+    problem = tool("check_python").problem
+    (three, low), (_, high) = bounds()
+    supported = f">=3.{low},<3.{high}"
+    for minor in range(low, high):
+        assert problem((three, minor), supported, ["ensurepip"]) is None
+    for minor in (low - 1, high):
+        assert f"Python 3.{minor} is not supported" in problem((three, minor), supported, [])
+    lacking = problem((three, low), supported, ["no_such_module"])
+    assert lacking.endswith("install the package python3-venv")
 
 
 @pytest.mark.parametrize("name", ["Containerfile", "pieline.def"])
 def test_container_copies_files_that_exist(name: str) -> None:
     text = (ENVS / name).read_text(encoding="utf-8")
-    sources = re.findall(r"^COPY (.+) \S+$|^    (\S+) /opt/pieline/\S+$", text, flags=re.MULTILINE)
+    sources = re.findall(
+        r"^COPY (.+) \S+$|^    ([^-\s]\S*) /opt/pieline/\S+$", text, flags=re.MULTILINE
+    )
     paths = [path for both in sources for path in "".join(both).split()]
     assert "src" in paths
     assert [path for path in paths if not (ROOT / path).exists()] == []

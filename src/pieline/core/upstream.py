@@ -42,7 +42,9 @@ def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
     }
 
 
-def copy_file(source: str | Path, output: str | Path, *, expected: str | None, mend: str) -> None:
+def copy_file(
+    source: str | Path, output: str | Path, *, expected: str | None, mend: str, name: str = ""
+) -> None:
     """Copy a raw file, checking its digest where one is expected.
 
     Args:
@@ -50,6 +52,7 @@ def copy_file(source: str | Path, output: str | Path, *, expected: str | None, m
         output: where it goes; written atomically.
         expected: SHA-256 it must have, or None for a file with no fixed content.
         mend: what to tell the user where it is missing.
+        name: of a public file; standard error gets its digest where none is expected.
 
     Raises:
         UserError: the file is missing or its digest is another.
@@ -59,6 +62,8 @@ def copy_file(source: str | Path, output: str | Path, *, expected: str | None, m
     with atomic_path(output) as temporary:
         shutil.copyfile(source, temporary)
         _check_digest(temporary, expected, where=source, mend="replace the file in the mirror")
+        if name and not expected:
+            _tell_unknown(name, temporary, f"copied from {source}")
 
 
 def download(
@@ -66,8 +71,8 @@ def download(
 ) -> None:
     """Download a public file; a partial or altered download never reaches `output`.
 
-    Of a file with no expected digest the first download writes it into the folder `digests`, and
-    says so on standard error; later ones must have it.
+    Of a file with no expected digest the first download writes it into the folder `digests`; later
+    ones must have it. Each says so on standard error.
 
     Raises:
         UserError: no network, an HTTP error, or another digest than expected or recorded.
@@ -103,10 +108,9 @@ def download(
             _check_digest(temporary, expected, where=upstream.url, mend=changed)
             if kept and not expected:
                 write_text(kept, f"{sha256(temporary)}\n")
-                print(
-                    f"{name}: no digest is known; that of this download is recorded in {kept}",
-                    file=sys.stderr,
-                )
+            if kept:
+                first = "the same as at" if expected else "recorded as that of"
+                _tell_unknown(name, temporary, f"{first} the first download in {kept}")
     except urllib.error.HTTPError as error:
         raise UserError(f"HTTP status {error.code}", where=upstream.url, mend=offline) from None
     except (urllib.error.URLError, OSError) as error:
@@ -119,6 +123,11 @@ def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, Upstream
     return all(
         name in upstream and upstream[name].sha256 == sha256(path) for name, path in paths.items()
     )
+
+
+def _tell_unknown(name: str, path: Path, how: str) -> None:
+    """Say that nobody knows what a public file should hold, and what came."""
+    print(f"{name}: no digest is known; SHA-256 is {sha256(path)}, {how}", file=sys.stderr)
 
 
 def _check_digest(path: Path, expected: str | None, *, where: str | Path, mend: str) -> None:

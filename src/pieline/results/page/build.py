@@ -23,7 +23,6 @@ from pieline.core.files import canonical_json, read_json, read_text, write_text
 from pieline.core.named import named
 from pieline.reporting.evidence import (
     Json,
-    MetricFile,
     Pool,
     check_inputs,
     load_metric_file,
@@ -128,9 +127,9 @@ def write_page(
     ]
     cells = [cell for view in tables for cell in view.cells]
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
-    metrics = [load_metric_file(path) for path in sorted(study_of)]
-    check_inputs(metrics)
-    _write_items(Path(items), metrics, [study_of[metric.path] for metric in metrics], depth)
+    # One metric file in memory at a time: each holds a decision for every sentence.
+    check_inputs(map(load_metric_file, sorted(study_of)))
+    _write_items(Path(items), study_of, depth)
     claims = [JudgedClaim.model_validate(claim) for claim in read_json(ledger)["claims"]]
     folder = Path(path).parent
     render_html(
@@ -150,7 +149,7 @@ def write_page(
         tables=tables,
         table_names={view.shown.name for view in tables},
         figures=list(displays.of_kind("figure")),
-        numbers={metric.path: number for number, metric in enumerate(metrics)},
+        numbers={path: number for number, path in enumerate(sorted(study_of))},
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
         beside=lambda file: os.path.relpath(file, folder),
@@ -207,14 +206,13 @@ def _recording(study: StudyDisplays, predictions: str) -> str | None:
     return None
 
 
-def _write_items(
-    folder: Path, metrics: Sequence[MetricFile], studies: Sequence[StudyDisplays], depth: int
-) -> None:
-    """Write what lies behind each metric file, those of the `studies`, and the texts they share."""
+def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int) -> None:
+    """Write what lies behind the metric file of each path, and the texts that they share."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pool = Pool()
-    for number, (metric, study) in enumerate(zip(metrics, studies, strict=True)):
+    for number, (path, study) in enumerate(sorted(study_of.items())):
+        metric = load_metric_file(path)
         evidence = named(study.evidence)(metric, pool, depth) if study.evidence else None
         if evidence:
             evidence["recording"] = _recording(study, evidence["predictions"])

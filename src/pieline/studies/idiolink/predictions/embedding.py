@@ -304,7 +304,7 @@ def _in_batches(
     order, at_once = tokenized.by_length, _batches_at_once(tokenized.model)
     # Shards hold whole batches, so that they change no batch and thereby no number.
     rows = max(1, _SHARD_ROWS // batch_size) * batch_size
-    parts = []
+    ordered: tuple[Vectors, ...] = ()
     size = batch_size
     with (
         ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(1,)) as pool,
@@ -322,20 +322,19 @@ def _in_batches(
                     shards.save(number, part)
             else:
                 bar.update(len(indices))
-            parts.append(part)
-    ordered = []
-    for vectors in zip(*parts, strict=True):
-        joined = np.concatenate(vectors)
-        if not np.isfinite(joined).all():
-            raise UserError(
-                "the model gives vectors that are not numbers",
-                where="embedding",
-                mend="give its entry dtype: bfloat16 or float32",
+            if not all(np.isfinite(vectors).all() for vectors in part):
+                raise UserError(
+                    "the model gives vectors that are not numbers",
+                    where="embedding",
+                    mend="give its entry dtype: bfloat16 or float32",
+                )
+            # Filled as they come: of a million texts no second copy fits.
+            ordered = ordered or tuple(
+                np.empty((len(order), *vectors.shape[1:]), vectors.dtype) for vectors in part
             )
-        result = np.empty_like(joined)
-        result[order] = joined
-        ordered.append(result)
-    return tuple(ordered)
+            for whole, vectors in zip(ordered, part, strict=True):
+                whole[indices] = vectors
+    return ordered
 
 
 def _batches_at_once(model: SentenceTransformer) -> int:

@@ -16,13 +16,33 @@ Run = dict[str, dict[str, float]]
 """Score by query id and document id."""
 
 _QUERIES_AT_ONCE = 256
+_ROWS_AT_ONCE = 4096
 
 
 def cosine_scores(
     queries: NDArray[np.float32], documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
     """Cosine similarity of each query with every document: one (documents,) row a query."""
-    unit_documents = _unit(documents)
+    return _scores(queries, _unit(documents))
+
+
+def cosine_scores_of_file(
+    queries: NDArray[np.float32], documents: str | Path, rows: Sequence[int]
+) -> Iterator[NDArray[np.float32]]:
+    """The scores of `cosine_scores` with these rows of an npy file, of which one copy is held."""
+    dimensions = np.load(documents, mmap_mode="r").shape[1]
+    unit = np.empty((len(rows), dimensions), dtype=np.float32)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        # Mapped anew each time: pages that were read would else count as this process's memory.
+        unit[part] = _unit(np.load(documents, mmap_mode="r")[rows[part]])
+    return _scores(queries, unit)
+
+
+def _scores(
+    queries: NDArray[np.float32], unit_documents: NDArray[np.float32]
+) -> Iterator[NDArray[np.float32]]:
+    """As `cosine_scores`, of documents that have length 1."""
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
         yield from _unit(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
@@ -40,14 +60,13 @@ def rank(
     means the same to every tool and on every processor. `scores` are one row of shape (documents,)
     a query, in the order of `document_ids`.
     """
-    by_descending_id = np.argsort(np.asarray(document_ids), kind="stable")[::-1]
-    names = [document_ids[index] for index in by_descending_id]
+    place = np.empty(len(document_ids), dtype=np.intp)
+    place[np.argsort(np.asarray(document_ids), kind="stable")[::-1]] = np.arange(len(place))
     run: Run = {}
     for query_id, row in zip(query_ids, scores, strict=True):
-        permuted = row[by_descending_id]
-        near = _at_least_the_kth(permuted, top_k)
-        best = near[np.argsort(-permuted[near], kind="stable")[:top_k]]
-        run[query_id] = {names[index]: float(permuted[index]) for index in best}
+        near = _at_least_the_kth(row, top_k)
+        best = near[np.lexsort((place[near], -row[near]))[:top_k]]
+        run[query_id] = {document_ids[index]: float(row[index]) for index in best}
     return run
 
 

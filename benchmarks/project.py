@@ -1,0 +1,312 @@
+"""What users wait for and what memory it takes, each beside its baseline in project.json.
+
+    python benchmarks/project.py [NAME ...] [--keep]
+
+prints for each measure the ratio of seconds, CPU-seconds and peak memory (of the largest process,
+10**6 bytes) to the baseline; `--keep` makes what was measured the new one. Run it on a quiet
+machine and from the project's environment. `default_run`, `no_op`, `suite` and `plan` use that
+environment on a copy of the project, `environment` makes its own; `scoring`, `table`, `items` and
+`page` measure one process each, on made-up data: a million documents, and ten times the papers'
+sentences, queries and documents.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# Little is imported here: a process counts the memory of the one that it was forked from.
+
+ROOT = Path(__file__).parents[1]
+BASELINE = Path(__file__).with_suffix(".json")
+DOCUMENTS, DIMENSIONS = 1_000_000, 64
+MODELS = [f"model-{number:02}" for number in range(31)]
+SEEDS = [42, 43, 44]
+
+
+def make_vectors() -> None:
+    """A million documents and as many queries as are scored at once."""
+    import numpy as np
+
+    drawn = np.random.default_rng(0)
+    for name, rows in (("documents", DOCUMENTS), ("queries", 256)):
+        np.save(f"{name}.npy", drawn.standard_normal((rows, DIMENSIONS), dtype=np.float32))
+
+
+def scoring() -> None:
+    """Rank the documents for each query and write the run."""
+    import numpy as np
+
+    from pieline.studies.idiolink.predictions.runs import cosine_scores_of_file, rank, write_run
+
+    queries = np.load("queries.npy")
+    names = [f"document-{number}" for number in range(DOCUMENTS)]
+    scores = cosine_scores_of_file(queries, "documents.npy", range(DOCUMENTS))
+    run = rank([f"query-{number}" for number in range(len(queries))], scores, names, top_k=100)
+    write_run("scores.run.gz", run, tag="benchmark")
+
+
+def make_jam() -> None:
+    """All runs of ID10M-JAM in English, 93 of them, on ten times its sentences."""
+    from pieline.core.files import digests, read_json, write_json
+    from pieline.core.records import save_jsonl
+    from pieline.studies.jam.metrics.runs import jam_metrics
+    from pieline.studies.jam.predictions.records import IdiomPrediction
+    from pieline.studies.jam.records import JamSentence
+
+    tokens = ("They ", "broke ", "the ", "ice ", "at ", "last", ".")
+    sentences = [
+        JamSentence(
+            id=f"o{original}-v{number}" if number else f"o{original}",
+            original_id=f"o{original}",
+            variant_number=number,
+            language="english",
+            sentence="".join(tokens),
+            tokens=tokens,
+            tags=("O", "B-IDIOM", "I-IDIOM", "I-IDIOM", "O", "O", "O"),
+            pies=("broke the ice",),
+            true_idioms=("broke the ice",),
+            is_figurative=True,
+        )
+        for original in range(1780)
+        for number in range(4)
+    ]
+    answers = [
+        IdiomPrediction(id=item.id, outcome="ok", idioms=("broke the ice",)) for item in sentences
+    ]
+    dataset, predictions = "results/datasets/english.jsonl", "results/predictions/seed.jsonl"
+    save_jsonl(dataset, sentences)
+    save_jsonl(predictions, answers)
+    metrics = jam_metrics(
+        sentences,
+        {answer.id: answer for answer in answers},
+        model=MODELS[0],
+        setting="zero_shot",
+        seed=SEEDS[0],
+        scoring="paper",
+        released=True,
+        resamples=1,
+        computed_from=digests([predictions, dataset]),
+    )
+    first = jam_files()[0]
+    write_json(first, metrics.model_dump(mode="json"))
+    for path in jam_files()[1:]:
+        model, seed = Path(path).stem.rsplit("-", 1)
+        write_json(path, read_json(first) | {"model": model, "seed": int(seed)})
+
+
+def jam_files() -> list[str]:
+    """The metric files of `make_jam`."""
+    return [f"results/metrics/jam/{model}-{seed}.json" for model in MODELS for seed in SEEDS]
+
+
+def jam_given():  # type: ignore[no-untyped-def]
+    """What the tables and items of these runs are made from."""
+    from pieline.reporting.given import Given
+    from pieline.reporting.models import ModelDescription
+
+    return Given(
+        metrics=tuple(jam_files()),
+        models=tuple(ModelDescription(name=name, kind="llm", label=name) for name in MODELS),
+        files={"published": str(ROOT / "published" / "jam_table3.csv")},
+    )
+
+
+def table() -> None:
+    """Table 3 of ID10M-JAM, of all runs."""
+    from pieline.reporting.tables import write_table
+    from pieline.studies.jam.tables.results import drift
+
+    files = {kind: f"jam_drift.{kind}" for kind in ("tex", "csv", "html")}
+    write_table("jam_drift", drift(jam_given()), templates=ROOT / "templates", **files)
+
+
+def items() -> None:
+    """The items of ID10M-JAM, of all runs."""
+    from pieline.reporting.items import write_items
+    from pieline.studies.jam.items import JamItem
+
+    write_items(JamItem, JamItem.of(jam_given()), parquet="jam.parquet", csv="jam.csv.gz")
+
+
+def make_page() -> None:
+    """Beside that table two runs of IdioLink, on ten times its documents and queries."""
+    from pieline.core.files import canonical_json, digests, write_json, write_text
+    from pieline.studies.idiolink.predictions.runs import write_run
+
+    make_jam()
+    table()
+    text = {"span": "broke the ice", "subject": "Sport", "is_gold": True}
+    sentence = "The coach told a joke that broke the ice before the match, and all were glad of it."
+    files = {}
+    for name, number in (("documents", 75_000), ("queries", 15_000)):
+        files[name] = f"results/datasets/idiolink/{name}.jsonl"
+        usages = ("literal", "idiomatic")
+        rows = (
+            {
+                "id": f"{name}-{place}",
+                "pie": f"pie {place // 2 % 107}",
+                "usage": usages[place % 2],
+                "sentence": sentence,
+                **text,
+            }
+            for place in range(number)
+        )
+        write_text(files[name], "".join(f"{canonical_json(row)}\n" for row in rows))
+    for model in MODELS[:2]:
+        run = f"results/predictions/idiolink/{model}.run.gz"
+        best = (
+            {f"documents-{(q + 7 * rank) % 75_000}": 1 - rank / 100 for rank in range(100)}
+            for q in range(15_000)
+        )
+        write_run(run, {f"queries-{q}": found for q, found in enumerate(best)}, tag=model)
+        inputs = digests([run, *files.values()])
+        write_json(f"results/metrics/idiolink/{model}.json", {"computed_from": inputs})
+    write_json("claims.json", {"claims": []})
+
+
+def page() -> None:
+    """The results page of both."""
+    from pieline.reporting.printed import compare
+    from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
+    from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
+    from pieline.results.page.build import write_page
+
+    def files(name: str) -> dict[str, str]:
+        return {kind: f"{name}.{kind}" for kind in ("tex", "csv", "html")}
+
+    rows = tuple(
+        Row(
+            (model,),
+            (
+                Cell(
+                    Number(
+                        {"model": model},
+                        compare(50.0, None, obstacles=[]),
+                        (f"results/metrics/idiolink/{model}.json",),
+                    )
+                ),
+            ),
+        )
+        for model in MODELS[:2]
+    )
+    content = TableContent(
+        heads=((Head("Model"), Head("Score")),), groups=(Group(rows),), caption="Two runs."
+    )
+    write_table("idiolink", content, templates=ROOT / "templates", **files("idiolink"))
+    studies = {"jam": "jam_drift", "idiolink": "idiolink"}
+    write_page(
+        "index.html",
+        template=ROOT / "templates" / "page.html.jinja",
+        displays=Displays(
+            studies=tuple(
+                StudyDisplays(
+                    name=study,
+                    paper=study,
+                    evidence=f"pieline.studies.{study}.evidence:evidence",
+                    displays=(
+                        DisplayRecord(
+                            name=name, kind="table", place="Table 1", caption="", files=files(name)
+                        ),
+                    ),
+                )
+                for study, name in studies.items()
+            )
+        ),
+        ledger="claims.json",
+        models=[],
+        depth=10,
+        items="items",
+    )
+
+
+PROCESSES: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
+    "scoring": (make_vectors, scoring),
+    "table": (make_jam, table),
+    "items": (make_jam, items),
+    "page": (make_page, page),
+}
+"""What makes the data, and what is measured."""
+
+# The environment here is ready, whatever the dates of the copy's files say.
+MAKE = ["make", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.ready"]
+SNAKEMAKE = [f"{sys.prefix}/bin/snakemake"]
+COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
+    "environment": ([], ["make", "environment"]),
+    "default_run": ([], [*MAKE, "reproduce"]),
+    "no_op": ([[*MAKE, "reproduce"]], [*SNAKEMAKE, "--cores", "all", "all"]),
+    "plan": (
+        [],
+        [*SNAKEMAKE, "-n", "--quiet", "all", "--configfile", "config/paper.yaml", "--", "all"],
+    ),
+    "suite": ([], [*MAKE, "test"]),
+}
+"""What goes before, and what is measured, in a copy of the project."""
+
+
+def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float]:
+    """Seconds, CPU-seconds of all processes, and peak MB (10**6 bytes) of the largest."""
+    began = time.perf_counter()
+    environment = os.environ | {"PYTHONPATH": str(code / "src")}
+    with (folder / "output.txt").open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=output, stderr=output
+        )
+        _, status, used = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(command)} failed:\n{(folder / 'output.txt').read_text()[-2000:]}")
+    return {
+        "seconds": round(time.perf_counter() - began, 1),
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
+        "peak_mb": round(used.ru_maxrss * 1024 / 1e6),
+    }
+
+
+def measure(name: str, folder: Path) -> dict[str, float]:
+    """One measure, in an empty folder."""
+    if name in PROCESSES:
+        here = [sys.executable, __file__, "--inside"]
+        measured([*here, "make", name], folder, code=ROOT)
+        return measured([*here, "measure", name], folder, code=ROOT)
+    copied = f"git -C {ROOT} archive HEAD | tar x -C {folder}"
+    subprocess.run(["bash", "-o", "pipefail", "-c", copied], check=True)
+    before, command = COMMANDS[name]
+    for each in before:
+        measured(each, folder, code=folder)
+    return measured(command, folder, code=folder)
+
+
+def main() -> None:
+    """Measure, and print beside the baseline."""
+    names = [*COMMANDS, *PROCESSES]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
+    parser.add_argument("--keep", action="store_true", help="as the new baseline")
+    parser.add_argument("--inside", choices=["make", "measure"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(names):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if options.inside:
+        PROCESSES[options.names[0]][options.inside == "measure"]()
+        return
+    baseline = json.loads(BASELINE.read_text())
+    for name in options.names or names:
+        with tempfile.TemporaryDirectory() as folder:
+            found = measure(name, Path(folder))
+        parts = []
+        for what, value in found.items():
+            before = baseline.get(name, {}).get(what)
+            parts.append(f"{what} {value:g}" + (f" = {value / before:.2f} x" if before else ""))
+        print(f"{name:12} {', '.join(parts)}", flush=True)
+        if options.keep:
+            baseline[name] = found
+            BASELINE.write_text(json.dumps(baseline, indent=2, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
