@@ -1,19 +1,30 @@
 """What every part of config.yaml is."""
 
 from collections.abc import Collection, Iterable
-from typing import Annotated
+from typing import Self
 
-from pydantic import Field
+from pydantic import model_validator
 
 from pieline.core.errors import nearest
 from pieline.core.records import Frozen
 
-SettingName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-"""The name of a way of running a model: it is part of paths."""
-
 
 class Settings(Frozen):
-    """A part of config.yaml: unknown keys are errors, everything has a default."""
+    """A part of config.yaml: unknown keys are errors, everything has a default.
+
+    What a list names it names once.
+    """
+
+    @model_validator(mode="after")
+    def _names_once(self) -> Self:
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for items in value.values() if isinstance(value, dict) else [value]:
+                if not isinstance(items, list):
+                    continue
+                if repeated := [item for at, item in enumerate(items) if item in items[:at]]:
+                    raise ValueError(f"{name} names {repeated[0]!r} twice")
+        return self
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:

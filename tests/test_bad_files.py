@@ -1,0 +1,486 @@
+"""Files that a user can touch, broken at random: an error in one line, or a sound value."""
+
+import json
+import math
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, note
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from support import ROOT
+
+from pieline.config import load_config
+from pieline.core.errors import UserError
+from pieline.core.upstream import load_upstream
+from pieline.core.yamls import read_yaml
+from pieline.llm.archive import summarise, verify
+from pieline.models.registry import load_registry
+from pieline.reporting.printed import read_published
+from pieline.results.claims.claim import load_claims
+from pieline.results.claims.tables import load_catalogue
+from pieline.studies.idiolink.datasets.tuples import read_released_tuples
+from pieline.studies.idiolink.originals.pie_filter import read_exclusions
+from pieline.studies.idiolink.originals.released_list import read_candidates
+from pieline.studies.idiolink.predictions.runs import read_foreign_run
+from pieline.studies.idiolink.raw.magpie import read_magpie
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.variants.corrections import read_corrections
+from pieline.studies.idiots.predictions import read_predictions as read_detections
+from pieline.studies.idiots.raw import read_distractor_kinds, read_sentences
+from pieline.studies.idiots.verdicts import COLUMNS as VERDICT_COLUMNS
+from pieline.studies.idiots.verdicts import read_cases
+from pieline.studies.jam.metrics.humans import read_labels
+from pieline.studies.jam.originals import apply_decisions, load_decisions
+from pieline.studies.jam.predictions.elsewhere import read_predictions
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.released import read_released_originals
+from pieline.studies.jam.records import as_sentence
+from pieline.studies.jam.variants.label_studio import read_adjudications, read_export
+from pieline.studies.jam.variants.released import read_variants
+
+SAMPLE = ROOT / "data/sample"
+PUBLISHED = ROOT / "published"
+MAX_LINE = 2000
+
+
+def head(path: Path, records: int) -> str:
+    """The first records of a JSON array, or lines of any other file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        return json.dumps(json.loads(text)[:records], ensure_ascii=False, indent=1)
+    return "".join(text.splitlines(keepends=True)[:records])
+
+
+RAW = read_id10m(SAMPLE / "id10m/test_english.tsv", split="test")
+DECISIONS = load_decisions(SAMPLE / "id10m/decisions/english.tsv")
+ORIGINALS = apply_decisions(RAW, DECISIONS, language="english", where="decisions")[:3]
+SENTENCES = [as_sentence(item) for item in ORIGINALS]
+DETECTED = read_sentences(SAMPLE / "idiots/idiots.json")[:3]
+DOCUMENTS = read_texts(SAMPLE / "idiolink/val/indexes.json", Document)
+QUERIES = read_texts(SAMPLE / "idiolink/val/queries.json", Query)[:3]
+
+EXPORT = [
+    {
+        "id": number,
+        "data": {"item_id": f"test-000{number}-v1", "text": "A man came. It rained.", "more": 1},
+        "annotations": [
+            {
+                "id": 5,
+                "completed_by": number if number else {"id": 3},
+                "was_cancelled": False,
+                "result": [
+                    {"from_name": "verdict", "type": "choices", "value": {"choices": [verdict]}},
+                    {"from_name": "correction", "type": "textarea", "value": {"text": ["It rains."]}},
+                ],
+            }
+        ],
+    }
+    for number, verdict in enumerate(["valid", "corrected"])
+]  # fmt: skip
+REVIEW = [
+    {
+        "data": {"id": "001_s01_idiom_01", "sentence": "He kicked it.", "span": "kicked"},
+        "annotations": [
+            {
+                "was_cancelled": False,
+                "result": [
+                    {"from_name": "action", "type": "choices", "value": {"choices": ["replaced"]}},
+                    {"from_name": "cause", "type": "choices", "value": {"choices": ["ambiguous"]}},
+                    {"from_name": "new_sentence", "type": "textarea", "value": {"text": ["He died."]}},
+                    {"from_name": "new_span", "type": "textarea", "value": {"text": ["died"]}},
+                ],
+            }
+        ],
+    }
+]  # fmt: skip
+VERDICTS = [
+    {
+        "model": "m", "setting": "zero_shot", "seed": "0", "sentence_id": f"idi00{number}-sen01-id",
+        "sentence": "He came clean, at last.", "gold_idiom": "come clean", "gold": "idiomatic",
+        "idiom": "clean", "meaning": "", "explanation": "", "automatic_verdict": "no",
+        "verdict": verdict, "error_type": "", "answer_key": "a" * 64,
+    }
+    for number, verdict in enumerate(["yes", ""])
+]  # fmt: skip
+TUPLES = [
+    {
+        "query": QUERIES[0].sentence,
+        "positive": next(
+            text.sentence
+            for text in DOCUMENTS
+            if text.pie == QUERIES[0].pie and text.usage == QUERIES[0].usage
+        ),
+        "negatives": [
+            *[
+                text.sentence
+                for text in DOCUMENTS
+                if text.pie == QUERIES[0].pie
+                and (text.usage == "literal") != (QUERIES[0].usage == "literal")
+            ][:2],
+            *[text.sentence for text in DOCUMENTS if text.pie != QUERIES[0].pie][:3],
+        ],
+    }
+]
+MODELS = """\
+bm25: {kind: bm25, label: BM25, licence: none}
+own: {kind: predictions, label: Own, files: [{study: idiots, file: own.csv, setting: mine, seed: 1}]}
+gpt:
+  kind: llm
+  label: GPT
+  licence: Proprietary
+  source: api
+  litellm_id: openai/gpt
+  provider: openai
+  api_key_env: OPENAI_API_KEY
+  accepts: [temperature, seed]
+  prices: {input: 0.15, output: 0.6}
+sbert:
+  kind: embedder
+  label: SBERT
+  licence: Apache-2.0
+  source: hub
+  checkpoint: sentence-transformers/all-MiniLM-L6-v2
+  revision: aaaa
+  trained_with_instructions: false
+  instruction_format: instruct_query
+  max_length: 256
+"""
+CONFIG = """\
+studies: [jam, idiolink, idiots]
+llm: {mode: replay, max_cost_usd: 1.5, timeout_s: 3, providers: {openai: {concurrency: 2}}}
+idiolink:
+  models: [bm25, sbert]
+  query_modes: [sentence, span]
+  bm25: {k1: [0.9, 1.2], b: [0.4]}
+  finetuning: {models: [sbert], seeds: [1, 2], learning_rate: 1.0e-5}
+  construction: {enabled: true, pies: [come clean], thresholds: {min_share: 0.2}}
+jam:
+  languages: [english]
+  models: [gpt, bert]
+  settings: [zero_shot, mine]
+  prompts: {mine: {file: own.jinja, temperature: 0.1}}
+  seeds: [1, 2]
+  seeds_by_model: {gpt: [7]}
+  neutral: {model: gpt, setting: zero_shot, seed: 7}
+  fine_tuning: {seeds: [5], epochs: 2}
+idiots: {models: [gpt], seeds: [0], parameters: {top_p: 0.9}}
+"""
+UPSTREAM = """\
+id10m/test_english.tsv: {url: https://example.org/a.tsv, sha256: null}
+idiots/idiots.json: {url: null}
+"""
+
+
+def table(rows: Iterable[Mapping[str, object]], columns: Iterable[str], delimiter: str) -> str:
+    lines = [delimiter.join(columns)]
+    lines += [delimiter.join(f'"{row[name]}"' for name in columns) for row in rows]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def unique(values: Iterable[object]) -> None:
+    values = list(values)
+    assert len(values) == len(set(values))
+
+
+def records(read: Callable[..., Any], *keys: str, **options: Any) -> Callable[[Path], Any]:
+    """A reader of records that have keys (or an id) of their own."""
+
+    def reading(path: Path) -> list[Any]:
+        found = list(read(path, **options))
+        unique(tuple(getattr(item, key) for key in keys or ("id",)) for item in found)
+        return found
+
+    return reading
+
+
+def printed(name: str, keys: list[str]) -> Callable[[Path], Any]:
+    """A reader of printed numbers, which nothing but the printed ones may come of."""
+    wanted = read_published(PUBLISHED / f"{name}.csv", keys)
+
+    def reading(path: Path) -> object:
+        if (schema := PUBLISHED / "schema.yaml").exists():
+            shutil.copy(schema, path.parent)
+        found = read_published(path, keys)
+        assert found == wanted
+        return found
+
+    return reading
+
+
+def read_config(path: Path) -> object:
+    raw = read_yaml(path)
+    if not isinstance(raw, Mapping):  # Snakemake says so
+        raise UserError("not a mapping", where=path)
+    config = load_config(raw, where=str(path))
+    for seeds in (
+        config.section("jam").seeds,  # type: ignore[attr-defined]
+        config.section("idiolink").finetuning.seeds,  # type: ignore[attr-defined]
+        config.studies,
+    ):
+        unique(seeds)
+    bm25 = config.section("idiolink").bm25  # type: ignore[attr-defined]
+    assert all(0 <= b <= 1 for b in bm25.b)
+    return config
+
+
+def read_models(path: Path) -> object:
+    registry = load_registry(path)
+    for name, entry in registry.items():
+        assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", name), name
+        if key := getattr(entry, "api_key_env", None):
+            assert re.fullmatch(r"[A-Z_][A-Z0-9_]*", key), key
+    return registry
+
+
+def read_recordings(path: Path) -> object:
+    problems = verify(path)
+    assert all("\n" not in problem and problem.startswith(f"{path}:") for problem in problems)
+    if problems:
+        raise UserError("; ".join(problems))
+    return summarise(path)
+
+
+def read_exclusions_whole(path: Path) -> object:
+    found = read_exclusions(path)
+    assert all(pie.strip() and reason.strip() for pie, reason in found.items())
+    return found
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that a user can touch: its name, a valid content, and what reads it."""
+
+    name: str
+    text: str
+    read: Callable[[Path], Any]
+    beside: Mapping[str, Path] = ()  # type: ignore[assignment]
+
+
+def jsonl(rows: Iterable[object]) -> str:
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+JAM_ROWS = [
+    {"id": one.id, "idioms": "a; b" if number else ""} for number, one in enumerate(SENTENCES)
+]
+FILES = [
+    File("test.tsv", head(SAMPLE / "id10m/test_english.tsv", 40), records(read_id10m, split="test")),
+    File(
+        "originals.json",
+        json.dumps([item.released_row() for item in ORIGINALS]),
+        read_released_originals,
+    ),
+    File(
+        "variants.json",
+        json.dumps([
+            row
+            for row in json.loads((SAMPLE / "id10m/variants/english.json").read_text("utf-8"))
+            if row["sentence_id"] in {item.id for item in ORIGINALS}
+        ][:3]),
+        partial(read_variants, originals=ORIGINALS, source="sample"),
+    ),
+    File("decisions.tsv", head(SAMPLE / "id10m/decisions/english.tsv", 12), records(load_decisions, "sentence_id")),
+    File("labels.csv", head(SAMPLE / "id10m/humans/english_simulated.csv", 4), records(read_labels, "variant_id")),
+    File("export.json", json.dumps(EXPORT), read_export),
+    File("adjudications.tsv", "item_id\tverdict\ttext\tnote\na-v1\tvalid\t\tgood\nb-v2\tcorrected\tIt is.\t\n", records(read_adjudications, "item_id")),
+    File("jam.csv", table(JAM_ROWS, ["id", "idioms"], ","), records(read_predictions, sentences=SENTENCES)),
+    File("jam.jsonl", jsonl({"id": one.id, "tags": list(one.tags)} for one in SENTENCES), records(read_predictions, sentences=SENTENCES)),
+    File("idiots.json", head(SAMPLE / "idiots/idiots.json", 3), records(read_sentences)),
+    File("idiots.tsv", table(json.loads(head(SAMPLE / "idiots/idiots.json", 3)), json.loads(head(SAMPLE / "idiots/idiots.json", 1))[0], "\t"), records(read_sentences)),
+    File("kinds.csv", head(SAMPLE / "idiots/distractor_kinds.csv", 4), read_distractor_kinds),
+    File("verdicts.csv", table(VERDICTS, VERDICT_COLUMNS, ","), records(read_cases, "run", "sentence_id")),
+    File("verdicts.jsonl", jsonl({**row, "seed": 0} for row in VERDICTS), records(read_cases, "run", "sentence_id")),
+    File("idiots.jsonl", jsonl({"id": one.id, "has_idiom": True, "idiom": "x"} for one in DETECTED), records(read_detections, sentences=DETECTED)),
+    File("detections.csv", table([{"id": one.id, "has_idiom": "yes", "idiom": "x"} for one in DETECTED], ["id", "has_idiom", "idiom"], ","), records(read_detections, sentences=DETECTED)),
+    File("indexes.json", head(SAMPLE / "idiolink/val/indexes.json", 3), records(read_texts, record=Document)),
+    File("queries.json", head(SAMPLE / "idiolink/val/queries.json", 3), records(read_texts, record=Query)),
+    File("magpie.jsonl", head(SAMPLE / "magpie/MAGPIE_sample.jsonl", 3), records(read_magpie)),
+    File("candidates.csv", "id,idiom,valid\n1,come clean,1\n2,\"a, b\",0\n", records(read_candidates, "pie")),
+    File("exclusions.tsv", head(SAMPLE / "magpie/exclusions.tsv", 9), read_exclusions_whole),
+    File("corrections.csv", head(SAMPLE / "idiolink_construction/corrections.csv", 6), read_corrections),
+    File("review.json", json.dumps(REVIEW), read_corrections),
+    File("tuples.jsonl", jsonl(TUPLES), partial(read_released_tuples, queries=QUERIES, documents=DOCUMENTS)),
+    File(
+        "own.run",
+        "".join(f"{query.id} Q0 {text.id} {rank} {9 - rank} own\n" for query in QUERIES for rank, text in enumerate(DOCUMENTS[:4], 1)),
+        partial(read_foreign_run, query_ids=[one.id for one in QUERIES], document_ids=[one.id for one in DOCUMENTS], top_k=3),
+    ),
+    File("recordings.jsonl", head(ROOT / "recordings/idiots/smollm2-135m-instruct/zero_shot-seed-0.jsonl", 3), read_recordings),
+    *(
+        File(f"{name}.csv", (PUBLISHED / f"{name}.csv").read_text("utf-8"), printed(name, keys))
+        for name, keys in {
+            "idiots_table1": ["model"], "idiolink_bm25_ablation": ["query_mode", "composition"], "jam_table2": ["dataset", "language"],
+        }.items()
+    ),
+    File("claims.yaml", (PUBLISHED / "claims.yaml").read_text("utf-8").partition("- id: jam-originals-kept-german")[0], load_claims),
+    File("tables.yaml", (PUBLISHED / "tables.yaml").read_text("utf-8").partition("jam_table5")[0], load_catalogue),
+    File("models.yaml", MODELS, read_models),
+    File("config.yaml", CONFIG, read_config),
+    File("upstream.yaml", UPSTREAM, load_upstream),
+]  # fmt: skip
+
+DEEP = "@deep@"
+ODD: list[Any] = [
+    None, True, -1, 0, 2, 10**400, 0.5, math.inf, math.nan, "", " ", "a b", "x\ny", "x\ty", "\x00",
+    "\ud800", "\ufeff", "\u2028", "0,656", "0.6S6", "nan", "../x", "$(touch PWNED)", "x" * 300,
+    [], [[]], [None], {}, {"": 1}, {"id": []}, DEEP,
+]  # fmt: skip
+SNIPPETS = [
+    b"\x00", b"\xff", b"\xef\xbb\xbf", b"\n", b"\r", b"\r\n", b"\t", b",", b'"', b"'", b" ", b"\\ud800", b"\xe2\x80\xa8",
+    b"\n\n", b"1", b"-", b"e9", b"nan", b"{", b"[", b"]", b":", b"#", b"&a *a", b"? [a]\n: 1\n", b"5: 1\n",
+    b"\n- \n", b"2024-99-99", b"!!python/object:x", b"[" * 100_000,
+]  # fmt: skip
+
+
+def mutated(file: File, draw: random.Random) -> bytes:
+    """The file's content with one to three faults."""
+    data = file.text.encode()
+    ending = file.name.rpartition(".")[2]
+    for _ in range(draw.choice([1, 1, 2, 3])):
+        ways: list[Callable[[bytes, random.Random], bytes]] = [bytes_changed, lines_changed]
+        if ending in {"json", "jsonl", "yaml"}:
+            ways += [partial(values_changed, ending=ending)] * 4
+        if ending in {"csv", "tsv", "run"}:
+            ways += [
+                partial(cells_changed, delimiter={"csv": ",", "tsv": "\t"}.get(ending, " "))
+            ] * 2
+        data = draw.choice(ways)(data, draw)
+    return data
+
+
+def bytes_changed(data: bytes, draw: random.Random) -> bytes:
+    at = draw.choice([0, draw.randrange(len(data) + 1), len(data)])
+    until = draw.choice([at, at + 1, at + draw.randrange(20), len(data)])
+    return data[:at] + draw.choice([b"", *SNIPPETS]) + data[until:]
+
+
+def lines_changed(data: bytes, draw: random.Random) -> bytes:
+    lines = data.splitlines(keepends=True) or [b""]
+    at = draw.randrange(len(lines))
+    lines[at : at + 1] = draw.choice(
+        [[], [lines[at]] * 2, [draw.choice(lines)], [b"\n", lines[at]]]
+    )
+    return b"".join(lines)
+
+
+def cells_changed(data: bytes, draw: random.Random, delimiter: str) -> bytes:
+    lines = data.decode("utf-8", "replace").split("\n")
+    at = draw.randrange(len(lines))
+    cells = lines[at].split(delimiter)
+    where = draw.randrange(len(cells))
+    odd = str(draw.choice([value for value in ODD if not isinstance(value, list | dict)]))
+    cells[where : where + 1] = draw.choice([[odd], [], [cells[where]] * 2])
+    lines[at] = delimiter.join(cells)
+    return "\n".join(lines).encode("utf-8", "surrogatepass")
+
+
+def values_changed(data: bytes, draw: random.Random, ending: str) -> bytes:
+    try:
+        value = (
+            yaml.safe_load(data) if ending == "yaml"
+            else [json.loads(line) for line in data.splitlines()] if ending == "jsonl"
+            else json.loads(data)
+        )  # fmt: skip
+    except (ValueError, yaml.YAMLError, RecursionError, TypeError):
+        return data
+    value = value_changed(value, draw)
+    if ending == "jsonl":
+        text = jsonl(value) if isinstance(value, list) else json.dumps(value)
+    else:
+        text = json.dumps(value)
+    if ending == "yaml":
+        text = text.replace("Infinity", ".inf").replace("NaN", ".nan")
+    text = text.replace(f'"{DEEP}"', "[" * 100_000 + "]" * 100_000)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def value_changed(value: Any, draw: random.Random) -> Any:
+    """A value with one part of it changed."""
+    if isinstance(value, dict) and value and draw.random() < 0.9:
+        key = draw.choice(list(value))
+        how = draw.choice(["in", "in", "in", "in", "in", "delete", "rename"])
+        if how == "in":
+            return value | {key: value_changed(value[key], draw)}
+        rest = {name: item for name, item in value.items() if name != key}
+        return rest if how == "delete" else rest | {draw.choice([f"{key}x", "", "A b"]): value[key]}
+    if isinstance(value, list) and value and draw.random() < 0.9:
+        at = draw.randrange(len(value))
+        how = draw.choice(["in", "in", "in", "delete", "twice"])
+        kept = {
+            "in": [value_changed(value[at], draw)] if how == "in" else [],
+            "delete": [],
+            "twice": [value[at]] * 2,
+        }
+        return [*value[:at], *kept[how], *value[at + 1 :]]
+    return draw.choice(ODD)
+
+
+IDS = {"id", "sentence_id", "item_id", "variant_id", "pie_id", "original_id"}
+
+
+def sound(value: Any, name: str = "") -> None:
+    """Every number is finite, every text can be written, every id is one word that can be seen."""
+    if isinstance(value, float):
+        assert math.isfinite(value), name
+    elif isinstance(value, str):
+        value.encode("utf-8")
+        if name in IDS:
+            assert value.isprintable(), (name, value)
+            assert re.fullmatch(r"\S+", value), (name, value)
+    elif isinstance(value, BaseModel):
+        for field in type(value).model_fields:
+            sound(getattr(value, field), field)
+    elif is_dataclass(value):
+        for one in fields(value):
+            sound(getattr(value, one.name), one.name)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            sound(key)
+            sound(item, str(key))
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            sound(item, name)
+
+
+def outcome(file: File, data: bytes, folder: Path) -> str:
+    """What reading such a file comes to: `error` or `accepted`; anything else raises."""
+    path = folder / file.name
+    path.write_bytes(data)
+    try:
+        sound(file.read(path))
+    except UserError as error:
+        assert "\n" not in str(error), str(error)
+        assert len(str(error)) < MAX_LINE, str(error)[:300]
+        assert str(error).startswith(str(path)), str(error)
+        return "error"
+    return "accepted"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_the_sample_is_accepted(file: File, tmp_path: Path) -> None:
+    assert outcome(file, file.text.encode(), tmp_path) == "accepted"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_broken_file_is_an_error_in_one_line_or_sound(
+    file: File, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("broken")
+
+    @given(seed=st.integers(0, 1 << 32))
+    def holds(seed: int) -> None:
+        data = mutated(file, random.Random(seed))
+        note(repr(data[:3000]))
+        outcome(file, data, folder)
+
+    holds()
