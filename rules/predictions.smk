@@ -22,9 +22,9 @@ rule bm25_tune:
         k1=IDIOLINK.settings.bm25.k1,
         b=IDIOLINK.settings.bm25.b,
     shell:
-        "python {input.script} --dataset $(dirname {input.dataset[0]})"
-        " --query-mode {wildcards.query_mode} --k1 {params.k1} --b {params.b} --output {output}"
-        " 2> >(tee {log} >&2)"
+        'python {input.script:q} --dataset "$(dirname {input.dataset[0]:q})"'
+        " --query-mode {wildcards.query_mode:q} --k1 {params.k1:q} --b {params.b:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule bm25_search:
@@ -51,10 +51,10 @@ rule bm25_search:
         *modules("bm25_search"),
         top_k=IDIOLINK.settings.top_k,
     shell:
-        "python {input.script} --documents {input.documents} --queries {input.queries}"
-        " --tuning {input.tuning} --query-mode {wildcards.query_mode} --top-k {params.top_k}"
-        " --tag {wildcards.model} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
+        " --tuning {input.tuning:q} --query-mode {wildcards.query_mode:q} --top-k {params.top_k:q}"
+        " --tag {wildcards.model:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule embed_documents:
@@ -85,9 +85,9 @@ rule embed_documents:
         *modules("embed_documents"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --documents {input.documents} --threads {threads} --output {output.vectors}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
+        " --documents {input.documents:q} --threads {threads} --output {output.vectors:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule embed_queries:
@@ -124,9 +124,9 @@ rule embed_queries:
         *modules("embed_queries"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
     shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --queries {input.queries} --threads {threads} --outputs {output.vectors}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
+        " --queries {input.queries:q} --threads {threads} --outputs {output.vectors:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule rank_by_embedding:
@@ -157,11 +157,11 @@ rule rank_by_embedding:
         *modules("rank_by_embedding"),
         top_k=IDIOLINK.settings.top_k,
     shell:
-        "python {input.script} --all-documents {input.all_documents} --documents {input.documents}"
-        " --queries {input.queries} --document-vectors {input.document_vectors}"
-        " --query-vectors {input.query_vectors} --top-k {params.top_k} --tag {wildcards.model}"
-        " --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --all-documents {input.all_documents:q} --documents {input.documents:q}"
+        " --queries {input.queries:q} --document-vectors {input.document_vectors:q}"
+        " --query-vectors {input.query_vectors:q} --top-k {params.top_k:q} --tag {wildcards.model:q}"
+        " --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiots_review_cases:
@@ -183,11 +183,11 @@ rule idiots_review_cases:
     params:
         *modules("idiots_review_cases"),
     shell:
-        "python {input.script} --predictions {input.predictions}"
-        " --dataset $(dirname {input.manifest}) --model {wildcards.model}"
-        " --setting {wildcards.setting} --seed {wildcards.seed}"
-        " --jsonl {output.jsonl} --csv {output.csv}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --predictions {input.predictions:q}"
+        ' --dataset "$(dirname {input.manifest:q})" --model {wildcards.model:q}'
+        " --setting {wildcards.setting:q} --seed {wildcards.seed:q}"
+        " --jsonl {output.jsonl:q} --csv {output.csv:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule tag_idioms:
@@ -214,9 +214,9 @@ rule tag_idioms:
         *modules("tag_idioms"),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
     shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --sentences {input.sentences} --threads 1 --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
+        " --sentences {input.sentences:q} --threads 1 --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 # What an encoder tags in the neutral variants of those that confused it.
@@ -248,8 +248,8 @@ rule take_jam_predictions:
     params:
         *modules("take_jam_predictions"),
     shell:
-        "python {input.script} --file {input.file:q} --sentences {input.sentences} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --file {input.file:q} --sentences {input.sentences:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule take_idiots_predictions:
@@ -269,8 +269,8 @@ rule take_idiots_predictions:
     params:
         *modules("take_idiots_predictions"),
     shell:
-        "python {input.script} --file {input.file:q} --sentences {input.sentences} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --file {input.file:q} --sentences {input.sentences:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule take_idiolink_run:
@@ -295,6 +295,6 @@ rule take_idiolink_run:
         *modules("take_idiolink_run"),
         top_k=IDIOLINK.settings.top_k,
     shell:
-        "python {input.script} --file {input.file:q} --documents {input.documents}"
-        " --queries {input.queries} --top-k {params.top_k} --tag {wildcards.model} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --file {input.file:q} --documents {input.documents:q}"
+        " --queries {input.queries:q} --top-k {params.top_k:q} --tag {wildcards.model:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"

@@ -1,12 +1,13 @@
 """Files that a user can touch, broken at random: an error in one line, or a sound value."""
 
+import codecs
 import json
 import math
 import random
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,17 @@ from pydantic import BaseModel
 from support import ROOT
 
 from pieline.config import load_config
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, run_command
+from pieline.core.files import check_writable
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
-from pieline.llm.archive import summarise, verify
+from pieline.llm.archive import import_archive, summarise, verify
 from pieline.models.registry import load_registry
 from pieline.reporting.printed import read_published
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.tables import load_catalogue
-from pieline.studies.idiolink.datasets.tuples import read_released_tuples
+from pieline.studies.idiolink.datasets.tuples import read_released_tuples, sample_tuples
+from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import read_exclusions
 from pieline.studies.idiolink.originals.released_list import read_candidates
 from pieline.studies.idiolink.predictions.runs import read_foreign_run
@@ -66,8 +69,8 @@ DECISIONS = load_decisions(SAMPLE / "id10m/decisions/english.tsv")
 ORIGINALS = apply_decisions(RAW, DECISIONS, language="english", where="decisions")[:3]
 SENTENCES = [as_sentence(item) for item in ORIGINALS]
 DETECTED = read_sentences(SAMPLE / "idiots/idiots.json")[:3]
-DOCUMENTS = read_texts(SAMPLE / "idiolink/val/indexes.json", Document)
-QUERIES = read_texts(SAMPLE / "idiolink/val/queries.json", Query)[:3]
+DOCUMENTS = read_texts(SAMPLE / "idiolink/train/indexes.json", Document)
+QUERIES = read_texts(SAMPLE / "idiolink/train/queries.json", Query)[:3]
 
 EXPORT = [
     {
@@ -80,13 +83,17 @@ EXPORT = [
                 "was_cancelled": False,
                 "result": [
                     {"from_name": "verdict", "type": "choices", "value": {"choices": [verdict]}},
-                    {"from_name": "correction", "type": "textarea", "value": {"text": ["It rains."]}},
+                    {
+                        "from_name": "correction",
+                        "type": "textarea",
+                        "value": {"text": ["It rains."]},
+                    },
                 ],
             }
         ],
     }
     for number, verdict in enumerate(["valid", "corrected"])
-]  # fmt: skip
+]
 REVIEW = [
     {
         "data": {"id": "001_s01_idiom_01", "sentence": "He kicked it.", "span": "kicked"},
@@ -96,44 +103,48 @@ REVIEW = [
                 "result": [
                     {"from_name": "action", "type": "choices", "value": {"choices": ["replaced"]}},
                     {"from_name": "cause", "type": "choices", "value": {"choices": ["ambiguous"]}},
-                    {"from_name": "new_sentence", "type": "textarea", "value": {"text": ["He died."]}},
+                    {
+                        "from_name": "new_sentence",
+                        "type": "textarea",
+                        "value": {"text": ["He died."]},
+                    },
                     {"from_name": "new_span", "type": "textarea", "value": {"text": ["died"]}},
                 ],
             }
         ],
     }
-]  # fmt: skip
+]
 VERDICTS = [
     {
-        "model": "m", "setting": "zero_shot", "seed": "0", "sentence_id": f"idi00{number}-sen01-id",
-        "sentence": "He came clean, at last.", "gold_idiom": "come clean", "gold": "idiomatic",
-        "idiom": "clean", "meaning": "", "explanation": "", "automatic_verdict": "no",
-        "verdict": verdict, "error_type": "", "answer_key": "a" * 64,
+        "model": "m",
+        "setting": "zero_shot",
+        "seed": "0",
+        "sentence_id": f"idi00{number}-sen01-id",
+        "sentence": "He came clean, at last.",
+        "gold_idiom": "come clean",
+        "gold": "idiomatic",
+        "idiom": "clean",
+        "meaning": "",
+        "explanation": "",
+        "automatic_verdict": "no",
+        "verdict": verdict,
+        "error_type": "",
+        "answer_key": "a" * 64,
     }
     for number, verdict in enumerate(["yes", ""])
-]  # fmt: skip
+]
+TEXTS = {text.id: text.sentence for text in [*DOCUMENTS, *QUERIES]}
 TUPLES = [
     {
-        "query": QUERIES[0].sentence,
-        "positive": next(
-            text.sentence
-            for text in DOCUMENTS
-            if text.pie == QUERIES[0].pie and text.usage == QUERIES[0].usage
-        ),
-        "negatives": [
-            *[
-                text.sentence
-                for text in DOCUMENTS
-                if text.pie == QUERIES[0].pie
-                and (text.usage == "literal") != (QUERIES[0].usage == "literal")
-            ][:2],
-            *[text.sentence for text in DOCUMENTS if text.pie != QUERIES[0].pie][:3],
-        ],
+        "query": TEXTS[one.query],
+        "positive": TEXTS[one.positive],
+        "negatives": [TEXTS[name] for name in (*one.hard, *one.soft)],
     }
+    for one in sample_tuples(QUERIES, DOCUMENTS, seed=1)
 ]
 MODELS = """\
 bm25: {kind: bm25, label: BM25, licence: none}
-own: {kind: predictions, label: Own, files: [{study: idiots, file: own.csv, setting: mine, seed: 1}]}
+own: {kind: predictions, label: Own, files: [{study: idiots, file: a.csv, setting: mine}]}
 gpt:
   kind: llm
   label: GPT
@@ -208,8 +219,7 @@ def printed(name: str, keys: list[str]) -> Callable[[Path], Any]:
     wanted = read_published(PUBLISHED / f"{name}.csv", keys)
 
     def reading(path: Path) -> object:
-        if (schema := PUBLISHED / "schema.yaml").exists():
-            shutil.copy(schema, path.parent)
+        shutil.copy(PUBLISHED / "schema.yaml", path.parent)
         found = read_published(path, keys)
         assert found == wanted
         return found
@@ -263,7 +273,6 @@ class File:
     name: str
     text: str
     read: Callable[[Path], Any]
-    beside: Mapping[str, Path] = ()  # type: ignore[assignment]
 
 
 def jsonl(rows: Iterable[object]) -> str:
@@ -274,7 +283,9 @@ JAM_ROWS = [
     {"id": one.id, "idioms": "a; b" if number else ""} for number, one in enumerate(SENTENCES)
 ]
 FILES = [
-    File("test.tsv", head(SAMPLE / "id10m/test_english.tsv", 40), records(read_id10m, split="test")),
+    File(
+        "test.tsv", head(SAMPLE / "id10m/test_english.tsv", 40), records(read_id10m, split="test")
+    ),
     File(
         "originals.json",
         json.dumps([item.released_row() for item in ORIGINALS]),
@@ -282,64 +293,214 @@ FILES = [
     ),
     File(
         "variants.json",
-        json.dumps([
-            row
-            for row in json.loads((SAMPLE / "id10m/variants/english.json").read_text("utf-8"))
-            if row["sentence_id"] in {item.id for item in ORIGINALS}
-        ][:3]),
+        json.dumps(
+            [
+                row
+                for row in json.loads((SAMPLE / "id10m/variants/english.json").read_text("utf-8"))
+                if row["sentence_id"] in {item.id for item in ORIGINALS}
+            ][:3]
+        ),
         partial(read_variants, originals=ORIGINALS, source="sample"),
     ),
-    File("decisions.tsv", head(SAMPLE / "id10m/decisions/english.tsv", 12), records(load_decisions, "sentence_id")),
-    File("labels.csv", head(SAMPLE / "id10m/humans/english_simulated.csv", 4), records(read_labels, "variant_id")),
+    File(
+        "decisions.tsv",
+        head(SAMPLE / "id10m/decisions/english.tsv", 12),
+        records(load_decisions, "sentence_id"),
+    ),
+    File(
+        "labels.csv",
+        head(SAMPLE / "id10m/humans/english_simulated.csv", 4),
+        records(read_labels, "variant_id"),
+    ),
     File("export.json", json.dumps(EXPORT), read_export),
-    File("adjudications.tsv", "item_id\tverdict\ttext\tnote\na-v1\tvalid\t\tgood\nb-v2\tcorrected\tIt is.\t\n", records(read_adjudications, "item_id")),
-    File("jam.csv", table(JAM_ROWS, ["id", "idioms"], ","), records(read_predictions, sentences=SENTENCES)),
-    File("jam.jsonl", jsonl({"id": one.id, "tags": list(one.tags)} for one in SENTENCES), records(read_predictions, sentences=SENTENCES)),
+    File(
+        "adjudications.tsv",
+        "item_id\tverdict\ttext\tnote\na-v1\tvalid\t\tgood\nb-v2\tcorrected\tIt is.\t\n",
+        records(read_adjudications, "item_id"),
+    ),
+    File(
+        "jam.csv",
+        table(JAM_ROWS, ["id", "idioms"], ","),
+        records(read_predictions, sentences=SENTENCES),
+    ),
+    File(
+        "jam.jsonl",
+        jsonl({"id": one.id, "tags": list(one.tags)} for one in SENTENCES),
+        records(read_predictions, sentences=SENTENCES),
+    ),
     File("idiots.json", head(SAMPLE / "idiots/idiots.json", 3), records(read_sentences)),
-    File("idiots.tsv", table(json.loads(head(SAMPLE / "idiots/idiots.json", 3)), json.loads(head(SAMPLE / "idiots/idiots.json", 1))[0], "\t"), records(read_sentences)),
+    File(
+        "idiots.tsv",
+        table(
+            json.loads(head(SAMPLE / "idiots/idiots.json", 3)),
+            json.loads(head(SAMPLE / "idiots/idiots.json", 1))[0],
+            "\t",
+        ),
+        records(read_sentences),
+    ),
     File("kinds.csv", head(SAMPLE / "idiots/distractor_kinds.csv", 4), read_distractor_kinds),
-    File("verdicts.csv", table(VERDICTS, VERDICT_COLUMNS, ","), records(read_cases, "run", "sentence_id")),
-    File("verdicts.jsonl", jsonl({**row, "seed": 0} for row in VERDICTS), records(read_cases, "run", "sentence_id")),
-    File("idiots.jsonl", jsonl({"id": one.id, "has_idiom": True, "idiom": "x"} for one in DETECTED), records(read_detections, sentences=DETECTED)),
-    File("detections.csv", table([{"id": one.id, "has_idiom": "yes", "idiom": "x"} for one in DETECTED], ["id", "has_idiom", "idiom"], ","), records(read_detections, sentences=DETECTED)),
-    File("indexes.json", head(SAMPLE / "idiolink/val/indexes.json", 3), records(read_texts, record=Document)),
-    File("queries.json", head(SAMPLE / "idiolink/val/queries.json", 3), records(read_texts, record=Query)),
+    File(
+        "verdicts.csv",
+        table(VERDICTS, VERDICT_COLUMNS, ","),
+        records(read_cases, "run", "sentence_id"),
+    ),
+    File(
+        "verdicts.jsonl",
+        jsonl({**row, "seed": 0} for row in VERDICTS),
+        records(read_cases, "run", "sentence_id"),
+    ),
+    File(
+        "idiots.jsonl",
+        jsonl({"id": one.id, "has_idiom": True, "idiom": "x"} for one in DETECTED),
+        records(read_detections, sentences=DETECTED),
+    ),
+    File(
+        "detections.csv",
+        table(
+            [{"id": one.id, "has_idiom": "yes", "idiom": "x"} for one in DETECTED],
+            ["id", "has_idiom", "idiom"],
+            ",",
+        ),
+        records(read_detections, sentences=DETECTED),
+    ),
+    File(
+        "indexes.json",
+        head(SAMPLE / "idiolink/val/indexes.json", 3),
+        records(read_texts, record=Document),
+    ),
+    File(
+        "queries.json",
+        head(SAMPLE / "idiolink/val/queries.json", 3),
+        records(read_texts, record=Query),
+    ),
     File("magpie.jsonl", head(SAMPLE / "magpie/MAGPIE_sample.jsonl", 3), records(read_magpie)),
-    File("candidates.csv", "id,idiom,valid\n1,come clean,1\n2,\"a, b\",0\n", records(read_candidates, "pie")),
+    File(
+        "candidates.csv",
+        'id,idiom,valid\n1,come clean,1\n2,"a, b",0\n',
+        records(read_candidates, "pie"),
+    ),
     File("exclusions.tsv", head(SAMPLE / "magpie/exclusions.tsv", 9), read_exclusions_whole),
-    File("corrections.csv", head(SAMPLE / "idiolink_construction/corrections.csv", 6), read_corrections),
+    File(
+        "corrections.csv",
+        head(SAMPLE / "idiolink_construction/corrections.csv", 6),
+        read_corrections,
+    ),
     File("review.json", json.dumps(REVIEW), read_corrections),
-    File("tuples.jsonl", jsonl(TUPLES), partial(read_released_tuples, queries=QUERIES, documents=DOCUMENTS)),
+    File(
+        "tuples.jsonl",
+        jsonl(TUPLES),
+        partial(read_released_tuples, queries=QUERIES, documents=DOCUMENTS),
+    ),
     File(
         "own.run",
-        "".join(f"{query.id} Q0 {text.id} {rank} {9 - rank} own\n" for query in QUERIES for rank, text in enumerate(DOCUMENTS[:4], 1)),
-        partial(read_foreign_run, query_ids=[one.id for one in QUERIES], document_ids=[one.id for one in DOCUMENTS], top_k=3),
+        "".join(
+            f"{query.id} Q0 {text.id} {rank} {9 - rank} own\n"
+            for query in QUERIES
+            for rank, text in enumerate(DOCUMENTS[:4], 1)
+        ),
+        partial(
+            read_foreign_run,
+            query_ids=[one.id for one in QUERIES],
+            document_ids=[one.id for one in DOCUMENTS],
+            top_k=3,
+        ),
     ),
-    File("recordings.jsonl", head(ROOT / "recordings/idiots/smollm2-135m-instruct/zero_shot-seed-0.jsonl", 3), read_recordings),
+    File(
+        "recordings.jsonl",
+        head(ROOT / "recordings/idiots/smollm2-135m-instruct/zero_shot-seed-0.jsonl", 3),
+        read_recordings,
+    ),
     *(
         File(f"{name}.csv", (PUBLISHED / f"{name}.csv").read_text("utf-8"), printed(name, keys))
         for name, keys in {
-            "idiots_table1": ["model"], "idiolink_bm25_ablation": ["query_mode", "composition"], "jam_table2": ["dataset", "language"],
+            "idiots_table1": ["model"],
+            "idiolink_bm25_ablation": ["query_mode", "composition"],
+            "jam_table2": ["dataset", "language"],
         }.items()
     ),
-    File("claims.yaml", (PUBLISHED / "claims.yaml").read_text("utf-8").partition("- id: jam-originals-kept-german")[0], load_claims),
-    File("tables.yaml", (PUBLISHED / "tables.yaml").read_text("utf-8").partition("jam_table5")[0], load_catalogue),
+    File(
+        "claims.yaml",
+        (PUBLISHED / "claims.yaml")
+        .read_text("utf-8")
+        .partition("- id: jam-originals-kept-german")[0],
+        load_claims,
+    ),
+    File(
+        "tables.yaml",
+        (PUBLISHED / "tables.yaml").read_text("utf-8").partition("jam_table5")[0],
+        load_catalogue,
+    ),
     File("models.yaml", MODELS, read_models),
     File("config.yaml", CONFIG, read_config),
     File("upstream.yaml", UPSTREAM, load_upstream),
-]  # fmt: skip
+]
 
 DEEP = "@deep@"
 ODD: list[Any] = [
-    None, True, -1, 0, 2, 10**400, 0.5, math.inf, math.nan, "", " ", "a b", "x\ny", "x\ty", "\x00",
-    "\ud800", "\ufeff", "\u2028", "0,656", "0.6S6", "nan", "../x", "$(touch PWNED)", "x" * 300,
-    [], [[]], [None], {}, {"": 1}, {"id": []}, DEEP,
-]  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    2,
+    10**400,
+    0.5,
+    math.inf,
+    math.nan,
+    "",
+    " ",
+    "a b",
+    "x\ny",
+    "x\ty",
+    "\x00",
+    "\ud800",
+    "\ufeff",
+    "\u2028",
+    "0,656",
+    "0.6S6",
+    "nan",
+    "../x",
+    "$(touch PWNED)",
+    "x" * 300,
+    [],
+    [[]],
+    [None],
+    {},
+    {"": 1},
+    {"id": []},
+    DEEP,
+]
 SNIPPETS = [
-    b"\x00", b"\xff", b"\xef\xbb\xbf", b"\n", b"\r", b"\r\n", b"\t", b",", b'"', b"'", b" ", b"\\ud800", b"\xe2\x80\xa8",
-    b"\n\n", b"1", b"-", b"e9", b"nan", b"{", b"[", b"]", b":", b"#", b"&a *a", b"? [a]\n: 1\n", b"5: 1\n",
-    b"\n- \n", b"2024-99-99", b"!!python/object:x", b"[" * 100_000,
-]  # fmt: skip
+    b"\x00",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b"\t",
+    b",",
+    b'"',
+    b"'",
+    b" ",
+    b"\\ud800",
+    b"\xe2\x80\xa8",
+    b"\n\n",
+    b"1",
+    b"-",
+    b"e9",
+    b"nan",
+    b"{",
+    b"[",
+    b"]",
+    b":",
+    b"#",
+    b"&a *a",
+    b"? [a]\n: 1\n",
+    b"5: 1\n",
+    b"\n- \n",
+    b"2024-99-99",
+    b"!!python/object:x",
+    b"[" * 100_000,
+]
 
 
 def mutated(file: File, draw: random.Random) -> bytes:
@@ -484,3 +645,112 @@ def test_a_broken_file_is_an_error_in_one_line_or_sound(
         outcome(file, data, folder)
 
     holds()
+
+
+def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
+    raw = yaml.safe_load(CONFIG)
+    for name, section in sections.items():
+        raw[name] |= section
+    return dict(raw)
+
+
+@pytest.mark.parametrize(
+    ("section", "changes", "problem"),
+    [
+        ("idiolink", {"bm25": {"k1": [math.inf]}}, "idiolink.bm25.k1.0: Input should be a finite"),
+        ("idiolink", {"bm25": {"b": [math.nan]}}, "idiolink.bm25.b.0: Input should be "),
+        ("idiolink", {"bm25": {"b": [2]}}, "idiolink.bm25.b.0: Input should be less than"),
+        ("idiolink", {"models": ["bm25", "bm25"]}, "idiolink: models names 'bm25' twice"),
+        ("llm", {"max_cost_usd": math.inf}, "llm.max_cost_usd: Input should be a finite number"),
+        ("jam", {"seeds": [1, 1]}, "jam: seeds names 1 twice"),
+        ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model names 7 twice"),
+        ("jam", {"neutral": {"model": "gpt", "seed": 1}}, "neutral.seed 1 is none of its model's"),
+        ("jam", {"prompts": {"../x": {"file": "own.jinja"}}}, "String should match pattern"),
+        ("idiots", {"prompts": {"x" * 81: {"file": "own.jinja"}}}, "at most 80 characters"),
+    ],
+)
+def test_settings_that_nothing_can_be_run_with(
+    section: str, changes: dict[str, Any], problem: str
+) -> None:
+    load_config(changed_config())
+    with pytest.raises(UserError, match=re.escape(problem)):
+        load_config(changed_config(**{section: changes}))
+
+
+@pytest.mark.parametrize(
+    "name", ["x$(touch PWNED)y", '""', "../x", '"a\\nb"', "x" * 81, "5", "[a]", "Big", ".x"]
+)
+def test_a_model_has_a_name_that_fits_paths_and_command_lines(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text(f"? {name}\n: {{kind: bm25, label: BM25, licence: none}}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(str(path))):
+        load_registry(path)
+
+
+@pytest.mark.parametrize("key", ["sk-proj-0123456789abcdef", "AIzaSy0123456789abcdef", "0A1B2C3D"])
+def test_a_key_in_place_of_its_variable_is_refused_and_not_shown(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text(MODELS.replace("OPENAI_API_KEY", key), encoding="utf-8")
+    with pytest.raises(UserError, match="should be the name of an environment variable") as caught:
+        load_registry(path)
+    assert key not in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_token(tmp_path: Path) -> None:
+    path = tmp_path / "test.tsv"
+    path.write_bytes(codecs.BOM_UTF8 + (SAMPLE / "id10m/test_english.tsv").read_bytes())
+    assert read_id10m(path, split="test") == RAW
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\nb", "a\0", "\ufeffa", "a\u3000b"])
+def test_an_id_is_one_word(name: str) -> None:
+    fields = QUERIES[0].model_dump() | {"id": name}
+    with pytest.raises(ValueError, match="should be one word"):
+        Query.model_validate(fields)
+
+
+def test_what_does_not_fit_names_the_raw_file_as_well() -> None:
+    cut, decided = RAW[:-1], {"language": "english", "raw": "raw.tsv", "where": "decisions.tsv"}
+    with pytest.raises(UserError, match=r"decisions.tsv: .*take it and raw.tsv of one version"):
+        apply_decisions(cut, DECISIONS, **decided)
+    kept = next(item.sentence_id for item in DECISIONS if item.decision == "keep")
+    other = [
+        replace(item, tokens=("x ",), tags=("O",)) if item.id == kept else item for item in RAW
+    ]
+    line = next(item.line for item in RAW if item.id == kept)
+    with pytest.raises(UserError, match=rf"correct the sentence \(raw.tsv:{line}\)"):
+        apply_decisions(other, DECISIONS, **decided)
+
+
+def test_exclusions_that_do_not_fit_name_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_text("pie\treason\nno such pie\tnone\n", encoding="utf-8")
+    options = {"semantics": "paper", "thresholds": {}, "pies": None, "domains": []}
+    with pytest.raises(UserError, match=rf"{path}: excluded PIE 'no such pie' does not occur"):
+        filter_magpie(
+            SAMPLE / "magpie/MAGPIE_sample.jsonl", path, FilterOptions.model_validate(options),
+            candidates=None, documents=[], computed_from={},
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("archive", ["a\0b", "."])
+def test_an_archive_that_is_none_is_an_error_in_one_line(archive: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be opened"):
+        import_archive(archive, tmp_path)
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/", "/nowhere/x"])
+def test_what_the_system_refuses_is_told_in_one_line(
+    place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run_command(lambda: print(Path(place).write_text("x" * 100_000)))
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_named() -> None:
+    with pytest.raises(UserError, match="/nowhere: No such file or directory"):
+        check_writable("/nowhere")

@@ -37,6 +37,22 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_writable(folder: str | Path) -> None:
+    """Write a little into a folder and take it away again.
+
+    Raises:
+        UserError: nothing can be written there.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(_A_LITTLE))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UserError(
+            why, where=Path(folder).absolute(), mend="check permissions and room"
+        ) from None
+
+
 def write_bytes(path: str | Path, data: bytes) -> None:
     """Write `data` to `path` atomically."""
     with atomic_path(path) as temporary:
@@ -48,6 +64,7 @@ def write_text(path: str | Path, text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
+_A_LITTLE = 1 << 16
 _HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape of JSON that, alone, is no character."""
 

@@ -13,7 +13,7 @@ from pieline.core.records import validated
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key that stands twice in one mapping, and what is no character."""
+    """A safe loader that refuses a key that stands twice in a mapping, and what is no character."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()

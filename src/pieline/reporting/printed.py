@@ -28,7 +28,7 @@ class PrintedFile(Frozen):
     """
 
     texts: list[str] = Field(min_length=1)
-    numbers: list[str] = []
+    numbers: tuple[str, ...] = ()
     rows: PositiveInt
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
