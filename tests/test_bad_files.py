@@ -6,7 +6,7 @@ import math
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,7 @@ from pieline.studies.jam.variants.released import read_variants
 
 SAMPLE = ROOT / "data/sample"
 PUBLISHED = ROOT / "published"
+RECORDINGS = ROOT / "recordings/idiots/smollm2-135m-instruct/zero_shot-seed-0.jsonl"
 MAX_LINE = 2000
 
 
@@ -72,66 +73,37 @@ DETECTED = read_sentences(SAMPLE / "idiots/idiots.json")[:3]
 DOCUMENTS = read_texts(SAMPLE / "idiolink/train/indexes.json", Document)
 QUERIES = read_texts(SAMPLE / "idiolink/train/queries.json", Query)[:3]
 
+
+def task(data: Mapping[str, str], **answers: str) -> dict[str, object]:
+    """A task of a Label Studio export, answered."""
+    kinds = {name: "text" if text.endswith(".") else "choices" for name, text in answers.items()}
+    result = [
+        {"from_name": name, "type": "any", "value": {kinds[name]: [text]}}
+        for name, text in answers.items()
+    ]
+    done = {"completed_by": {"id": 3}, "was_cancelled": False, "result": result}
+    return {"id": 1, "data": data, "annotations": [done, done | {"completed_by": 3}]}
+
+
 EXPORT = [
-    {
-        "id": number,
-        "data": {"item_id": f"test-000{number}-v1", "text": "A man came. It rained.", "more": 1},
-        "annotations": [
-            {
-                "id": 5,
-                "completed_by": number if number else {"id": 3},
-                "was_cancelled": False,
-                "result": [
-                    {"from_name": "verdict", "type": "choices", "value": {"choices": [verdict]}},
-                    {
-                        "from_name": "correction",
-                        "type": "textarea",
-                        "value": {"text": ["It rains."]},
-                    },
-                ],
-            }
-        ],
-    }
-    for number, verdict in enumerate(["valid", "corrected"])
+    task({"item_id": "a-v1", "text": "A man came."}, verdict="valid", note="Good."),
+    task({"item_id": "b-v2", "text": "A man came."}, verdict="corrected", correction="He came."),
 ]
 REVIEW = [
-    {
-        "data": {"id": "001_s01_idiom_01", "sentence": "He kicked it.", "span": "kicked"},
-        "annotations": [
-            {
-                "was_cancelled": False,
-                "result": [
-                    {"from_name": "action", "type": "choices", "value": {"choices": ["replaced"]}},
-                    {"from_name": "cause", "type": "choices", "value": {"choices": ["ambiguous"]}},
-                    {
-                        "from_name": "new_sentence",
-                        "type": "textarea",
-                        "value": {"text": ["He died."]},
-                    },
-                    {"from_name": "new_span", "type": "textarea", "value": {"text": ["died"]}},
-                ],
-            }
-        ],
-    }
+    task(
+        {"id": "001_s01_idiom_01", "sentence": "He kicked it.", "span": "kicked"},
+        action="replaced",
+        cause="ambiguous",
+        new_sentence="He died.",
+        new_span="died.",
+    )
 ]
 VERDICTS = [
-    {
-        "model": "m",
-        "setting": "zero_shot",
-        "seed": "0",
-        "sentence_id": f"idi00{number}-sen01-id",
-        "sentence": "He came clean, at last.",
-        "gold_idiom": "come clean",
-        "gold": "idiomatic",
-        "idiom": "clean",
-        "meaning": "",
-        "explanation": "",
-        "automatic_verdict": "no",
-        "verdict": verdict,
-        "error_type": "",
-        "answer_key": "a" * 64,
-    }
-    for number, verdict in enumerate(["yes", ""])
+    dict.fromkeys(VERDICT_COLUMNS, "")
+    | {"model": "m", "setting": "zero_shot", "seed": "0", "sentence_id": f"idi00{at}-sen01-id"}
+    | {"sentence": "He came clean, at last.", "gold": "idiomatic", "automatic_verdict": "no"}
+    | {"verdict": verdict, "answer_key": "a" * 64}
+    for at, verdict in enumerate(["yes", ""])
 ]
 TEXTS = {text.id: text.sentence for text in [*DOCUMENTS, *QUERIES]}
 TUPLES = [
@@ -192,10 +164,9 @@ idiots/idiots.json: {url: null}
 """
 
 
-def table(rows: Iterable[Mapping[str, object]], columns: Iterable[str], delimiter: str) -> str:
-    lines = [delimiter.join(columns)]
-    lines += [delimiter.join(f'"{row[name]}"' for name in columns) for row in rows]
-    return "".join(f"{line}\n" for line in lines)
+def table(rows: Sequence[Mapping[str, object]], delimiter: str) -> str:
+    lines = [[*rows[0]], *(row.values() for row in rows)]
+    return "".join(delimiter.join(f'"{cell}"' for cell in line) + "\n" for line in lines)
 
 
 def unique(values: Iterable[object]) -> None:
@@ -279,12 +250,38 @@ def jsonl(rows: Iterable[object]) -> str:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
-JAM_ROWS = [
-    {"id": one.id, "idioms": "a; b" if number else ""} for number, one in enumerate(SENTENCES)
-]
+IDIOTS = head(SAMPLE / "idiots/idiots.json", 3)
+RUN = "".join(
+    f"{query.id} Q0 {text.id} {rank} {9 - rank} own\n"
+    for query in QUERIES
+    for rank, text in enumerate(DOCUMENTS[:4], start=1)
+)
+SAMPLES: dict[str, tuple[str, int, Callable[[Path], Any]]] = {
+    "test.tsv": ("id10m/test_english.tsv", 40, records(read_id10m, split="test")),
+    "decisions.tsv": ("id10m/decisions/english.tsv", 12, records(load_decisions, "sentence_id")),
+    "labels.csv": ("id10m/humans/english_simulated.csv", 4, records(read_labels, "variant_id")),
+    "idiots.json": ("idiots/idiots.json", 3, records(read_sentences)),
+    "kinds.csv": ("idiots/distractor_kinds.csv", 4, read_distractor_kinds),
+    "indexes.json": ("idiolink/val/indexes.json", 3, records(read_texts, record=Document)),
+    "queries.json": ("idiolink/val/queries.json", 3, records(read_texts, record=Query)),
+    "magpie.jsonl": ("magpie/MAGPIE_sample.jsonl", 3, records(read_magpie)),
+    "exclusions.tsv": ("magpie/exclusions.tsv", 9, read_exclusions_whole),
+    "corrections.csv": ("idiolink_construction/corrections.csv", 6, read_corrections),
+}
+KEYS = {
+    "idiots_table1": ["model"],
+    "idiolink_bm25_ablation": ["query_mode", "composition"],
+    "jam_table2": ["dataset", "language"],
+}
+jam, idiots = (
+    records(read_predictions, sentences=SENTENCES),
+    records(read_detections, sentences=DETECTED),
+)
 FILES = [
-    File(
-        "test.tsv", head(SAMPLE / "id10m/test_english.tsv", 40), records(read_id10m, split="test")
+    *(File(name, head(SAMPLE / path, many), read) for name, (path, many, read) in SAMPLES.items()),
+    *(
+        File(f"{name}.csv", head(PUBLISHED / f"{name}.csv", 99), printed(name, keys))
+        for name, keys in KEYS.items()
     ),
     File(
         "originals.json",
@@ -293,99 +290,32 @@ FILES = [
     ),
     File(
         "variants.json",
-        json.dumps(
-            [
-                row
-                for row in json.loads((SAMPLE / "id10m/variants/english.json").read_text("utf-8"))
-                if row["sentence_id"] in {item.id for item in ORIGINALS}
-            ][:3]
-        ),
+        head(SAMPLE / "id10m/variants/english.json", 3),
         partial(read_variants, originals=ORIGINALS, source="sample"),
     ),
-    File(
-        "decisions.tsv",
-        head(SAMPLE / "id10m/decisions/english.tsv", 12),
-        records(load_decisions, "sentence_id"),
-    ),
-    File(
-        "labels.csv",
-        head(SAMPLE / "id10m/humans/english_simulated.csv", 4),
-        records(read_labels, "variant_id"),
-    ),
     File("export.json", json.dumps(EXPORT), read_export),
+    File("review.json", json.dumps(REVIEW), read_corrections),
     File(
         "adjudications.tsv",
         "item_id\tverdict\ttext\tnote\na-v1\tvalid\t\tgood\nb-v2\tcorrected\tIt is.\t\n",
         records(read_adjudications, "item_id"),
     ),
-    File(
-        "jam.csv",
-        table(JAM_ROWS, ["id", "idioms"], ","),
-        records(read_predictions, sentences=SENTENCES),
-    ),
-    File(
-        "jam.jsonl",
-        jsonl({"id": one.id, "tags": list(one.tags)} for one in SENTENCES),
-        records(read_predictions, sentences=SENTENCES),
-    ),
-    File("idiots.json", head(SAMPLE / "idiots/idiots.json", 3), records(read_sentences)),
-    File(
-        "idiots.tsv",
-        table(
-            json.loads(head(SAMPLE / "idiots/idiots.json", 3)),
-            json.loads(head(SAMPLE / "idiots/idiots.json", 1))[0],
-            "\t",
-        ),
-        records(read_sentences),
-    ),
-    File("kinds.csv", head(SAMPLE / "idiots/distractor_kinds.csv", 4), read_distractor_kinds),
-    File(
-        "verdicts.csv",
-        table(VERDICTS, VERDICT_COLUMNS, ","),
-        records(read_cases, "run", "sentence_id"),
-    ),
+    File("jam.csv", table([{"id": one.id, "idioms": "a; b"} for one in SENTENCES], ","), jam),
+    File("jam.jsonl", jsonl({"id": one.id, "tags": list(one.tags)} for one in SENTENCES), jam),
+    File("run.csv", table([{"id": one.id, "has_idiom": "yes"} for one in DETECTED], ","), idiots),
+    File("run.jsonl", jsonl({"id": one.id, "has_idiom": True} for one in DETECTED), idiots),
+    File("idiots.tsv", table(json.loads(IDIOTS), "\t"), records(read_sentences)),
+    File("verdicts.csv", table(VERDICTS, ","), records(read_cases, "run", "sentence_id")),
     File(
         "verdicts.jsonl",
-        jsonl({**row, "seed": 0} for row in VERDICTS),
+        jsonl(row | {"seed": 0} for row in VERDICTS),
         records(read_cases, "run", "sentence_id"),
     ),
-    File(
-        "idiots.jsonl",
-        jsonl({"id": one.id, "has_idiom": True, "idiom": "x"} for one in DETECTED),
-        records(read_detections, sentences=DETECTED),
-    ),
-    File(
-        "detections.csv",
-        table(
-            [{"id": one.id, "has_idiom": "yes", "idiom": "x"} for one in DETECTED],
-            ["id", "has_idiom", "idiom"],
-            ",",
-        ),
-        records(read_detections, sentences=DETECTED),
-    ),
-    File(
-        "indexes.json",
-        head(SAMPLE / "idiolink/val/indexes.json", 3),
-        records(read_texts, record=Document),
-    ),
-    File(
-        "queries.json",
-        head(SAMPLE / "idiolink/val/queries.json", 3),
-        records(read_texts, record=Query),
-    ),
-    File("magpie.jsonl", head(SAMPLE / "magpie/MAGPIE_sample.jsonl", 3), records(read_magpie)),
     File(
         "candidates.csv",
         'id,idiom,valid\n1,come clean,1\n2,"a, b",0\n',
         records(read_candidates, "pie"),
     ),
-    File("exclusions.tsv", head(SAMPLE / "magpie/exclusions.tsv", 9), read_exclusions_whole),
-    File(
-        "corrections.csv",
-        head(SAMPLE / "idiolink_construction/corrections.csv", 6),
-        read_corrections,
-    ),
-    File("review.json", json.dumps(REVIEW), read_corrections),
     File(
         "tuples.jsonl",
         jsonl(TUPLES),
@@ -393,11 +323,7 @@ FILES = [
     ),
     File(
         "own.run",
-        "".join(
-            f"{query.id} Q0 {text.id} {rank} {9 - rank} own\n"
-            for query in QUERIES
-            for rank, text in enumerate(DOCUMENTS[:4], 1)
-        ),
+        RUN,
         partial(
             read_foreign_run,
             query_ids=[one.id for one in QUERIES],
@@ -405,31 +331,9 @@ FILES = [
             top_k=3,
         ),
     ),
-    File(
-        "recordings.jsonl",
-        head(ROOT / "recordings/idiots/smollm2-135m-instruct/zero_shot-seed-0.jsonl", 3),
-        read_recordings,
-    ),
-    *(
-        File(f"{name}.csv", (PUBLISHED / f"{name}.csv").read_text("utf-8"), printed(name, keys))
-        for name, keys in {
-            "idiots_table1": ["model"],
-            "idiolink_bm25_ablation": ["query_mode", "composition"],
-            "jam_table2": ["dataset", "language"],
-        }.items()
-    ),
-    File(
-        "claims.yaml",
-        (PUBLISHED / "claims.yaml")
-        .read_text("utf-8")
-        .partition("- id: jam-originals-kept-german")[0],
-        load_claims,
-    ),
-    File(
-        "tables.yaml",
-        (PUBLISHED / "tables.yaml").read_text("utf-8").partition("jam_table5")[0],
-        load_catalogue,
-    ),
+    File("recordings.jsonl", head(RECORDINGS, 3), read_recordings),
+    File("claims.yaml", head(PUBLISHED / "claims.yaml", 32), load_claims),
+    File("tables.yaml", head(PUBLISHED / "tables.yaml", 24), load_catalogue),
     File("models.yaml", MODELS, read_models),
     File("config.yaml", CONFIG, read_config),
     File("upstream.yaml", UPSTREAM, load_upstream),
@@ -437,69 +341,15 @@ FILES = [
 
 DEEP = "@deep@"
 ODD: list[Any] = [
-    None,
-    True,
-    -1,
-    0,
-    2,
-    10**400,
-    0.5,
-    math.inf,
-    math.nan,
-    "",
-    " ",
-    "a b",
-    "x\ny",
-    "x\ty",
-    "\x00",
-    "\ud800",
-    "\ufeff",
-    "\u2028",
-    "0,656",
-    "0.6S6",
-    "nan",
-    "../x",
-    "$(touch PWNED)",
-    "x" * 300,
-    [],
-    [[]],
-    [None],
-    {},
-    {"": 1},
-    {"id": []},
-    DEEP,
+    *(None, True, -1, 0, 2, 0.5, 10**400, math.inf, math.nan, [], [[]], [None], {}, {"": 1}),
+    *("", " ", "a b", "x\ny", "x\ty", "\x00", "\ud800", "\ufeff", "\u2028", "x" * 300, DEEP),
+    *("0,656", "0.6S6", "nan", "../x", "$(touch PWNED)", {"id": []}),
 ]
 SNIPPETS = [
-    b"\x00",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b"\n",
-    b"\r",
-    b"\r\n",
-    b"\t",
-    b",",
-    b'"',
-    b"'",
-    b" ",
-    b"\\ud800",
-    b"\xe2\x80\xa8",
-    b"\n\n",
-    b"1",
-    b"-",
-    b"e9",
-    b"nan",
-    b"{",
-    b"[",
-    b"]",
-    b":",
-    b"#",
-    b"&a *a",
-    b"? [a]\n: 1\n",
-    b"5: 1\n",
-    b"\n- \n",
-    b"2024-99-99",
-    b"!!python/object:x",
-    b"[" * 100_000,
+    *(b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\\ud800", b"[" * 100_000),
+    *(b"\n", b"\r", b"\r\n", b"\n\n", b"\t", b" ", b",", b'"', b"'", b":", b"#", b"{", b"[", b"]"),
+    *(b"1", b"-", b"e9", b"nan", b"&a *a", b"? [a]\n: 1\n", b"5: 1\n", b"\n- \n"),
+    *(b"2024-99-99", b"!!python/object:x"),
 ]
 
 
