@@ -1,9 +1,6 @@
 """What every part of config.yaml is."""
 
 from collections.abc import Collection, Iterable
-from typing import Self
-
-from pydantic import model_validator
 
 from pieline.core.errors import nearest
 from pieline.core.records import Frozen
@@ -15,8 +12,9 @@ class Settings(Frozen):
     What a list names it names once.
     """
 
-    @model_validator(mode="after")
-    def _names_once(self) -> Self:
+    # No validator, which would stand in the errors of a field that takes several kinds of settings.
+    def model_post_init(self, _: object) -> None:
+        """Raise a `ValueError` for what a list names twice."""
         for name in type(self).model_fields:
             value = getattr(self, name)
             for items in value.values() if isinstance(value, dict) else [value]:
@@ -24,7 +22,6 @@ class Settings(Frozen):
                     continue
                 if repeated := [item for at, item in enumerate(items) if item in items[:at]]:
                     raise ValueError(f"{name} names {repeated[0]!r} twice")
-        return self
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:
