@@ -40,9 +40,9 @@ for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values()))
             fresh=CONFIG.llm.mode == "fresh",
             recorded=lambda wildcards, input: "--recorded" if input.served else "",
         shell:
-            "python {input.script} --task {params.kind} --given {params.task:q} {params.recorded}"
+            "python {input.script:q} --task {params.kind:q} --given {params.task:q} {params.recorded}"
             ' --settings "$PIELINE_LLM_SETTINGS"'
-            " 2> >(tee {log} >&2)"
+            " 2> >(tee {log:q} >&2)"
 
 
 rule serve:
@@ -82,9 +82,9 @@ rule serve:
         config=CONFIG.model_dump_json(),
         root=ROOT,
     shell:
-        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
-        " --model {wildcards.model} --recordings {params.recordings:q} --log {log}.server --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --config {params.config:q} --models {input.models:q} --root {params.root:q}"
+        " --model {wildcards.model:q} --recordings {params.recordings:q} --log {log:q}.server --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule estimate_cost:
@@ -101,8 +101,8 @@ rule estimate_cost:
         config=CONFIG.model_dump_json(),
         root=ROOT,
     shell:
-        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --config {params.config:q} --models {input.models:q} --root {params.root:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 use rule estimate_cost as check with:

@@ -33,6 +33,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 from pieline.config import layered, load_config, load_studies
 from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
+from pieline.core.files import check_writable
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import known as known_languages
 from pieline.llm.obstacles import obstacles
@@ -49,6 +50,9 @@ from pieline.results.whole import Whole
 from pieline.study import alternatives
 
 try:
+    if workflow.exec_mode == ExecMode.DEFAULT:
+        # Snakemake's own files would be its first, and it tells with a traceback.
+        check_writable(".")
     MODELS = ROOT / "models.yaml"
     usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") != "own" else None
     config = layered(
@@ -70,7 +74,9 @@ try:
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
     load_upstream(STUDIES[0].run.upstream)
-except UserError as error:
+    # No param, so that another timeout or mode of asking reruns nothing.
+    LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
+except (UserError, OSError) as error:
     exit_with(error)
 
 JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY["idiots"]
@@ -174,8 +180,6 @@ def imported_modules(path):
     return found + [file for name in sorted(names) for file in module_files(name)]
 
 
-# No param, so that another timeout or mode of asking reruns nothing.
-LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
 # What this run shows, where nobody asked for another way; the log file has it all.
 told = workflow.output_settings

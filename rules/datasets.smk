@@ -24,10 +24,10 @@ rule idiolink_dataset:
     params:
         *modules("idiolink_dataset"),
     shell:
-        "python {input.script} --split {wildcards.split} --documents {input.documents}"
-        " --queries {input.queries} --upstream {input.upstream}"
-        " --output $(dirname {output.manifest})"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --split {wildcards.split:q} --documents {input.documents:q}"
+        " --queries {input.queries:q} --upstream {input.upstream:q}"
+        ' --output "$(dirname {output.manifest:q})"'
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_composition:
@@ -49,9 +49,9 @@ rule idiolink_composition:
     params:
         *modules("idiolink_composition"),
     shell:
-        "python {input.script} --composition {wildcards.composition}"
-        " --dataset $(dirname {input.manifest}) --output $(dirname {output.manifest})"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --composition {wildcards.composition:q}"
+        ' --dataset "$(dirname {input.manifest:q})" --output "$(dirname {output.manifest:q})"'
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiots_dataset:
@@ -73,10 +73,10 @@ rule idiots_dataset:
         name=IDIOTS.raw_name(),
         origin=IDIOTS.origin(),
     shell:
-        "python {input.script} --sentences {input.sentences} --kinds {input.kinds}"
-        " --upstream {input.upstream} --name {params.name} --origin {params.origin}"
-        " --output $(dirname {output.manifest})"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --sentences {input.sentences:q} --kinds {input.kinds:q}"
+        " --upstream {input.upstream:q} --name {params.name:q} --origin {params.origin:q}"
+        ' --output "$(dirname {output.manifest:q})"'
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_dataset:
@@ -100,11 +100,11 @@ rule jam_dataset:
         *modules("jam_dataset"),
         selection=JAM.selection(),
     shell:
-        "python {input.script} --originals {input.originals} --report {input.report}"
-        " --variants {input.variants} --annotations {input.annotations}"
-        " --adjudications {input.adjudications} --selection {params.selection:q}"
-        " --dataset {output.dataset} --manifest {output.manifest} --disputed {output.disputed}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --originals {input.originals:q} --report {input.report:q}"
+        " --variants {input.variants:q} --annotations {input.annotations:q}"
+        " --adjudications {input.adjudications:q} --selection {params.selection:q}"
+        " --dataset {output.dataset:q} --manifest {output.manifest:q} --disputed {output.disputed:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_tagging_data:
@@ -124,10 +124,10 @@ rule jam_tagging_data:
         *modules("jam_tagging_data"),
         negatives=JAM.settings.fine_tuning.negatives_per_idiom or "",
     shell:
-        "python {input.script} --train {input.train} --dev {input.dev}"
-        " --negatives {params.negatives}"
-        " --output-train {output.train} --output-dev {output.dev}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --train {input.train:q} --dev {input.dev:q}"
+        " --negatives {params.negatives:q}"
+        " --output-train {output.train:q} --output-dev {output.dev:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_construct:
@@ -153,7 +153,7 @@ rule idiolink_construct:
         *modules("idiolink_construct"),
         unreviewed=IDIOLINK.settings.construction.unreviewed,
     shell:
-        "python {input.script} --texts {input.texts} --verdicts {input.verdicts}"
-        " --splits {input.splits} --sheet {input.sheet} --corrections {input.corrections}"
-        " --unreviewed {params.unreviewed} --output results/datasets/idiolink/constructed"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --texts {input.texts:q} --verdicts {input.verdicts:q}"
+        " --splits {input.splits:q} --sheet {input.sheet:q} --corrections {input.corrections:q}"
+        " --unreviewed {params.unreviewed:q} --output results/datasets/idiolink/constructed"
+        " 2> >(tee {log:q} >&2)"

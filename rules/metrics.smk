@@ -28,12 +28,12 @@ rule idiolink_metrics:
         resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
     shell:
-        "python {input.script} --run {input.run} --dataset $(dirname {input.manifest})"
-        " --tuning {input.tuning}"
-        " --model {wildcards.model} --query-mode {wildcards.query_mode} --seed {wildcards.seed}"
-        " --depth {params.top_k} --resamples {params.resamples} --conditions {params.conditions:q}"
-        " --output {output.metrics} --queries {output.queries}"
-        " 2> >(tee {log} >&2)"
+        'python {input.script:q} --run {input.run:q} --dataset "$(dirname {input.manifest:q})"'
+        " --tuning {input.tuning:q}"
+        " --model {wildcards.model:q} --query-mode {wildcards.query_mode:q} --seed {wildcards.seed:q}"
+        " --depth {params.top_k:q} --resamples {params.resamples:q} --conditions {params.conditions:q}"
+        " --output {output.metrics:q} --queries {output.queries:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiots_metrics:
@@ -57,11 +57,11 @@ rule idiots_metrics:
         resamples=IDIOTS.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOTS.conditions(wildcards.model, wildcards.setting),
     shell:
-        "python {input.script} --predictions {input.predictions}"
-        " --dataset $(dirname {input.manifest}) --verdicts {input.verdicts}"
-        " --model {wildcards.model} --setting {wildcards.setting} --seed {wildcards.seed}"
-        " --resamples {params.resamples} --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --predictions {input.predictions:q}"
+        ' --dataset "$(dirname {input.manifest:q})" --verdicts {input.verdicts:q}'
+        " --model {wildcards.model:q} --setting {wildcards.setting:q} --seed {wildcards.seed:q}"
+        " --resamples {params.resamples:q} --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_statistics:
@@ -80,13 +80,12 @@ rule jam_statistics:
         "../envs/core.yaml"
     params:
         *modules("jam_statistics"),
-        train=lambda wildcards, input: f"--train {input.train}" if input.train else "",
-        manifest=lambda wildcards, input: f"--manifest {input.manifest}" if input.manifest else "",
         conditions=JAM.data_conditions(),
     shell:
-        "python {input.script} --originals {input.originals} --report {input.report}"
-        " {params.train} {params.manifest} --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --originals {input.originals:q} --report {input.report:q}"
+        " --train {input.train:q} --manifest {input.manifest:q}"
+        " --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_metrics:
@@ -111,11 +110,11 @@ rule jam_metrics:
         conditions=lambda wildcards: JAM.conditions(wildcards.model, wildcards.setting),
         resamples=JAM.settings.bootstrap_resamples,
     shell:
-        "python {input.script} --predictions {input.predictions} --sentences {input.sentences}"
-        " --manifest {input.manifest} --report {input.report} --model {wildcards.model}"
-        " --setting {wildcards.setting} --seed {wildcards.seed} --scoring {params.scoring}"
-        " --resamples {params.resamples} --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --predictions {input.predictions:q} --sentences {input.sentences:q}"
+        " --manifest {input.manifest:q} --report {input.report:q} --model {wildcards.model:q}"
+        " --setting {wildcards.setting:q} --seed {wildcards.seed:q} --scoring {params.scoring:q}"
+        " --resamples {params.resamples:q} --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_baselines:
@@ -136,10 +135,10 @@ rule jam_baselines:
         conditions=JAM.baseline_conditions(),
         resamples=JAM.settings.bootstrap_resamples,
     shell:
-        "python {input.script} --sentences {input.sentences} --manifest {input.manifest}"
-        " --scoring {params.scoring} --resamples {params.resamples}"
-        " --conditions {params.conditions:q} --outputs {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --sentences {input.sentences:q} --manifest {input.manifest:q}"
+        " --scoring {params.scoring:q} --resamples {params.resamples:q}"
+        " --conditions {params.conditions:q} --outputs {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_checks:
@@ -161,10 +160,10 @@ rule idiolink_checks:
         sample=IDIOLINK.sample_flag(),
         conditions=lambda wildcards: IDIOLINK.data_conditions(wildcards.origin),
     shell:
-        "python {input.script} --data {params.folder} --splits {params.splits}"
-        " --origin {wildcards.origin} {params.sample} --upstream {input.upstream}"
-        " --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --data {params.folder:q} --splits {params.splits:q}"
+        " --origin {wildcards.origin:q} {params.sample} --upstream {input.upstream:q}"
+        " --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_construction_metrics:
@@ -188,11 +187,11 @@ rule idiolink_construction_metrics:
         sample=IDIOLINK.sample_flag(),
         conditions=IDIOLINK.data_conditions("constructed"),
     shell:
-        "python {input.script} --texts {input.texts} --reports {input.reports}"
-        " --verdicts {input.verdicts} --splits {input.splits}"
-        " --corrections {input.corrections} --validator {params.validator} {params.sample}"
-        " --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --texts {input.texts:q} --reports {input.reports:q}"
+        " --verdicts {input.verdicts:q} --splits {input.splits:q}"
+        " --corrections {input.corrections:q} --validator {params.validator:q} {params.sample}"
+        " --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_significance:
@@ -219,11 +218,11 @@ rule idiolink_significance:
         resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
     shell:
-        "python {input.script} --runs {input.runs} --depth {params.top_k}"
-        " --dataset $(dirname {input.dataset[0]}) --model {wildcards.model} --seed {wildcards.seed}"
-        " --permutations {params.permutations} --resamples {params.resamples}"
-        " --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --runs {input.runs:q} --depth {params.top_k:q}"
+        ' --dataset "$(dirname {input.dataset[0]:q})" --model {wildcards.model:q} --seed {wildcards.seed:q}'
+        " --permutations {params.permutations:q} --resamples {params.resamples:q}"
+        " --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_neutral_metrics:
@@ -246,10 +245,10 @@ rule jam_neutral_metrics:
         conditions=lambda wildcards: JAM.neutral_conditions(wildcards.model, wildcards.setting),
         resamples=JAM.settings.bootstrap_resamples,
     shell:
-        "python {input.script} --predictions {input.predictions} --neutral {input.neutral}"
-        " --metrics {input.metrics} --resamples {params.resamples}"
-        " --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --predictions {input.predictions:q} --neutral {input.neutral:q}"
+        " --metrics {input.metrics:q} --resamples {params.resamples:q}"
+        " --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_humans:
@@ -269,9 +268,9 @@ rule jam_humans:
         *modules("jam_humans"),
         conditions=JAM.data_conditions(),
     shell:
-        "python {input.script} --labels {input.labels} --sentences {input.sentences}"
-        " --manifest {input.manifest} --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --labels {input.labels:q} --sentences {input.sentences:q}"
+        " --manifest {input.manifest:q} --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_attention:
@@ -305,8 +304,8 @@ rule jam_attention:
         pairs=JAM.pairs,
         resamples=JAM.settings.bootstrap_resamples,
     shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --model {wildcards.model} --sentences {input.sentences} --metrics {input.metrics}"
-        " --pairs {params.pairs} --threads 1 --resamples {params.resamples}"
-        " --conditions {params.conditions:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
+        " --model {wildcards.model:q} --sentences {input.sentences:q} --metrics {input.metrics:q}"
+        " --pairs {params.pairs:q} --threads 1 --resamples {params.resamples:q}"
+        " --conditions {params.conditions:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"

@@ -21,9 +21,9 @@ rule jam_decisions:
     params:
         *modules("jam_decisions"),
     shell:
-        "python {input.script} --language {wildcards.language} --raw {input.raw}"
-        " --released {input.released} --dev {input.dev} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --language {wildcards.language:q} --raw {input.raw:q}"
+        " --released {input.released:q} --dev {input.dev:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_originals:
@@ -44,10 +44,10 @@ rule jam_originals:
         *modules("jam_originals"),
         decided_by=lambda wildcards: JAM.decided_by(wildcards.language),
     shell:
-        "python {input.script} --language {wildcards.language} --raw {input.raw}"
-        " --decisions {input.decisions} --decided-by {params.decided_by} --upstream {input.upstream}"
-        " --originals {output.originals} --report {output.report}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --language {wildcards.language:q} --raw {input.raw:q}"
+        " --decisions {input.decisions:q} --decided-by {params.decided_by:q} --upstream {input.upstream:q}"
+        " --originals {output.originals:q} --report {output.report:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_exclusions:
@@ -65,9 +65,9 @@ rule idiolink_exclusions:
     params:
         *modules("idiolink_exclusions"),
     shell:
-        "python {input.script} --candidates {input.candidates} --documents {input.documents}"
-        " --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --candidates {input.candidates:q} --documents {input.documents:q}"
+        " --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_pies:
@@ -90,11 +90,11 @@ rule idiolink_pies:
         *modules("idiolink_pies"),
         options=IDIOLINK.pie_options(),
     shell:
-        "python {input.script} --magpie {input.magpie} --exclusions {input.exclusions}"
-        " --options {params.options:q} --candidates {input.candidates}"
-        " --documents {input.documents} --pies {output.pies} --pairs {output.pairs}"
-        " --report {output.report}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --magpie {input.magpie:q} --exclusions {input.exclusions:q}"
+        " --options {params.options:q} --candidates {input.candidates:q}"
+        " --documents {input.documents:q} --pies {output.pies:q} --pairs {output.pairs:q}"
+        " --report {output.report:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_splits:
@@ -114,6 +114,6 @@ rule idiolink_splits:
         sizes=IDIOLINK.split_sizes(),
         seed=IDIOLINK.settings.construction.seed,
     shell:
-        "python {input.script} --pies {input.pies} --sizes {params.sizes:q} --seed {params.seed}"
-        " --released {input.released} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --pies {input.pies:q} --sizes {params.sizes:q} --seed {params.seed:q}"
+        " --released {input.released:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"

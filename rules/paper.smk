@@ -22,10 +22,10 @@ rule table:
         maker=lambda wildcards: TABLES[wildcards.table].maker,
         given=lambda wildcards: WHOLE.given(TABLES[wildcards.table]),
     shell:
-        "python {input.script} --name {wildcards.table} --maker {params.maker}"
-        " --given {params.given:q} --templates $(dirname {input.templates[0]:q})"
-        " --tex {output.tex} --csv {output.csv} --html {output.html}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --name {wildcards.table:q} --maker {params.maker:q}"
+        ' --given {params.given:q} --templates "$(dirname {input.templates[0]:q})"'
+        " --tex {output.tex:q} --csv {output.csv:q} --html {output.html:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule figure:
@@ -48,9 +48,9 @@ rule figure:
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
         given=lambda wildcards: WHOLE.given(FIGURES[wildcards.figure]),
     shell:
-        "python {input.script} --maker {params.maker} --given {params.given:q}"
-        " --style {input.style} --pdf {output.pdf} --png {output.png}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --maker {params.maker:q} --given {params.given:q}"
+        " --style {input.style:q} --pdf {output.pdf:q} --png {output.png:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule items:
@@ -75,9 +75,9 @@ rule items:
         record=lambda wildcards: ITEMS[wildcards.study].record,
         given=lambda wildcards: WHOLE.given(ITEMS[wildcards.study]),
     shell:
-        "python {input.script} --record {params.record} --given {params.given:q}"
-        " --parquet {output.parquet} --csv {output.csv}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --record {params.record:q} --given {params.given:q}"
+        " --parquet {output.parquet:q} --csv {output.csv:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule claims:
@@ -102,10 +102,10 @@ rule claims:
         papers=WHOLE.papers(),
         mark=WHOLE.mark,
     shell:
-        "python {input.script} --published $(dirname {input.catalogue}) --tables {input.tables}"
-        " --models {params.models:q} --papers {params.papers:q} --template {input.template}"
-        " --json {output.json} --csv {output.csv} --tex {output.tex} --mark={params.mark:q}"
-        " 2> >(tee {log} >&2)"
+        'python {input.script:q} --published "$(dirname {input.catalogue:q})" --tables {input.tables:q}'
+        " --models {params.models:q} --papers {params.papers:q} --template {input.template:q}"
+        " --json {output.json:q} --csv {output.csv:q} --tex {output.tex:q} --mark={params.mark:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule comparison:
@@ -125,9 +125,9 @@ rule comparison:
         *modules("comparison"),
         mark=WHOLE.mark,
     shell:
-        "python {input.script} --tables {input.tables} --template {input.template}"
-        " --csv {output.csv} --tex {output.tex} --mark={params.mark:q}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --tables {input.tables:q} --template {input.template:q}"
+        " --csv {output.csv:q} --tex {output.tex:q} --mark={params.mark:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule results_page:
@@ -158,10 +158,10 @@ rule results_page:
         models=WHOLE.described_models(),
         depth=CONFIG.page.depth,
     shell:
-        "python {input.script} --displays {params.displays:q} --template {input.template}"
-        " --claims {input.claims} --models {params.models:q}"
-        " --depth {params.depth} --output {output.page} --items {output.evidence}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --displays {params.displays:q} --template {input.template:q}"
+        " --claims {input.claims:q} --models {params.models:q}"
+        " --depth {params.depth:q} --output {output.page:q} --items {output.evidence:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule paper_source:
@@ -185,9 +185,9 @@ rule paper_source:
         models=WHOLE.model_records(),
         data=CONFIG.data,
     shell:
-        "python {input.script} source --displays {params.displays:q} --template {input.template}"
-        " --models {params.models:q} --data {params.data} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} source --displays {params.displays:q} --template {input.template:q}"
+        " --models {params.models:q} --data {params.data:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule paper_pdf:
@@ -207,8 +207,8 @@ rule paper_pdf:
     params:
         *modules("paper"),
     shell:
-        "python {input.script} compile --source {input.source} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} compile --source {input.source:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule provenance:
@@ -244,9 +244,9 @@ rule provenance:
         recordings=lambda wildcards: WHOLE.recordings(),
         displays=lambda wildcards: WHOLE.displays.canonical(),
     shell:
-        "python {input.script} --run {params.run:q} --raw {input.raw}"
-        " --recordings {params.recordings} --upstream {input.upstream}"
-        " --licences {input.licences} --lock {input.lock}"
-        " --displays {params.displays:q} --others {input.whole}"
-        " --json {output.json} --crate {output.crate}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --run {params.run:q} --raw {input.raw:q}"
+        " --recordings {params.recordings:q} --upstream {input.upstream:q}"
+        " --licences {input.licences:q} --lock {input.lock:q}"
+        " --displays {params.displays:q} --others {input.whole:q}"
+        " --json {output.json:q} --crate {output.crate:q}"
+        " 2> >(tee {log:q} >&2)"

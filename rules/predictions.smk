@@ -19,13 +19,13 @@ rule bm25_tune:
         runtime=growing(20),
     params:
         *modules("bm25_tune"),
-        dataset=lambda wildcards, input: os.path.dirname(next(iter(input.dataset), "")),
+        dataset=lambda wildcards, input: [os.path.dirname(path) for path in input.dataset[:1]],
         k1=IDIOLINK.bm25_points().k1,
         b=IDIOLINK.bm25_points().b,
     shell:
-        "python {input.script} --dataset {params.dataset}"
-        " --query-mode {wildcards.query_mode} --k1 {params.k1} --b {params.b} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --dataset {params.dataset:q}"
+        " --query-mode {wildcards.query_mode:q} --k1 {params.k1:q} --b {params.b:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule bm25_search:
@@ -52,10 +52,10 @@ rule bm25_search:
         *modules("bm25_search"),
         top_k=IDIOLINK.settings.top_k,
     shell:
-        "python {input.script} --documents {input.documents} --queries {input.queries}"
-        " --tuning {input.tuning} --query-mode {wildcards.query_mode} --top-k {params.top_k}"
-        " --tag {wildcards.model} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
+        " --tuning {input.tuning:q} --query-mode {wildcards.query_mode:q} --top-k {params.top_k:q}"
+        " --tag {wildcards.model:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule embed_documents:
@@ -86,9 +86,9 @@ rule embed_documents:
         *modules("embed_documents"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --documents {input.documents} --threads {threads} --output {output.vectors}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
+        " --documents {input.documents:q} --threads {threads} --output {output.vectors:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule embed_queries:
@@ -125,9 +125,9 @@ rule embed_queries:
         *modules("embed_queries"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
     shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --queries {input.queries} --threads {threads} --outputs {output.vectors}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
+        " --queries {input.queries:q} --threads {threads} --outputs {output.vectors:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule rank_by_embedding:
@@ -158,11 +158,11 @@ rule rank_by_embedding:
         *modules("rank_by_embedding"),
         top_k=IDIOLINK.settings.top_k,
     shell:
-        "python {input.script} --all-documents {input.all_documents} --documents {input.documents}"
-        " --queries {input.queries} --document-vectors {input.document_vectors}"
-        " --query-vectors {input.query_vectors} --top-k {params.top_k} --tag {wildcards.model}"
-        " --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --all-documents {input.all_documents:q} --documents {input.documents:q}"
+        " --queries {input.queries:q} --document-vectors {input.document_vectors:q}"
+        " --query-vectors {input.query_vectors:q} --top-k {params.top_k:q} --tag {wildcards.model:q}"
+        " --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiots_review_cases:
@@ -184,11 +184,11 @@ rule idiots_review_cases:
     params:
         *modules("idiots_review_cases"),
     shell:
-        "python {input.script} --predictions {input.predictions}"
-        " --dataset $(dirname {input.manifest}) --model {wildcards.model}"
-        " --setting {wildcards.setting} --seed {wildcards.seed}"
-        " --jsonl {output.jsonl} --csv {output.csv}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --predictions {input.predictions:q}"
+        ' --dataset "$(dirname {input.manifest:q})" --model {wildcards.model:q}'
+        " --setting {wildcards.setting:q} --seed {wildcards.seed:q}"
+        " --jsonl {output.jsonl:q} --csv {output.csv:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule tag_idioms:
@@ -215,9 +215,9 @@ rule tag_idioms:
         *modules("tag_idioms"),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
     shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --sentences {input.sentences} --threads 1 --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
+        " --sentences {input.sentences:q} --threads 1 --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 # What an encoder tags in the neutral variants of those that confused it.
@@ -249,8 +249,8 @@ rule take_jam_predictions:
     params:
         *modules("take_jam_predictions"),
     shell:
-        "python {input.script} --file {input.file:q} --sentences {input.sentences} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --file {input.file:q} --sentences {input.sentences:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule take_idiots_predictions:
@@ -270,8 +270,8 @@ rule take_idiots_predictions:
     params:
         *modules("take_idiots_predictions"),
     shell:
-        "python {input.script} --file {input.file:q} --sentences {input.sentences} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --file {input.file:q} --sentences {input.sentences:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule take_idiolink_run:
@@ -296,6 +296,6 @@ rule take_idiolink_run:
         *modules("take_idiolink_run"),
         top_k=IDIOLINK.settings.top_k,
     shell:
-        "python {input.script} --file {input.file:q} --documents {input.documents}"
-        " --queries {input.queries} --top-k {params.top_k} --tag {wildcards.model} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --file {input.file:q} --documents {input.documents:q}"
+        " --queries {input.queries:q} --top-k {params.top_k:q} --tag {wildcards.model:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"

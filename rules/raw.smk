@@ -24,9 +24,9 @@ rule raw_file:
         *modules("fetch_raw"),
         mirror=CONFIG.mirror or "",
     shell:
-        "python {input.script} --name {wildcards.name} --upstream {input.upstream}"
-        " --local {input.local:q} --mirror {params.mirror:q} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --name {wildcards.name:q} --upstream {input.upstream:q}"
+        " --local {input.local:q} --mirror {params.mirror:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule unpack_weights:
@@ -50,7 +50,8 @@ rule unpack_weights:
         *modules("unpack_weights"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     shell:
-        "python {input.script} --spec {params.spec:q} --output {output}" " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule list_weights:
@@ -68,8 +69,8 @@ rule list_weights:
         root=ROOT,
         fetch="",
     shell:
-        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
-        " {params.fetch} 2> >(tee {log} >&2)"
+        "python {input.script:q} --config {params.config:q} --models {input.models:q} --root {params.root:q}"
+        " {params.fetch} 2> >(tee {log:q} >&2)"
 
 
 use rule list_weights as weights with:

@@ -48,12 +48,12 @@ rule rehearse_ranks:
             IDIOLINK.settings.finetuning.seeds if "+" in wildcards.model else [0]
         ),
     shell:
-        "python {input.script} --documents {input.documents} --queries {input.queries}"
-        " --model {wildcards.model} --printed-as {params.printed_as:q}"
-        " --query-mode {wildcards.query_mode} --index {wildcards.index}"
-        " --seed {wildcards.seed} --seeds {params.seeds} --published $(dirname {input.printed[0]}) --top-k {params.top_k}"
-        " --tag {wildcards.model} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
+        " --model {wildcards.model:q} --printed-as {params.printed_as:q}"
+        " --query-mode {wildcards.query_mode:q} --index {wildcards.index:q}"
+        ' --seed {wildcards.seed:q} --seeds {params.seeds:q} --published "$(dirname {input.printed[0]:q})" --top-k {params.top_k:q}'
+        " --tag {wildcards.model:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 ruleorder: rehearse_ranks > rank_by_embedding
@@ -87,10 +87,10 @@ rule rehearse_tuning:
         k1=IDIOLINK.settings.bm25.k1,
         b=IDIOLINK.settings.bm25.b,
     shell:
-        "python {input.script} --query-mode {wildcards.query_mode} --index {wildcards.index}"
-        " --k1 {params.k1} --b {params.b} --published $(dirname {input.printed[0]})"
-        " --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --query-mode {wildcards.query_mode:q} --index {wildcards.index:q}"
+        ' --k1 {params.k1:q} --b {params.b:q} --published "$(dirname {input.printed[0]:q})"'
+        " --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 ruleorder: rehearse_tuning > bm25_tune
@@ -115,10 +115,10 @@ rule rehearse_tags:
         *modules("rehearse_tags"),
         printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
     shell:
-        "python {input.script} --sentences {input.sentences} --model {params.printed_as:q}"
-        " --seed {wildcards.seed}"
-        " --published $(dirname {input.printed[0]}) --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --sentences {input.sentences:q} --model {params.printed_as:q}"
+        " --seed {wildcards.seed:q}"
+        ' --published "$(dirname {input.printed[0]:q})" --output {output:q}'
+        " 2> >(tee {log:q} >&2)"
 
 
 ruleorder: rehearse_tags > tag_idioms
@@ -139,9 +139,9 @@ rule rehearse_labels:
     params:
         *modules("rehearse_labels"),
     shell:
-        "python {input.script} --sentences {input.sentences}"
-        " --published $(dirname {input.printed[0]}) --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --sentences {input.sentences:q}"
+        ' --published "$(dirname {input.printed[0]:q})" --output {output:q}'
+        " 2> >(tee {log:q} >&2)"
 
 
 rule rehearse_verdicts:
@@ -159,9 +159,9 @@ rule rehearse_verdicts:
     params:
         *modules("rehearse_verdicts"),
     shell:
-        "python {input.script} --cases {input.cases}"
-        " --published $(dirname {input.printed[0]}) --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --cases {input.cases:q}"
+        ' --published "$(dirname {input.printed[0]:q})" --output {output:q}'
+        " 2> >(tee {log:q} >&2)"
 
 
 rule plan_of_the_real_run:
@@ -186,10 +186,10 @@ rule plan_of_the_real_run:
         *modules("plan_of_the_real_run"),
         mirror=REHEARSAL.folder / "mirror",
     shell:
-        "python {input.script} --snakefile {input.snakefile} --profile $(dirname {input.profile})"
-        " --configuration {input.config} --mirror {params.mirror} --counting {input.counting}"
-        " --plan {output.plan} --submissions {output.submissions}"
-        " 2> >(tee {log} >&2)"
+        'python {input.script:q} --snakefile {input.snakefile:q} --profile "$(dirname {input.profile:q})"'
+        " --configuration {input.config:q} --mirror {params.mirror:q} --counting {input.counting:q}"
+        " --plan {output.plan:q} --submissions {output.submissions:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule forecast:
@@ -225,10 +225,10 @@ rule forecast:
         ).model_dump_json(),
         root=ROOT,
     shell:
-        "python {input.script} --config {params.config:q} --models {input.models} --root {params.root}"
-        " --plan {input.plan} --submissions {input.submissions} --datasets results/datasets"
-        " --template {input.template} --html {output.html} --json {output.json}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --config {params.config:q} --models {input.models:q} --root {params.root:q}"
+        " --plan {input.plan:q} --submissions {input.submissions:q} --datasets results/datasets"
+        " --template {input.template:q} --html {output.html:q} --json {output.json:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule rehearsal_page:
@@ -254,7 +254,7 @@ rule rehearsal_page:
         recordings=LLM_SETTINGS.recordings_folder,
         state=REHEARSAL.folder,
     shell:
-        "python {input.script} --models {input.models} --tables {input.tables} --claims {input.claims}"
-        " --recordings {params.recordings} --state {params.state} --size {params.size} --mark={params.mark:q}"
-        " --template {input.template} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --models {input.models:q} --tables {input.tables:q} --claims {input.claims:q}"
+        " --recordings {params.recordings:q} --state {params.state:q} --size {params.size:q} --mark={params.mark:q}"
+        " --template {input.template:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"

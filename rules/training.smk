@@ -16,9 +16,9 @@ rule sampled_tuples:
     params:
         *modules("training_tuples"),
     shell:
-        "python {input.script} --documents {input.documents} --queries {input.queries}"
-        " --seed {wildcards.seed} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
+        " --seed {wildcards.seed:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule released_tuples:
@@ -37,9 +37,9 @@ rule released_tuples:
     params:
         *modules("training_tuples"),
     shell:
-        "python {input.script} --documents {input.documents} --queries {input.queries}"
-        " --released {input.released} --output {output}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
+        " --released {input.released:q} --output {output:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule fine_tune:
@@ -82,12 +82,12 @@ rule fine_tune:
         threads=IDIOLINK.settings.finetuning.threads,
         checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
     shell:
-        "python {input.script} --spec {params.spec:q} --weights {input.weights}"
-        " --settings {params.settings:q} --tuples {input.tuples}"
-        " --train $(dirname {input.train[0]}) --validation $(dirname {input.validation[0]})"
-        " --threads {params.threads} --checkpoint {params.checkpoint}"
-        " --output {output.weights} --log {output.log}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
+        " --settings {params.settings:q} --tuples {input.tuples:q}"
+        ' --train "$(dirname {input.train[0]:q})" --validation "$(dirname {input.validation[0]:q})"'
+        " --threads {params.threads} --checkpoint {params.checkpoint:q}"
+        " --output {output.weights:q} --log {output.log:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule fine_tune_tagger:
@@ -124,7 +124,7 @@ rule fine_tune_tagger:
         settings=JAM.tagging_settings(),
         checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
     shell:
-        "python {input.script} --spec {params.spec:q} --settings {params.settings:q}"
-        " --seed {wildcards.seed} --train {input.train} --dev {input.dev} --threads 1"
-        " --checkpoint {params.checkpoint} --output {output.weights} --log {output.log}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --spec {params.spec:q} --settings {params.settings:q}"
+        " --seed {wildcards.seed:q} --train {input.train:q} --dev {input.dev:q} --threads 1"
+        " --checkpoint {params.checkpoint:q} --output {output.weights:q} --log {output.log:q}"
+        " 2> >(tee {log:q} >&2)"

@@ -21,10 +21,10 @@ rule jam_variants:
         source=JAM.settings.variants.source,
         checks=JAM.checks(),
     shell:
-        "python {input.script} --originals {input.originals} --variants {input.variants}"
-        " --source {params.source} --checks {params.checks:q} --output {output.variants}"
-        " --report {output.report}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --originals {input.originals:q} --variants {input.variants:q}"
+        " --source {params.source:q} --checks {params.checks:q} --output {output.variants:q}"
+        " --report {output.report:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule jam_label_studio:
@@ -43,9 +43,9 @@ rule jam_label_studio:
     params:
         *modules("jam_label_studio"),
     shell:
-        "python {input.script} --originals {input.originals} --variants {input.variants}"
-        " --tasks {output.tasks} --config {output.config}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --originals {input.originals:q} --variants {input.variants:q}"
+        " --tasks {output.tasks:q} --config {output.config:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 rule idiolink_review:
@@ -67,10 +67,10 @@ rule idiolink_review:
     params:
         *modules("idiolink_review"),
     shell:
-        "python {input.script} --texts {input.texts} --verdicts {input.verdicts}"
-        " --splits {input.splits} --corrections {input.corrections} --sheet {output.sheet}"
-        " --tasks {output.tasks} --labelling {output.labelling}"
-        " 2> >(tee {log} >&2)"
+        "python {input.script:q} --texts {input.texts:q} --verdicts {input.verdicts:q}"
+        " --splits {input.splits:q} --corrections {input.corrections:q} --sheet {output.sheet:q}"
+        " --tasks {output.tasks:q} --labelling {output.labelling:q}"
+        " 2> >(tee {log:q} >&2)"
 
 
 if JAM.run.is_sample and not JAM.settings.variants.model:
@@ -92,6 +92,6 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         params:
             *modules("jam_neutral_sample"),
         shell:
-            "python {input.script} --dataset {input.dataset} --metrics {input.metrics}"
-            " --sample {input.sample} --output {output.variants} --report {output.report}"
-            " 2> >(tee {log} >&2)"
+            "python {input.script:q} --dataset {input.dataset:q} --metrics {input.metrics:q}"
+            " --sample {input.sample:q} --output {output.variants:q} --report {output.report:q}"
+            " 2> >(tee {log:q} >&2)"

@@ -21,7 +21,9 @@ from pieline.studies.jam.records import DecidedBy
 def main(it: Options) -> None:
     sentences = read_id10m(it.raw, split="test")
     decisions = load_decisions(it.decisions)
-    originals = apply_decisions(sentences, decisions, language=it.language, where=it.decisions)
+    originals = apply_decisions(
+        sentences, decisions, language=it.language, raw=it.raw, where=it.decisions
+    )
     name = f"id10m/test_{it.language}.tsv"
     released = it.decided_by == "release" and is_released(
         {name: it.raw}, load_upstream(it.upstream)

@@ -22,20 +22,10 @@ def command(arguments: Sequence[str] | None = None) -> None:
     """
     options = parser().parse_args(arguments)
     try:
-        run_command(lambda: _run(options))
+        run_command(lambda: options.run(options))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader (`| head`) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _run(options: argparse.Namespace) -> None:
-    try:
-        options.run(options)
-    except BrokenPipeError:
-        raise
-    except OSError as error:  # no room, no permission
-        where = error.filename or "files"
-        raise UserError(error.strerror or str(error), where=where, mend="check the path") from None
 
 
 def parser() -> argparse.ArgumentParser:

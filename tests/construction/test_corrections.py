@@ -148,7 +148,7 @@ def test_a_contradiction_names_row_and_id(
         sheet.writerow(seen)
     with pytest.raises(UserError) as caught:
         read_corrections(path)
-    assert str(caught.value).startswith(f"{path}: row 2 (007_s08_lit_01): ")
+    assert str(caught.value).startswith(f"{path}:2 (007_s08_lit_01): ")
     assert problem in caught.value.what
 
 
@@ -159,7 +159,7 @@ def test_files_of_another_shape_are_refused(tmp_path: Path) -> None:
         read_corrections(sheet)
     export = tmp_path / "export.json"
     export.write_text('[{"id": "007_s08_lit_01"}]', encoding="utf-8")
-    with pytest.raises(UserError, match="task 1: not a task of this review"):
+    with pytest.raises(UserError, match="task 1: data: Field required"):
         read_corrections(export)
     twice = tmp_path / "twice.csv"
     line = "007_s08_lit_01,a b,a,valid,,,\n"

@@ -159,8 +159,9 @@ def test_a_wanted_pie_must_pass() -> None:
 @pytest.mark.parametrize(
     ("content", "where"),
     [
-        ("idiom\treason\n", ":1: not a file of exclusions"),
-        ("pie\treason\nring a bell\n", ":2: not a PIE and a reason"),
+        ("idiom\treason\n", ":1: no column 'pie'"),
+        ("pie\treason\nring a bell\n", ":2: 1 cell, not 2"),
+        ("pie\treason\nring a bell\tliter", ": the last line has no end"),
         ("pie\treason\nring a bell\t\n", ":2: not a PIE and a reason"),
         ("pie\treason\na\tx\na\ty\n", ":3: 'a' stands twice"),
     ],

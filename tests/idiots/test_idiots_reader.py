@@ -87,9 +87,13 @@ def test_the_table_that_was_released(tmp_path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, "excel-tab").writerows([head, *lines])
     assert read_sentences(path) == expected
-    for text in ("", "idiom_id\ten\n", "idiom_id\ten\na\n"):
+    for text, problem in (
+        ("", "an empty file"),
+        ("idiom_id\ten\n", "no sentences"),
+        ("idiom_id\ten\na\n", ":2: 1 cell, not 2"),
+    ):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(UserError, match="not a table with tabs"):
+        with pytest.raises(UserError, match=problem):
             read_sentences(path)
 
 
@@ -108,11 +112,11 @@ def test_a_repeated_id_and_a_kind_without_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", ": the columns are not"),
-        ("id,kind\n", ": the columns are not"),
+        ("", ": an empty file"),
+        ("id,kind\n", ":1: no column 'sentence_id'"),
         ("sentence_id,kind\na-di,whole\n", ":2: unknown kind 'whole'"),
         ("sentence_id,kind\na-di,parts\na-di,parts\n", ":3: sentence 'a-di' stands twice"),
-        ("sentence_id,kind\na-di\n", ":2: 1 columns, not 2"),
+        ("sentence_id,kind\na-di\n", ":2: 1 cell, not 2"),
     ],
 )
 def test_wrong_kinds(text: str, problem: str, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ REST = "test-0002\tdrop\tambiguous\t\t\t\t\n"
         (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t\t\n", ":3: .*need tokens"),
         (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum!\t{TYPO}\n", "are not the sentence"),
         (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t[1,\t[]\n", ":3: tokens is not"),
-        (f"{REST}test-0001\tkeep\t\tkept mum\n", ":3: 4 columns"),
+        (f"{REST}test-0001\tkeep\t\tkept mum\n", ":3: 4 cells, not 7"),
         (f"{REST}{REST}", "duplicate id 'test-0002'"),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_wrong_decision_is_named(tmp_path, raw, rows, problem):
 
 def test_a_wrong_header_is_named(tmp_path):
     path = write(tmp_path / "decisions.tsv", HEADER.replace("reason", "why"))
-    with pytest.raises(UserError, match=r"decisions\.tsv:1: .*'why'"):
+    with pytest.raises(UserError, match=r"decisions\.tsv:1: no column 'reason'"):
         load_decisions(path)
 
 

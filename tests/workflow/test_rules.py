@@ -149,7 +149,25 @@ def test_has_log_and_environment(rule_set: RuleSet) -> None:
 
 
 def test_logs_what_its_program_says(rule_set: RuleSet) -> None:
-    assert names(rule_set.rules, lambda rule: "tee {log} >&2" not in rule.shellcmd) == []
+    assert names(rule_set.rules, lambda rule: "tee {log:q} >&2" not in rule.shellcmd) == []
+
+
+def test_quotes_what_it_is_given(rule_set: RuleSet) -> None:
+    """A clone, a folder or a name may hold a space; what is not quoted are flags of our own."""
+    flags = r"params\.(sample|fetch|recorded)"
+
+    def unquoted(rule: Rule) -> list[str]:
+        found = re.findall(r"\{([^{}]*)\}", rule.shellcmd)
+        bare = [
+            name for name in found if not re.fullmatch(rf".*:q|(params\.)?threads|{flags}", name)
+        ]
+        return bare + re.findall(r'[^"]\$\(.*?\)', rule.shellcmd)
+
+    assert {rule.name: unquoted(rule) for rule in rule_set.rules if unquoted(rule)} == {}
+    told = [
+        str(rule.params.get(name, "")) for rule in rule_set.rules for name in ("sample", "fetch")
+    ]
+    assert all(text in {"", "--sample", "--fetch"} or "function" in text for text in told)
 
 
 def test_names_its_threads_to_a_program_that_takes_them(rule_set: RuleSet) -> None:

@@ -1,7 +1,5 @@
 """Predictions that other programs wrote: rows with their lines, in the order of our ids."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -10,13 +8,14 @@ from pydantic import BaseModel, BeforeValidator
 
 from pieline.core.errors import UserError, number_of
 from pieline.core.files import read_text
-from pieline.core.records import validated
+from pieline.core.records import Id, validated
+from pieline.core.tables import read_table
 
 
 class ForeignRow(BaseModel):
     """A row of such a file. Columns that it does not declare are left aside."""
 
-    id: Annotated[str, BeforeValidator(lambda value: str(value).strip())]
+    id: Annotated[Id, BeforeValidator(lambda value: str(value).strip())]
 
 
 R = TypeVar("R", bound=ForeignRow)
@@ -28,23 +27,19 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     Raises:
         UserError: a row is not what it should be; names file and line.
     """
-    text = read_text(path).removeprefix("\ufeff")  # spreadsheets put a byte order mark
+    mend = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
     delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())
     lines: Iterable[tuple[int, object]]
     if delimiter:
-        reader = csv.DictReader(io.StringIO(text), delimiter=delimiter)
-        lines = ((reader.line_num, fields) for fields in reader)
+        lines = read_table(path, ["id"], delimiter=delimiter, mend=mend)
     else:
         # Not splitlines: a text may hold one of Unicode's other line separators.
-        lines = ((at, one) for at, one in enumerate(text.split("\n"), start=1) if one.strip())
-    mend = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
-    found = []
-    for at, value in lines:
-        where = f"{path}:{at}"
-        if isinstance(value, dict) and (None in value or None in value.values()):
-            raise UserError("more or fewer cells than columns", where=where, mend=mend)
-        found.append((at, validated(row, value, where=where, mend=mend, is_json=not delimiter)))
-    return found
+        texts = read_text(path).split("\n")
+        lines = ((at, one) for at, one in enumerate(texts, start=1) if one.strip())
+    return [
+        (at, validated(row, value, where=f"{path}:{at}", mend=mend, is_json=not delimiter))
+        for at, value in lines
+    ]
 
 
 def one_each(

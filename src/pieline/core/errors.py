@@ -1,10 +1,14 @@
 """The one exception that a user's mistake raises, and how a command shows it."""
 
+import os
 import sys
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
+
+_LONG = 500
+"""Characters of a word that no error repeats: a file's content, not a path."""
 
 
 class UserError(Exception):
@@ -19,7 +23,10 @@ class UserError(Exception):
     def __init__(self, what: str, *, where: str | Path = "", mend: str = "") -> None:
         self.what, self.where, self.mend = what, str(where), mend
         line = f"{where}: {what}" if str(where) else what
-        super().__init__(" ".join((f"{line}; {mend}" if mend else line).split()))
+        words = (f"{line}; {mend}" if mend else line).split()
+        super().__init__(
+            " ".join(word if len(word) <= _LONG else f"{word[:99]}…" for word in words)
+        )
 
 
 def nearest(given: str, known: Collection[str]) -> str:
@@ -36,17 +43,30 @@ def number_of(number: int, thing: str) -> str:
 EXIT_USER_ERROR = 2
 
 
-def exit_with(error: UserError) -> NoReturn:
+def cannot(error: OSError) -> UserError:
+    """What the system says of a file (no room, no permission, a folder), in one line."""
+    place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    mend = "check path, permissions and room"
+    return UserError(error.strerror or str(error), where=place, mend=mend)
+
+
+def exit_with(error: UserError | OSError) -> NoReturn:
     """Print the error as one line on stderr and exit with status 2."""
-    print(f"error: {error}", file=sys.stderr)
+    told = cannot(error) if isinstance(error, OSError) else error
+    print(f"error: {told}", file=sys.stderr)
     raise SystemExit(EXIT_USER_ERROR)
 
 
 def run_command(main: Callable[[], None]) -> None:
-    """Run a command-line program; a `UserError` becomes one line on stderr and exit status 2."""
+    """Run a command-line program; what the user can mend becomes one line and exit status 2.
+
+    That is a `UserError`, and an `OSError` such as that of a full disk.
+    """
     try:
         main()
-    except UserError as error:
+    except BrokenPipeError:
+        raise
+    except (UserError, OSError) as error:
         exit_with(error)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,16 +1,18 @@
 """Reading and writing files so that a crash leaves nothing half-written and bytes repeat."""
 
+import codecs
 import gzip
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, cannot
 
 
 @contextmanager
@@ -35,6 +37,22 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_writable(folder: str | Path) -> None:
+    """Write a little into a folder and take it away again.
+
+    Raises:
+        UserError: nothing can be written there.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(_A_LITTLE))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UserError(
+            why, where=Path(folder).absolute(), mend="check permissions and room"
+        ) from None
+
+
 def write_bytes(path: str | Path, data: bytes) -> None:
     """Write `data` to `path` atomically."""
     with atomic_path(path) as temporary:
@@ -45,6 +63,10 @@ def write_text(path: str | Path, text: str) -> None:
     """Write `text` to `path` atomically as UTF-8 with Unix line ends."""
     write_bytes(path, text.encode("utf-8"))
 
+
+_A_LITTLE = 1 << 16
+_HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape of JSON that, alone, is no character."""
 
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
@@ -74,27 +96,49 @@ def read_json(path: str | Path) -> Any:
     """
     text = read_text(path)
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(
-            f"not JSON: {error.msg}",
-            where=f"{path}:{error.lineno}",
-            mend="repair the file or fetch it again",
-        ) from None
+        return parse_json(text)
+    except ValueError as error:
+        told, where = str(error), str(path)
+        if isinstance(error, json.JSONDecodeError):
+            told, where = error.msg, f"{path}:{error.lineno}"
+        mend = "repair the file or fetch it again"
+        raise UserError(f"not JSON: {told}", where=where, mend=mend) from None
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is none (nor are NaN, half a surrogate pair, and a nesting that nobody can
+            have meant).
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if _HALF_A_PAIR.search(text):
+        canonical_json(value).encode()
+    return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
 
 
 def read_text(path: str | Path) -> str:
-    """Read a UTF-8 text file, newlines as they are.
+    """Read a UTF-8 text file, newlines as they are; a byte order mark is no part of the text.
 
     Raises:
-        UserError: the file is missing or is not UTF-8; names file and line.
+        UserError: the file is missing, cannot be read or is not UTF-8; names file and line.
     """
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
         raise UserError("no such file", where=path, mend="check the path") from None
+    except OSError as error:
+        raise cannot(error) from None
     try:
-        return data.decode("utf-8")
+        return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(

@@ -3,9 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json, read_text, write_text
@@ -14,10 +21,23 @@ R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
 
 
-class Frozen(BaseModel):
-    """Immutable, with exactly the fields it declares."""
+def _one_word(text: str) -> str:
+    if not text or " " in text or not text.isprintable():
+        raise ValueError("should be one word, of characters that can be seen")
+    return text
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+Id = Annotated[str, AfterValidator(_one_word)]
+"""Name of a sentence or text: part of the lines of runs and of other programs' files."""
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
+"""Name of a model or of a way of running one: part of paths and command lines."""
+
+
+class Frozen(BaseModel):
+    """Immutable, with exactly the fields it declares, and numbers that are finite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def canonical(self) -> str:
         """Canonical JSON for the command line of a script.

@@ -1,19 +1,27 @@
 """What every part of config.yaml is."""
 
 from collections.abc import Collection, Iterable
-from typing import Annotated
-
-from pydantic import Field
 
 from pieline.core.errors import nearest
 from pieline.core.records import Frozen
 
-SettingName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-"""The name of a way of running a model: it is part of paths."""
-
 
 class Settings(Frozen):
-    """A part of config.yaml: unknown keys are errors, everything has a default."""
+    """A part of config.yaml: unknown keys are errors, everything has a default.
+
+    What a list names it names once.
+    """
+
+    # No validator, which would stand in the errors of a field that takes several kinds of settings.
+    def model_post_init(self, _: object) -> None:
+        """Raise a `ValueError` for what a list names twice."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for items in value.values() if isinstance(value, dict) else [value]:
+                if not isinstance(items, list):
+                    continue
+                if repeated := [item for at, item in enumerate(items) if item in items[:at]]:
+                    raise ValueError(f"{name} names {repeated[0]!r} twice")
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:

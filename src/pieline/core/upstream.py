@@ -13,7 +13,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import atomic_path, read_text, sha256, write_text
 from pieline.core.progress import Progress
 from pieline.core.records import Frozen, validated
-from pieline.core.yamls import read_yaml
+from pieline.core.yamls import read_mapping
 
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
@@ -38,7 +38,7 @@ def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
     """
     return {
         name: validated(UpstreamFile, fields, where=f"{path}: {name}", mend="correct it")
-        for name, fields in read_yaml(path).items()
+        for name, fields in read_mapping(path, mend="see its head").items()
     }
 
 

@@ -1,5 +1,7 @@
 """Reading YAML with an error that names the line, and without silently merged duplicate keys."""
 
+import re
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -7,21 +9,31 @@ import yaml
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
+from pieline.core.records import validated
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key that stands twice in one mapping."""
+    """A safe loader that refuses a key that stands twice in a mapping, and what is no character."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                break  # refused below
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"key {key!r} stands twice", key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        if re.search("[\0\ud800-\udfff]", str(node.value)):
+            raise yaml.constructor.ConstructorError(
+                None, None, "a NUL or half a surrogate pair", node.start_mark
+            )
+        return super().construct_scalar(node)
 
 
 def read_yaml(path: str | Path) -> Any:
@@ -30,10 +42,23 @@ def read_yaml(path: str | Path) -> Any:
     Raises:
         UserError: the file is missing, is not YAML, or has a key twice; names file and line.
     """
+    where = str(path)
     try:
         return yaml.load(read_text(path), Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(
-            f"not valid YAML: {error.problem}", where=f"{path}:{line}", mend="correct this line"
-        ) from None
+        problem, where = error.problem, f"{path}:{line}"
+    except yaml.reader.ReaderError as error:
+        problem = f"{error.reason} (character 0x{error.character:02x})"
+    except (ValueError, RecursionError) as error:  # no such date or number; a deep nesting
+        problem = str(error)
+    raise UserError(f"not valid YAML: {problem}", where=where, mend="correct this line")
+
+
+def read_mapping(path: str | Path, *, mend: str) -> dict[str, Any]:
+    """Read a YAML file of things by their name.
+
+    Raises:
+        UserError: as `read_yaml`, or it is no mapping or has a key that is no text.
+    """
+    return validated(dict[str, Any], read_yaml(path), where=path, mend=mend)

@@ -145,7 +145,7 @@ class Reader:
     def learn_texts(self, *, strict: bool = True) -> set[str]:
         """Read through the file for its shared texts; their digests."""
         deque(self.lines((), strict=strict), maxlen=0)
-        return {place[1:].decode() for place in self._texts}
+        return {place[1:].decode("utf-8", "replace") for place in self._texts}
 
     def answer(self, line: Line, *, with_sent: bool = True) -> Answer:
         """The answer that a line holds, if it stands under its own question.
@@ -157,7 +157,7 @@ class Reader:
             UserError: the key is not the digest of the question, a shared text is missing, or the
                 line holds no answer to a question; names file and line.
         """
-        key = line.place[1:].decode("utf-8", "surrogatepass")
+        key = line.place[1:].decode("utf-8", "replace")
         with suppress(ValueError):
             # As `Recorder` wrote it a line has what the key was computed from, byte by byte.
             at = line.raw.find(_KEY_MARK)
@@ -517,7 +517,7 @@ def _place(raw: bytes) -> bytes:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @contextmanager
@@ -525,7 +525,8 @@ def opening(path: Path) -> Iterator[None]:
     """Make it an error in one line if a file cannot be opened, read or written."""
     try:
         yield
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a NUL is no value
+        why = getattr(error, "strerror", None) or error
         raise UserError(
-            f"cannot be opened: {error.strerror}", where=path, mend="check path and permissions"
+            f"cannot be opened: {why}", where=path, mend="check path and permissions"
         ) from None

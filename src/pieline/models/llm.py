@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_serializer, model_validator
+from pydantic import AfterValidator, Field, field_serializer, model_validator
 
 from pieline.core.settings import Settings
 from pieline.models.entry import ModelEntry
@@ -27,6 +27,16 @@ Parameter = Literal[
     "frequency_penalty",
 ]
 """A request parameter by the name that litellm gives it for every provider."""
+
+
+def _variable(name: str) -> str:
+    # Not repeated: who mistakes it for the key itself must not find that in a log.
+    if not re.fullmatch("[A-Z_][A-Z0-9_]{0,79}", name):
+        raise ValueError("should be the name of an environment variable (A-Z, 0-9 and _)")
+    return name
+
+
+Variable = Annotated[str, AfterValidator(_variable)]
 
 
 class Prices(Settings):
@@ -58,10 +68,10 @@ class LLMEntry(ModelEntry):
     api_base: str | None = Field(
         default=None, description="Address of an OpenAI-compatible endpoint, not the provider's."
     )
-    api_base_env: str | None = Field(
+    api_base_env: Variable | None = Field(
         default=None, description="Environment variable that holds this address instead."
     )
-    api_key_env: str | None = Field(
+    api_key_env: Variable | None = Field(
         default=None, description="Environment variable that holds the key, where one is needed."
     )
     accepts: frozenset[Parameter] = Field(

@@ -5,8 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, NonNegativeInt, model_validator
 
-from pieline.core.records import Frozen
-from pieline.core.settings import SettingName
+from pieline.core.records import Frozen, Name
 from pieline.languages.settings import LanguageName
 from pieline.models.entry import ModelEntry
 
@@ -21,7 +20,7 @@ class PredictionFile(Frozen):
         " and idiom; idiolink: a TREC run.",
     )
     language: LanguageName | None = Field(default=None, description="Of jam's sentences.")
-    setting: SettingName = Field(
+    setting: Name = Field(
         description="Any name; of idiolink the query mode that was searched with."
     )
     seed: NonNegativeInt = 0

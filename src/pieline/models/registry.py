@@ -1,13 +1,12 @@
 """What each model is: the entries of models.yaml, and those of one's own in models.local.yaml."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
 from pieline.core.errors import UserError
-from pieline.core.records import validated
+from pieline.core.records import Name, validated
 from pieline.core.yamls import read_yaml
 from pieline.models.bm25 import Bm25Entry
 from pieline.models.causal_lm import CausalEntry
@@ -20,6 +19,7 @@ AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry | P
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]
+_NAMED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[Name, Any])
 
 
 def load_registry(path: str | Path) -> Registry:
@@ -45,10 +45,8 @@ def load_registry(path: str | Path) -> Registry:
 
 
 def _entries(path: Path) -> Registry:
-    raw = read_yaml(path) or {}
-    if not isinstance(raw, Mapping):
-        raise UserError("not a mapping of model names to entries", where=path, mend="see its head")
     mend = "see schemas/models.schema.json"
+    raw = validated(_NAMED, read_yaml(path) or {}, where=path, mend=mend)
     return {
         name: validated(ENTRY, fields, where=f"{path}: {name}", mend=mend)
         for name, fields in raw.items()
@@ -63,6 +61,7 @@ def registry_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "models.yaml: what each model is",
         "type": "object",
+        "propertyNames": TypeAdapter(Name).json_schema(),
         "additionalProperties": schema,
         "$defs": definitions,
     }

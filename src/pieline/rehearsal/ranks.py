@@ -5,7 +5,6 @@ means over the queries are the printed R-Precision and nDCG@10. Queries differ a
 PIEs are hard for every model, and the queries of a PIE are alike. Nothing here is a result.
 """
 
-import csv
 import math
 import random
 from bisect import bisect_left
@@ -17,7 +16,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple, TypeVar
 
-from pieline.core.files import read_text
+from pieline.reporting.printed import read_printed
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
 from pieline.studies.idiolink.predictions.runs import Run
 from pieline.studies.idiolink.raw.released import meaning_qrels
@@ -203,15 +202,12 @@ def _step(seed: int, seeds: Sequence[int]) -> float:
     return (seeds.index(seed) - fmean(places)) / stdev(places)
 
 
-@cache
-def _table(path: Path) -> list[dict[str, str]]:
-    # Not read_published: it loads pandas, which takes longer than everything else here.
-    return list(csv.DictReader(read_text(path).splitlines()))
+_printed = cache(read_printed)
 
 
 def _rows(path: Path, where: Mapping[str, str]) -> list[dict[str, str]]:
     """The printed rows with these values."""
-    return [row for row in _table(path) if where.items() <= row.items()]
+    return [row for row in _printed(path) if where.items() <= row.items()]
 
 
 def _mean_row(path: Path, where: Mapping[str, str], model: str | None = None) -> dict[str, float]:

@@ -2,16 +2,35 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
-import pandas as pd
+from pydantic import Field, PositiveInt
 
 from pieline.core.errors import UserError
-from pieline.core.files import write_text
-from pieline.core.records import Frozen
+from pieline.core.files import sha256, write_text
+from pieline.core.records import Frozen, validated
+from pieline.core.tables import read_table
 from pieline.core.uncertainty import Interval
+from pieline.core.yamls import read_yaml
 
 _SCALES = {"M": 1e6, "B": 1e9}
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e-[0-9]+)?[MB]?")
+
+
+class PrintedFile(Frozen):
+    """What a file of published/ holds, so that no printed number changes unseen.
+
+    Attributes:
+        texts, numbers: its columns; a number may be left out.
+        rows: how many.
+        sha256: of its bytes.
+    """
+
+    texts: list[str] = Field(min_length=1)
+    numbers: tuple[str, ...] = ()
+    rows: PositiveInt
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
 class Comparison(Frozen):
@@ -137,6 +156,38 @@ def compare(
     return found
 
 
+def read_printed(path: str | Path) -> list[dict[str, str]]:
+    """Read a CSV of published/ as text.
+
+    Raises:
+        UserError: it is not as published/schema.yaml says: columns, numbers, rows or digest; names
+            file and line.
+    """
+    path = Path(path)
+    schema = path.with_name("schema.yaml")
+    known = _schema(schema)
+    if path.stem not in known:
+        raise UserError("an unknown table", where=path, mend=f"describe it in {schema}")
+    told = known[path.stem]
+    mend = f"restore the printed numbers, or describe the file anew in {schema}"
+    rows = read_table(path, [*told.texts, *told.numbers], more=[], mend=mend)
+    for line, row in rows:
+        for name in told.numbers:
+            if row[name] and not _NUMBER.fullmatch(row[name]):
+                problem = f"{name}: {row[name][:40]!r} is no number"
+                raise UserError(problem, where=f"{path}:{line}", mend=mend)
+    if len(rows) != told.rows:
+        raise UserError(f"{len(rows)} rows, not {told.rows}", where=path, mend=mend)
+    if (found := sha256(path)) != told.sha256:
+        raise UserError(f"SHA-256 is {found}, not {told.sha256}", where=path, mend=mend)
+    return [row for _, row in rows]
+
+
+@cache
+def _schema(path: Path) -> dict[str, PrintedFile]:
+    return validated(dict[str, PrintedFile], read_yaml(path), where=path, mend="correct it")
+
+
 def read_published(
     path: str | Path, keys: Sequence[str]
 ) -> dict[tuple[str, ...], dict[str, float]]:
@@ -150,18 +201,17 @@ def read_published(
         The numeric columns of each row that hold a number, by the row's keys; 110M is 110,000,000.
 
     Raises:
-        UserError: a key column is missing; names file and column.
+        UserError: as `read_printed`, or a key column is missing.
     """
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    if missing := [key for key in keys if key not in table.columns]:
-        raise UserError(f"no column {missing[0]!r}", where=path, mend="restore the published file")
     rows = {}
-    for row in table.to_dict("records"):
+    for row in read_printed(path):
+        if missing := [key for key in keys if key not in row]:
+            raise UserError(f"no column {missing[0]!r}", where=path, mend="correct its keys")
         numbers = {}
         for column, text in row.items():
             if column not in keys and (value := number_in(text)) is not None:
-                numbers[str(column)] = value
-        rows[tuple(str(row[key]) for key in keys)] = numbers
+                numbers[column] = value
+        rows[tuple(row[key] for key in keys)] = numbers
     return rows
 
 
@@ -196,6 +246,8 @@ def write_comparisons(
             printed number stays as printed.
         mark: what every reason begins with.
     """
+    import pandas as pd
+
     lines = [
         {**name, **_line(cell, decimals), "metrics": " ".join(metrics)}
         for name, cell, metrics in rows
@@ -247,11 +299,5 @@ def read_comparisons(path: str | Path) -> list[dict[str, str]]:
     Raises:
         UserError: the file is no such CSV.
     """
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    if missing := {"ours", "printed", "comparable", "reproduced"} - set(table.columns):
-        raise UserError(
-            f"no column {min(missing)!r}", where=path, mend="name a CSV of paper_tables/"
-        )
-    return [
-        {str(key): str(value) for key, value in row.items()} for row in table.to_dict("records")
-    ]
+    columns = ["ours", "printed", "comparable", "reproduced"]
+    return [row for _, row in read_table(path, columns, mend="name a CSV of paper_tables/")]

@@ -130,7 +130,8 @@ def load_claims(path: str | Path) -> list[Claim]:
             names the file and the claim.
     """
     claims = []
-    for number, fields in enumerate(read_yaml(path) or [], start=1):
+    given = validated(list[Any], read_yaml(path), where=path, mend="see the head of the file")
+    for number, fields in enumerate(given, start=1):
         name = fields.get("id", number) if isinstance(fields, Mapping) else number
         where = f"{path}: claim {name}"
         claim = validated(Claim, fields, where=where, mend="see the other claims")

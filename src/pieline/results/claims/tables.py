@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from pieline.core.records import Frozen, validated
-from pieline.core.yamls import read_yaml
+from pieline.core.yamls import read_mapping
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.results.claims.formulas import ClaimError, Values
 
@@ -98,7 +98,7 @@ def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
     """
     return {
         name: validated(PrintedTable, fields, where=f"{path}: {name}", mend="see the other tables")
-        for name, fields in read_yaml(path).items()
+        for name, fields in read_mapping(path, mend="see its head").items()
     }
 
 

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from pieline.core.records import Record
+from pieline.core.records import Id, Record
 
 Usage = Literal["literal", "idiomatic", "simplification", "sense"]
 
@@ -19,7 +19,7 @@ class PieText(Record):
     the domain, `is_gold` whether a person checked it.
     """
 
-    id: str
+    id: Id
     sentence: str
     pie: str
     span: str

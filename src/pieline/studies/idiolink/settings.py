@@ -24,7 +24,9 @@ class Bm25Tuning(Settings):
     """
 
     k1: list[PositiveFloat] = Field(default=[0.6, 0.9, 1.2, 1.5, 2.0], min_length=1)
-    b: list[float] = Field(default=[0.2, 0.4, 0.6, 0.75, 0.9], min_length=1)
+    b: list[Annotated[float, Field(ge=0, le=1)]] = Field(
+        default=[0.2, 0.4, 0.6, 0.75, 0.9], min_length=1
+    )
     tuning: Literal["per_mode_and_composition", "sentence"] = Field(
         default="per_mode_and_composition",
         description="What the ablation's indexes take: the point of each query mode on the"
@@ -92,7 +94,9 @@ class Construction(Settings):
         " released files imply.",
     )
     pies: list[str] | None = Field(
-        default=None, description="Of the PIEs that pass the filter only these; null: all."
+        default=None,
+        min_length=1,
+        description="Of the PIEs that pass the filter only these; null: all.",
     )
     domains: list[Domain] = Field(default=list(DOMAINS), min_length=1)
     index_writer: str = Field(default="gemini-2.5-pro", description="Writes the documents.")

@@ -1,19 +1,18 @@
 """The released formats of IdioTS: a table with tabs, or one JSON array of sentences."""
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, read_text
-from pieline.core.records import check_unique_ids, validated
+from pieline.core.files import read_json
+from pieline.core.records import Id, check_unique_ids, validated
+from pieline.core.tables import read_table
 from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
-_KIND_COLUMNS = ["sentence_id", "kind"]
 _SEE = "see data/sample/idiots/README.md"
 
 
@@ -22,9 +21,9 @@ class _Released(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    idiom_id: str = Field(min_length=1)
+    idiom_id: Id
     idiom: str = Field(min_length=1)
-    sentence_id: str = Field(pattern=r"-(id|di)$")
+    sentence_id: Annotated[Id, Field(pattern=r"-(id|di)$")]
     # A string, and the string "False" is as true as any other: only these two may pass.
     sentence_has_idiom: Literal["True", "False"]
     en: str = Field(min_length=1)
@@ -87,16 +86,13 @@ def read_sentences(
 
 def _table(path: str | Path) -> list[dict[str, str]]:
     """The lines of a TSV by column, whether it writes quotes as data or as CSV does."""
-    lines = read_text(path).removeprefix("\ufeff").splitlines()
     try:
-        head, *rows = csv.reader(lines, "excel-tab", strict=True)
-        if any(len(row) != len(head) for row in rows):
-            raise csv.Error
-    except (csv.Error, ValueError):
-        head, *rows = [line.split("\t") for line in lines] or [[]]
-    if not rows or any(len(row) != len(head) for row in rows):
-        raise UserError("not a table with tabs", where=path, mend=_SEE)
-    return [dict(zip(head, row, strict=True)) for row in rows]
+        rows = read_table(path, [], delimiter="\t", mend=_SEE)
+    except UserError:
+        rows = read_table(path, [], delimiter="\t", quoted=False, mend=_SEE)
+    if not rows:
+        raise UserError("no sentences", where=path, mend=_SEE)
+    return [row for _, row in rows]
 
 
 def read_distractor_kinds(path: str | Path) -> dict[str, DistractorKind]:
@@ -105,15 +101,9 @@ def read_distractor_kinds(path: str | Path) -> dict[str, DistractorKind]:
     Raises:
         UserError: other columns, an unknown kind, or a sentence that stands twice; names the line.
     """
-    reader = csv.reader(read_text(path).splitlines())
-    if next(reader, None) != _KIND_COLUMNS:
-        raise UserError(f"the columns are not {','.join(_KIND_COLUMNS)}", where=path, mend=_SEE)
     kinds: dict[str, DistractorKind] = {}
-    for row in reader:
-        where = f"{path}:{reader.line_num}"
-        if len(row) != len(_KIND_COLUMNS):
-            raise UserError(f"{len(row)} columns, not 2", where=where, mend=_SEE)
-        name, kind = row
+    for line, row in read_table(path, ["sentence_id", "kind"], more=[], mend=_SEE):
+        where, name, kind = f"{path}:{line}", row["sentence_id"], row["kind"]
         if kind not in KINDS:
             raise UserError(
                 f"unknown kind {kind!r}", where=where, mend=f"one of {', '.join(KINDS)}"

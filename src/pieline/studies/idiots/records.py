@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from pieline.core.outcomes import READABLE, OutcomeName
-from pieline.core.records import Record
+from pieline.core.records import Id, Record
 
 DistractorKind = Literal["whole_phrase", "parts", "other_role", "look_alike"]
 """How a distractor plays on its PIE (IdioTS, section 3.3): the whole phrase in its literal meaning,
@@ -20,8 +20,8 @@ class IdiotsSentence(Record):
     it; `translation` is the Spanish one.
     """
 
-    id: str
-    pie_id: str
+    id: Id
+    pie_id: Id
     pie: str
     sentence: str
     translation: str

@@ -5,7 +5,8 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from pieline.core.settings import SettingName, Settings, check_settings
+from pieline.core.records import Name
+from pieline.core.settings import Settings, check_settings
 
 DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
 
@@ -40,7 +41,7 @@ class IdiotsSettings(Settings):
     settings_by_model: dict[str, Annotated[list[DetectionSetting | str], Field(min_length=1)]] = (
         Field(default={}, description="Of models that are prompted otherwise.")
     )
-    prompts: dict[SettingName, DetectionPrompt] = Field(
+    prompts: dict[Name, DetectionPrompt] = Field(
         default={}, description="Settings of your own by name (docs/adding.md)."
     )
     seeds: list[NonNegativeInt] = Field(

@@ -7,7 +7,7 @@ decided by the matching function; people can then judge every case, and their ve
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
@@ -15,7 +15,8 @@ from pydantic import field_validator, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
-from pieline.core.records import Frozen, save_jsonl, validated
+from pieline.core.records import Frozen, Id, save_jsonl, validated
+from pieline.core.tables import read_table
 from pieline.languages.denial import is_commented, kind_of, truth_of, views
 from pieline.languages.english import ANSWERS
 from pieline.languages.matching import points_at_pie
@@ -56,7 +57,7 @@ class ReviewCase(Frozen):
     model: str
     setting: str
     seed: int
-    sentence_id: str
+    sentence_id: Id
     sentence: str
     gold_idiom: str
     gold: Literal["idiomatic", "distractor"]
@@ -171,11 +172,15 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
         UserError: other columns, a verdict that is not yes, no or empty, or a case that stands
             twice; names file and line.
     """
-    text = read_text(path).removeprefix("\ufeff")  # spreadsheets put a byte order mark
     cases: list[ReviewCase] = []
     seen: set[tuple[Run, str]] = set()
     is_table = Path(path).suffix.lower() == ".csv"
-    for line, row in _rows(text, path) if is_table else enumerate(text.splitlines(), start=1):
+    rows: Iterable[tuple[int, object]] = (
+        read_table(path, COLUMNS, more=[], mend=_MEND)
+        if is_table
+        else enumerate(read_text(path).removesuffix("\n").split("\n"), start=1)
+    )
+    for line, row in rows:
         where = f"{path}:{line}"
         case = validated(ReviewCase, row, where=where, mend=_MEND, is_json=not is_table)
         if (case.run, case.sentence_id) in seen:
@@ -185,19 +190,6 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
         seen.add((case.run, case.sentence_id))
         cases.append(case)
     return cases
-
-
-def _rows(text: str, path: str | Path) -> Iterable[tuple[int, Mapping[str, str]]]:
-    """Rows of a CSV with the number of the line on which each ends."""
-    reader = csv.DictReader(io.StringIO(text))
-    if reader.fieldnames is None or set(reader.fieldnames) != set(COLUMNS):
-        raise UserError(f"the columns are not {', '.join(COLUMNS)}", where=path, mend=_MEND)
-    for row in reader:
-        if None in row or None in row.values():
-            raise UserError(
-                f"not {len(COLUMNS)} columns", where=f"{path}:{reader.line_num}", mend=_MEND
-            )
-        yield reader.line_num, row
 
 
 def human_verdicts(

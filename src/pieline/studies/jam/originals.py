@@ -16,8 +16,9 @@ from pydantic import ValidationError, model_validator
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json, read_text, write_text
-from pieline.core.records import Record, check_unique_ids, explain, validated
+from pieline.core.files import canonical_json, parse_json, write_text
+from pieline.core.records import Id, Record, check_unique_ids, explain, validated
+from pieline.core.tables import read_table
 from pieline.languages.matching import contains_pie
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import Span, Tag, span_text, spans_of
@@ -57,7 +58,7 @@ class Decision(Record):
         true_idioms: the figurative PIE, where it is spelt otherwise than in the sentence.
     """
 
-    sentence_id: str
+    sentence_id: Id
     decision: Literal["keep", "drop", "fix"]
     reason: Reason | None = None
     pie: str | None = None
@@ -86,23 +87,14 @@ def load_decisions(path: str | Path) -> list[Decision]:
         UserError: a wrong header, a row that is no decision, two rows for one sentence; names file
             and line.
     """
-    header, *lines = read_text(path).removesuffix("\n").split("\n")
-    columns = header.split("\t")
-    known = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
-    wrong = [name for name in columns if name not in known]
-    wrong += [name for name in REQUIRED_COLUMNS if name not in columns]
-    if wrong:
-        mend = f"columns: {', '.join(REQUIRED_COLUMNS)}"
-        raise UserError(f"missing or unknown column {wrong[0]!r}", where=f"{path}:1", mend=mend)
-    decisions = []
-    for number, line in enumerate(lines, start=2):
-        where = f"{path}:{number}"
-        cells = line.split("\t")
-        if len(cells) != len(columns):
-            mend = "write every column, empty where there is nothing"
-            raise UserError(f"{len(cells)} columns, not {len(columns)}", where=where, mend=mend)
-        fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
-        decisions.append(_decision(fields, where=where))
+    mend = f"write all of {', '.join(REQUIRED_COLUMNS)}, empty where there is nothing"
+    rows = read_table(
+        path, REQUIRED_COLUMNS, more=OPTIONAL_COLUMNS, delimiter="\t", quoted=False, mend=mend
+    )
+    decisions = [
+        _decision({name: cell for name, cell in row.items() if cell}, where=f"{path}:{line}")
+        for line, row in rows
+    ]
     check_unique_ids([item.sentence_id for item in decisions], where=path)
     return decisions
 
@@ -123,6 +115,7 @@ def apply_decisions(
     *,
     language: str,
     where: str | Path,
+    raw: str | Path = "the raw file",
 ) -> list[Original]:
     """The originals: kept and corrected sentences, in raw order (section 3.2).
 
@@ -131,6 +124,7 @@ def apply_decisions(
         decisions: one for each of them.
         language: of the sentences.
         where: the decision file, to name in errors.
+        raw: the file of the raw split, likewise: either may be at fault.
 
     Raises:
         UserError: a sentence without a decision, a decision without a sentence, tags or tokens
@@ -142,7 +136,10 @@ def apply_decisions(
     extra = [name for name in by_id if name not in known]
     if missing or extra:
         problem = f"no decision for {missing[0]}" if missing else f"no raw sentence {extra[0]}"
-        mend = f"{len(missing)} decisions are missing and {len(extra)} too many"
+        mend = (
+            f"take it and {raw} of one version: of {len(known)} sentences in that"
+            f" {len(missing)} have no decision, and {len(extra)} decisions have no sentence"
+        )
         raise UserError(problem, where=where, mend=mend)
     originals = []
     for sentence in sentences:
@@ -153,8 +150,8 @@ def apply_decisions(
             originals.append(_original(sentence, decision, language))
         except ValueError as error:
             problem = explain(error) if isinstance(error, ValidationError) else str(error)
-            place, mend = f"{where}: {sentence.id}", "correct the decision"
-            raise UserError(problem, where=place, mend=mend) from None
+            mend = f"correct the sentence ({raw}:{sentence.line}) or the decision"
+            raise UserError(problem, where=f"{where}: {sentence.id}", mend=mend) from None
     return originals
 
 
@@ -279,8 +276,8 @@ def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
     for name, text in fields.items():
         if name in _LIST_COLUMNS or name == "is_figurative":
             try:
-                values[name] = json.loads(text)
-            except json.JSONDecodeError:
+                values[name] = parse_json(text)
+            except ValueError:
                 mend = "write true or false" if name == "is_figurative" else "write a JSON array"
                 raise UserError(f"{name} is not JSON", where=where, mend=mend) from None
     text, mend = canonical_json(values), "correct this row"

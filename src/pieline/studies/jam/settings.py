@@ -5,7 +5,8 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from pieline.core.settings import SettingName, Settings, check_settings
+from pieline.core.records import Name
+from pieline.core.settings import Settings, check_settings
 from pieline.languages.matching import Scoring
 from pieline.languages.settings import LanguageName
 from pieline.studies.jam.predictions.prompt_settings import (
@@ -123,7 +124,7 @@ class JamSettings(Settings):
     settings_by_model: dict[str, Annotated[list[PromptSetting | str], Field(min_length=1)]] = Field(
         default={}, description="Of language models that are prompted otherwise."
     )
-    prompts: dict[SettingName, OwnPrompt] = Field(
+    prompts: dict[Name, OwnPrompt] = Field(
         default={}, description="Settings of your own by name (docs/adding.md)."
     )
     seeds: list[NonNegativeInt] = Field(
@@ -166,4 +167,12 @@ class JamSettings(Settings):
         if odd := {FINE_TUNED, BASELINE}.intersection(named):
             raise ValueError(f"{min(odd)!r} is no setting of language models")
         check_settings(named, self.prompts, [*get_args(PromptSetting), FINE_TUNED, BASELINE])
+        if self.neutral and self.neutral.seed not in self.seeds_of(self.neutral):
+            raise ValueError(f"neutral.seed {self.neutral.seed} is none of its model's seeds")
         return self
+
+    def seeds_of(self, run: NeutralAblation) -> list[int]:
+        """The seeds of a model in a setting."""
+        if run.setting == FINE_TUNED:
+            return self.fine_tuning.seeds
+        return self.seeds_by_model.get(run.model, self.seeds)

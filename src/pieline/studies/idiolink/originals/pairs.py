@@ -82,10 +82,15 @@ def filter_magpie(
     """
     removed = read_exclusions(exclusions)
     counts = count_labels(read_magpie(magpie), options.thresholds)
-    readings = readings_of(counts, options.thresholds, removed)
     verdicts = filter_pies(
-        counts, options.thresholds, options.semantics, removed, only=options.pies
+        counts,
+        options.thresholds,
+        options.semantics,
+        removed,
+        only=options.pies,
+        where=exclusions,
     )
+    readings = readings_of(counts, options.thresholds, removed)
     comparison = None
     if candidates is not None:
         listed, used = read_candidates(candidates), used_pies(documents)

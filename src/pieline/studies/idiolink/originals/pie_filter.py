@@ -1,9 +1,7 @@
 """Which PIEs of MAGPIE the study uses, and why (section 3.2.1)."""
 
-import csv
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +11,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import Record
 from pieline.core.settings import Settings
+from pieline.core.tables import read_table
 from pieline.studies.idiolink.raw.magpie import Occurrence
 
 Semantics = Literal["paper", "released"]
@@ -121,6 +120,7 @@ def filter_pies(
     exclusions: Mapping[str, str],
     *,
     only: Collection[str] | None = None,
+    where: str | Path = "exclusions",
 ) -> list[PieVerdict]:
     """Judge every PIE, in alphabetical order.
 
@@ -140,6 +140,7 @@ def filter_pies(
         exclusions: PIEs that people removed, with their reasons. One that the criteria remove
             anyway is no mistake: other thresholds may keep it.
         only: of the PIEs that pass, those that are wanted; None wants all.
+        where: the file of the exclusions.
 
     Raises:
         UserError: MAGPIE does not have an excluded PIE, or a wanted PIE does not pass.
@@ -147,7 +148,7 @@ def filter_pies(
     if unknown := sorted(exclusions.keys() - counts.keys()):
         raise UserError(
             f"excluded PIE {unknown[0]!r} does not occur in MAGPIE",
-            where="exclusions",
+            where=where,
             mend="spell it as MAGPIE does or remove it",
         )
     verdicts: list[PieVerdict] = []
@@ -250,18 +251,19 @@ def read_exclusions(path: str | Path) -> dict[str, str]:
     """Read the decisions of manual inspection: a TSV with the columns `pie` and `reason`.
 
     Raises:
-        UserError: another header, an empty field, or a PIE that stands twice; names file and line.
+        UserError: other columns, an empty field, a PIE that stands twice, or a last line without
+            its end; names file and line.
     """
-    rows = csv.reader(StringIO(read_text(path)), delimiter="\t", quoting=csv.QUOTE_NONE)
-    if next(rows, None) != ["pie", "reason"]:
-        mend = "begin with the header line 'pie<TAB>reason'"
-        raise UserError("not a file of exclusions", where=f"{path}:1", mend=mend)
+    mend = "write 'pie<TAB>reason' in the first line and each other"
+    rows = read_table(path, ["pie", "reason"], more=[], delimiter="\t", quoted=False, mend=mend)
+    if not read_text(path).endswith("\n"):
+        raise UserError("the last line has no end", where=path, mend="see whether something is cut")
     exclusions: dict[str, str] = {}
-    for number, row in enumerate(rows, start=2):
+    for number, row in rows:
         where = f"{path}:{number}"
-        if len(row) != 2 or not all(cell.strip() for cell in row):
-            raise UserError("not a PIE and a reason", where=where, mend="write 'pie<TAB>reason'")
-        pie, reason = (cell.strip() for cell in row)
+        pie, reason = row["pie"].strip(), row["reason"].strip()
+        if not (pie and reason):
+            raise UserError("not a PIE and a reason", where=where, mend=mend)
         if pie in exclusions:
             raise UserError(f"{pie!r} stands twice", where=where, mend="keep one of its reasons")
         exclusions[pie] = reason

@@ -1,15 +1,15 @@
 """The released list of candidate PIEs, and how our selection compares with it."""
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from io import StringIO
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_text
-from pieline.core.records import Record
+from pieline.core.records import Record, validated
+from pieline.core.tables import read_table
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, PieVerdict
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document
@@ -20,7 +20,7 @@ _COLUMNS = ["id", "idiom", "valid"]
 class Candidate(Record):
     """A PIE of `MAGPIE_SOURCE_IDIOMS.csv`: its number, and whether people judged it valid."""
 
-    number: int
+    number: Annotated[int, Field(strict=False)]
     pie: str
     valid: bool
 
@@ -83,17 +83,15 @@ def read_candidates(path: str | Path) -> list[Candidate]:
     Raises:
         UserError: other columns, or a line that is no candidate; names file and line.
     """
-    rows = csv.reader(StringIO(read_text(path)))
-    if next(rows, None) != _COLUMNS:
-        mend = f"the columns are {', '.join(_COLUMNS)}"
-        raise UserError("not the released list of PIEs", where=f"{path}:1", mend=mend)
-    candidates = []
-    for number, row in enumerate(rows, start=2):
-        if len(row) != 3 or not row[0].isdigit() or not row[1] or row[2] not in ("0", "1"):
-            mend = "write a number, a PIE and 0 or 1"
-            raise UserError("not a candidate", where=f"{path}:{number}", mend=mend)
-        candidates.append(Candidate(number=int(row[0]), pie=row[1], valid=row[2] == "1"))
-    return candidates
+    mend = f"the columns are {', '.join(_COLUMNS)}: a number, a PIE and 0 or 1"
+    candidates: dict[str, Candidate] = {}
+    for line, row in read_table(path, _COLUMNS, more=[], mend=mend):
+        where, pie = f"{path}:{line}", row["idiom"]
+        if row["valid"] not in ("0", "1") or not pie.strip() or pie in candidates:
+            raise UserError("not a candidate, or one that stands twice", where=where, mend=mend)
+        fields = {"number": row["id"], "pie": pie, "valid": row["valid"] == "1"}
+        candidates[pie] = validated(Candidate, fields, where=where, mend=mend)
+    return [*candidates.values()]
 
 
 def used_pies(documents: Iterable[str | Path]) -> set[str]:

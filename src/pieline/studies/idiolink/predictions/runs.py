@@ -1,6 +1,7 @@
 """TREC runs: the best documents of each query, ties broken as trec_eval breaks them."""
 
 import gzip
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
@@ -151,18 +152,21 @@ def read_foreign_run(
 def _lines(path: str | Path) -> Iterator[tuple[int, str, str, float]]:
     """Number, query, document and score of each line."""
     opened = gzip.open if str(path).endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as stream:
-        for number, line in enumerate(stream, start=1):
-            try:
+    number = 0
+    try:
+        with opened(path, "rt", encoding="utf-8") as stream:
+            for number, line in enumerate(stream, start=1):
                 query_id, _, document_id, _, score, _ = line.split()
                 value = float(score)
                 if not isfinite(value):
                     raise ValueError
-            except ValueError:
-                raise UserError(
-                    "not a line of a TREC run", where=f"{path}:{number}", mend="make it again"
-                ) from None
-            yield number, query_id, document_id, value
+                yield number, query_id, document_id, value
+    except ValueError:  # nor is what is not UTF-8
+        raise UserError(
+            "not a line of a TREC run", where=f"{path}:{number}", mend="make it again"
+        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"cannot be read: {error}", where=path, mend="make it again") from None
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -35,11 +35,13 @@ def read_texts(path: str | Path, record: type[T]) -> list[T]:
     """Read `indexes.json` (as `Document`) or `queries.json` (as `Query`), in file order.
 
     Raises:
-        UserError: not JSON, not an array, a record that breaks the format (unknown usage, a span
-            that is not in its sentence, a missing or unknown field), or a duplicate id. The
-            message names the file, the record's place and its id.
+        UserError: not JSON, not an array, an empty one, a record that breaks the format (unknown
+            usage, a span that is not in its sentence, a missing or unknown field), or a duplicate
+            id. The message names the file, the record's place and its id.
     """
     texts = read_rows(path, record)
+    if not texts:
+        raise UserError("holds no texts", where=path, mend="fetch the file again")
     check_unique_ids([text.id for text in texts], where=path)
     return texts
 

@@ -8,13 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from pieline.core.files import read_text
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.reporting.given import Given
-from pieline.reporting.printed import Statement, number_in, state
+from pieline.reporting.printed import Statement, number_in, read_printed, state
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.settings import FineTuning
@@ -64,7 +62,7 @@ def hyperparameters(given: Given) -> TableContent:
     }
     absent = "" if tuning.models else "no model is fine-tuned in this configuration"
     rows = []
-    for row in _printed(given):
+    for row in read_printed(given.files["published"]):
         name, printed = row["parameter"], row["value"]
         label, value = found[name]
         if absent or value is None:
@@ -92,7 +90,7 @@ def artifacts(given: Given) -> TableContent:
     )
     digest = load_upstream(given.files["upstream"])[MAGPIE].sha256
     rows = []
-    for row in _printed(given):
+    for row in read_printed(given.files["published"]):
         name = row["artifact"]
         package = PACKAGES.get(name)
         if package:
@@ -121,7 +119,7 @@ def checkpoints(given: Given) -> TableContent:
     `options` are the fields of models' entries by the checkpoint as Table 6 prints it.
     """
     rows = []
-    for row in _printed(given):
+    for row in read_printed(given.files["published"]):
         name, entry = row["model"], given.options.get(row["checkpoint"])
         if entry is None:
             names = ("checkpoint", "licence", "parameters", "revision")
@@ -173,12 +171,6 @@ def same_size(ours: str, printed: str) -> bool:
         return False
     digits = len(printed[:-1].replace(".", "").strip("0"))
     return float(f"{one:.{digits - 1}e}") == other
-
-
-def _printed(given: Given) -> list[dict[str, str]]:
-    """The rows of the printed table, as text."""
-    table = pd.read_csv(given.files["published"], dtype=str, keep_default_na=False)
-    return table.to_dict("records")  # type: ignore[return-value]  # its columns are text
 
 
 def _cell(stated: Statement, **key: str) -> Cell:

@@ -3,10 +3,8 @@
 The same columns serve as a spreadsheet (CSV) and as Label Studio tasks.
 """
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -14,8 +12,10 @@ import pandas as pd
 from pydantic import ValidationError, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, read_text, write_json, write_text
-from pieline.core.records import Record, check_unique_ids, explain
+from pieline.core.files import write_json, write_text
+from pieline.core.label_studio import ForeignShape, read_tasks
+from pieline.core.records import Id, Record, check_unique_ids, explain
+from pieline.core.tables import read_table
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.votes import TextVerdict
@@ -64,7 +64,7 @@ class Correction(Record):
         new_sentence, new_span: the text from now on; empty is as it was.
     """
 
-    id: str
+    id: Id
     sentence: str
     span: str
     action: Action
@@ -186,43 +186,34 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
         try:
             corrections.append(Correction.model_validate(cells))
         except ValidationError as error:
-            place = f"{path}: {where} ({cells['id']})"
+            place = f"{where} ({cells['id']})"
             raise UserError(explain(error), where=place, mend="correct this decision") from None
     check_unique_ids([correction.id for correction in corrections], where=path)
     return {correction.id: correction for correction in corrections}
 
 
 def _sheet_rows(path: str | Path) -> Iterable[tuple[str, dict[str, str]]]:
-    rows = csv.DictReader(StringIO(read_text(path)))
     wanted = ["id", "sentence", "span", *_DECISION]
-    if missing := [name for name in wanted if name not in (rows.fieldnames or [])]:
-        mend = "fill in the sheet that the workflow wrote"
-        raise UserError(f"no column {missing[0]!r}", where=path, mend=mend)
-    for number, row in enumerate(rows, start=2):
-        yield f"row {number}", {name: (row[name] or "").strip() for name in wanted}
+    for line, row in read_table(path, wanted, mend="fill in the sheet that the workflow wrote"):
+        yield f"{path}:{line}", {name: row[name].strip() for name in wanted}
+
+
+class _Shown(ForeignShape):
+    """What a task shows."""
+
+    id: Id
+    sentence: str
+    span: str
 
 
 def _task_rows(path: str | Path) -> Iterable[tuple[str, dict[str, str]]]:
-    tasks = read_json(path)
-    if not isinstance(tasks, list):
-        raise UserError("not a list of tasks", where=path, mend="export JSON from Label Studio")
-    for number, task in enumerate(tasks, start=1):
-        try:
-            data = task["data"]
-            cells = {name: str(data[name]) for name in ("id", "sentence", "span")}
-            cells |= dict.fromkeys(_DECISION, "")
-            # Label Studio exports a cancelled annotation too; of several the last one counts.
-            done = [a for a in task.get("annotations", []) if not a.get("was_cancelled")]
-            for item in done[-1]["result"] if done else []:
-                for name, kind, field in _CONTROLS:
-                    if item["from_name"] == name and item["type"] == kind:
-                        cells[name] = str(item["value"][field][0]).strip()
-        except (KeyError, IndexError, TypeError, AttributeError):
-            mend = "export JSON (not JSON-MIN) from Label Studio"
-            raise UserError(
-                "not a task of this review", where=f"{path}: task {number}", mend=mend
-            ) from None
-        yield f"task {number}", cells
+    for where, task in read_tasks(path, _Shown):
+        cells = task.data.model_dump() | dict.fromkeys(_DECISION, "")
+        # Of several the last one counts.
+        for result in task.done[-1].result if task.done else []:
+            if result.from_name in _DECISION:
+                cells[result.from_name] = result.value.answer(where)
+        yield where, cells
 
 
 def apply_corrections(

@@ -1,16 +1,14 @@
 """What people make of hard variants (ID10M-JAM, section 5.1): accuracy and agreement of two."""
 
-import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Literal, get_args
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError
-from pieline.core.files import read_text
-from pieline.core.records import Frozen, validated
+from pieline.core.records import Frozen, Id, validated
+from pieline.core.tables import read_table
 from pieline.studies.jam.records import JamSentence
 
 Label = Literal["figurative", "literal", "ambiguous"]
@@ -20,7 +18,7 @@ Origin = Literal["people", "simulated"]
 class LabelledVariant(Frozen):
     """Two people's labels of one variant; `origin` says whether they are people at all."""
 
-    variant_id: str
+    variant_id: Id
     first: Label
     second: Label
     origin: Origin
@@ -70,15 +68,10 @@ def read_labels(path: str | Path) -> list[LabelledVariant]:
         UserError: a missing column, an unknown label, a variant twice, origins mixed; names file
             and line.
     """
-    reader = csv.DictReader(StringIO(read_text(path)))
-    if missing := [name for name in COLUMNS if name not in (reader.fieldnames or [])]:
-        raise UserError(
-            f"no column {missing[0]!r}", where=path, mend=f"write {','.join(COLUMNS)} first"
-        )
     mend = f"write one of {', '.join(get_args(Label))}, of {', '.join(get_args(Origin))}"
     rows: list[LabelledVariant] = []
-    for row in reader:
-        where, fields = f"{path}:{reader.line_num}", {name: row[name] for name in COLUMNS}
+    for line, row in read_table(path, COLUMNS, mend=f"write {','.join(COLUMNS)} first"):
+        where, fields = f"{path}:{line}", {name: row[name] for name in COLUMNS}
         made = validated(LabelledVariant, fields, where=where, mend=mend)
         if any(made.variant_id == other.variant_id for other in rows):
             raise UserError(f"{made.variant_id!r} stands twice", where=where, mend="keep one line")

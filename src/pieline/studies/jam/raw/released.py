@@ -49,9 +49,9 @@ def read_rows(path: str | Path) -> list[Any]:
     """The records of a released file.
 
     Raises:
-        UserError: not a JSON array.
+        UserError: not a JSON array, or an empty one.
     """
     rows = read_json(path)
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) or not rows:
         raise UserError("not a JSON array of records", where=path, mend="fetch the file again")
     return rows

@@ -7,14 +7,16 @@ it valid, corrects it, or calls it invalid (ID10M-JAM, section 3.4 and appendix 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from xml.sax.saxutils import quoteattr
 
 from pydantic import Field, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, read_text, write_json, write_text
-from pieline.core.records import Record, check_unique_ids, validated
+from pieline.core.files import write_json, write_text
+from pieline.core.label_studio import ForeignShape, Task, read_tasks
+from pieline.core.records import Id, Record, check_unique_ids, validated
+from pieline.core.tables import read_table
 
 HumanVerdict = Literal["valid", "corrected", "invalid"]
 VERDICTS: dict[HumanVerdict, str] = {
@@ -57,7 +59,7 @@ class Review(Record):
         reviewed: the text that was judged; null where that is not recorded (an adjudication).
     """
 
-    item_id: str
+    item_id: Id
     verdict: HumanVerdict
     text: str | None = Field(default=None, min_length=1)
     note: str = ""
@@ -122,14 +124,10 @@ def read_export(path: str | Path) -> list[Review]:
         UserError: no such export, a verdict that does not exist, two in one annotation, a
             correction without its text; names the file and the item.
     """
-    tasks = read_json(path)
-    if not isinstance(tasks, list):
-        mend = "export the project as JSON (not JSON-MIN)"
-        raise UserError("not a list of tasks", where=path, mend=mend)
     return [
         review
-        for number, task in enumerate(tasks, start=1)
-        for review in _task_reviews(task, f"{path}: task {number}")
+        for where, task in read_tasks(path, _Shown)
+        for review in _task_reviews(task, f"{where} ({task.data.item_id})")
     ]
 
 
@@ -139,18 +137,11 @@ def read_adjudications(path: str | Path) -> list[Review]:
     Raises:
         UserError: a wrong header or row, or two rows for one item; names file and line.
     """
-    header, *lines = read_text(path).removesuffix("\n").split("\n")
-    if header.split("\t") != _ADJUDICATION_COLUMNS:
-        mend = f"write the header {' '.join(_ADJUDICATION_COLUMNS)}, tab-separated"
-        raise UserError("another header", where=f"{path}:1", mend=mend)
-    reviews = []
-    for number, line in enumerate(lines, start=2):
-        where = f"{path}:{number}"
-        cells = line.split("\t")
-        if len(cells) != len(_ADJUDICATION_COLUMNS):
-            raise UserError(f"{len(cells)} columns, not 4", where=where, mend="correct this row")
-        fields = dict(zip(_ADJUDICATION_COLUMNS, cells, strict=True))
-        reviews.append(_review({**fields, "annotator": "adjudication"}, where))
+    mend = f"write {' '.join(_ADJUDICATION_COLUMNS)}, tab-separated"
+    rows = read_table(path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", quoted=False, mend=mend)
+    reviews = [
+        _review({**row, "annotator": "adjudication"}, f"{path}:{line}") for line, row in rows
+    ]
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews
 
@@ -183,21 +174,24 @@ def settle(
     return decided, disputed
 
 
-def _task_reviews(task: Any, where: str) -> list[Review]:
+class _Shown(ForeignShape):
+    """What a task shows."""
+
+    item_id: Id
+    text: str
+
+
+def _task_reviews(task: Task[_Shown], where: str) -> list[Review]:
     """The reviews of one exported task."""
-    data: Any = task.get("data") if isinstance(task, dict) else None
-    for name in ("item_id", "text"):
-        if not (isinstance(data, dict) and isinstance(data.get(name), str)):
-            mend = "export our own tasks as JSON"
-            raise UserError(f"a task without {name}", where=where, mend=mend)
-    where = f"{where} ({data['item_id']})"
     reviews = []
-    for annotation in task.get("annotations") or []:
-        if annotation.get("was_cancelled"):
-            continue
+    for annotation in task.done:
         fields: dict[str, str] = {}
-        for result in annotation.get("result") or []:
-            field, value = _answered(result, where)
+        for result in annotation.result:
+            field = _FIELDS.get(result.from_name)
+            if field is None:
+                mend = "use our labelling configuration"
+                raise UserError(f"unknown control {result.from_name!r}", where=where, mend=mend)
+            value = result.value.answer(where)
             if fields.setdefault(field, value) != value:
                 mend = "keep one of them"
                 raise UserError(
@@ -208,30 +202,14 @@ def _task_reviews(task: Any, where: str) -> list[Review]:
         if fields.get("verdict") != "corrected":
             # The text area may hold the unchanged text that it was opened with.
             fields.pop("text", None)
-        annotator = annotation.get("completed_by", "")
-        if isinstance(annotator, Mapping):
-            annotator = annotator.get("id", "")
-        told = {"item_id": data["item_id"], "reviewed": data["text"]}
-        fields |= told | {"annotator": str(annotator)}
+        told = {"item_id": task.data.item_id, "reviewed": task.data.text}
+        fields |= told | {"annotator": annotation.annotator}
         reviews.append(_review(fields, where))
     return reviews
 
 
-def _answered(result: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Field of a review that one result of an annotation fills, and its value."""
-    name, value = result.get("from_name"), result.get("value") or {}
-    if name == "verdict":
-        choices = value.get("choices") or []
-        if len(choices) != 1:
-            raise UserError(f"{len(choices)} verdicts, not 1", where=where, mend="choose one")
-        return "verdict", str(choices[0])
-    if name in ("correction", "note"):
-        lines = value.get("text") or []
-        text = lines if isinstance(lines, str) else "\n".join(lines)
-        return ("text" if name == "correction" else "note"), text.strip()
-    raise UserError(
-        f"unknown control {name!r}", where=where, mend="use our labelling configuration"
-    )
+_FIELDS = {"verdict": "verdict", "correction": "text", "note": "note"}
+"""The field of a review that each control fills."""
 
 
 def _review(fields: Mapping[str, str], where: str) -> Review:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
 from pieline.core.errors import UserError
-from pieline.core.records import Frozen, validated
+from pieline.core.records import Frozen, explain, validated
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import find_original
@@ -58,7 +58,10 @@ def read_variants(
             raise UserError("another reading than its original's", where=where, mend=mend)
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
         idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
-        made = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
+        try:
+            made = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
+        except ValidationError as error:
+            raise UserError(explain(error), where=where, mend=mend) from None
         if find_original(original.sentence, made.sentence) is None:
             tokens = _tokens(record)
             if tokens is None or fuzz.partial_ratio(original.sentence, made.sentence) < _EDITED:

@@ -1,0 +1,65 @@
+"""Reading tables (CSV, TSV) with an error that names the line."""
+
+import csv
+import io
+from collections.abc import Collection
+from pathlib import Path
+
+from pieline.core.errors import UserError, number_of
+from pieline.core.files import read_text
+
+
+def read_table(
+    path: str | Path,
+    columns: Collection[str],
+    *,
+    more: Collection[str] | None = None,
+    delimiter: str = ",",
+    quoted: bool = True,
+    mend: str,
+) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a table by column, each with the line on which it ends; blank lines are none.
+
+    Args:
+        path: the file.
+        columns: that it must have, in any order.
+        more: that it may have besides; null: any.
+        delimiter: between two cells.
+        quoted: whether quotes around a cell are no part of it.
+        mend: what to do about a row or a header that is wrong.
+
+    Raises:
+        UserError: a column is missing, unknown or there twice, or a row has more or fewer cells;
+            names file and line.
+    """
+    reader = csv.reader(
+        io.StringIO(read_text(path), newline=""),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        strict=True,
+    )
+    found: list[tuple[int, dict[str, str]]] = []
+    header: list[str] | None = None
+    try:
+        for cells in reader:
+            if header is None:
+                header = cells
+                wrong = [f"no column {name!r}" for name in columns if name not in cells]
+                if more is not None:
+                    known = {*columns, *more}
+                    wrong += [f"unknown column {name!r}" for name in cells if name not in known]
+                wrong += [f"two columns {name!r}" for name in cells if cells.count(name) > 1]
+                if wrong:
+                    raise UserError(wrong[0], where=f"{path}:1", mend=mend)
+            elif cells:
+                if len(cells) != len(header):
+                    problem = f"{number_of(len(cells), 'cell')}, not {len(header)}"
+                    raise UserError(problem, where=f"{path}:{reader.line_num}", mend=mend)
+                found.append((reader.line_num, dict(zip(header, cells, strict=True))))
+    except csv.Error as error:
+        raise UserError(
+            f"not a table: {error}", where=f"{path}:{reader.line_num}", mend=mend
+        ) from None
+    if header is None:
+        raise UserError("an empty file", where=path, mend=mend)
+    return found

@@ -1,0 +1,606 @@
+"""Files that a user can touch, broken at random: an error in one line, or a sound value."""
+
+import codecs
+import json
+import math
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, note
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from support import ROOT
+
+from pieline.config import load_config
+from pieline.core.errors import UserError, run_command
+from pieline.core.files import check_writable
+from pieline.core.upstream import load_upstream
+from pieline.core.yamls import read_yaml
+from pieline.llm.archive import import_archive, summarise, verify
+from pieline.models.registry import load_registry
+from pieline.reporting.printed import read_published
+from pieline.results.claims.claim import load_claims
+from pieline.results.claims.tables import load_catalogue
+from pieline.studies.idiolink.datasets.tuples import read_released_tuples, sample_tuples
+from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.originals.pie_filter import read_exclusions
+from pieline.studies.idiolink.originals.released_list import read_candidates
+from pieline.studies.idiolink.predictions.runs import read_foreign_run
+from pieline.studies.idiolink.raw.magpie import read_magpie
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.variants.corrections import read_corrections
+from pieline.studies.idiots.predictions import read_predictions as read_detections
+from pieline.studies.idiots.raw import read_distractor_kinds, read_sentences
+from pieline.studies.idiots.verdicts import COLUMNS as VERDICT_COLUMNS
+from pieline.studies.idiots.verdicts import read_cases
+from pieline.studies.jam.metrics.humans import read_labels
+from pieline.studies.jam.originals import apply_decisions, load_decisions
+from pieline.studies.jam.predictions.elsewhere import read_predictions
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.released import read_released_originals
+from pieline.studies.jam.records import as_sentence
+from pieline.studies.jam.variants.label_studio import read_adjudications, read_export
+from pieline.studies.jam.variants.released import read_variants
+
+SAMPLE = ROOT / "data/sample"
+PUBLISHED = ROOT / "published"
+RECORDINGS = ROOT / "recordings/idiots/smollm2-135m-instruct/zero_shot-seed-0.jsonl"
+MAX_LINE = 2000
+
+
+def head(path: Path, records: int) -> str:
+    """The first records of a JSON array, or lines of any other file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        return json.dumps(json.loads(text)[:records], ensure_ascii=False, indent=1)
+    return "".join(text.splitlines(keepends=True)[:records])
+
+
+RAW = read_id10m(SAMPLE / "id10m/test_english.tsv", split="test")
+DECISIONS = load_decisions(SAMPLE / "id10m/decisions/english.tsv")
+ORIGINALS = apply_decisions(RAW, DECISIONS, language="english", where="decisions")[:3]
+SENTENCES = [as_sentence(item) for item in ORIGINALS]
+DETECTED = read_sentences(SAMPLE / "idiots/idiots.json")[:3]
+DOCUMENTS = read_texts(SAMPLE / "idiolink/train/indexes.json", Document)
+QUERIES = read_texts(SAMPLE / "idiolink/train/queries.json", Query)[:3]
+
+
+def task(data: Mapping[str, str], **answers: str) -> dict[str, object]:
+    """A task of a Label Studio export, answered."""
+    kinds = {name: "text" if text.endswith(".") else "choices" for name, text in answers.items()}
+    result = [
+        {"from_name": name, "type": "any", "value": {kinds[name]: [text]}}
+        for name, text in answers.items()
+    ]
+    done = {"completed_by": {"id": 3}, "was_cancelled": False, "result": result}
+    return {"id": 1, "data": data, "annotations": [done, done | {"completed_by": 3}]}
+
+
+EXPORT = [
+    task({"item_id": "a-v1", "text": "A man came."}, verdict="valid", note="Good."),
+    task({"item_id": "b-v2", "text": "A man came."}, verdict="corrected", correction="He came."),
+]
+REVIEW = [
+    task(
+        {"id": "001_s01_idiom_01", "sentence": "He kicked it.", "span": "kicked"},
+        action="replaced",
+        cause="ambiguous",
+        new_sentence="He died.",
+        new_span="died.",
+    )
+]
+VERDICTS = [
+    dict.fromkeys(VERDICT_COLUMNS, "")
+    | {"model": "m", "setting": "zero_shot", "seed": "0", "sentence_id": f"idi00{at}-sen01-id"}
+    | {"sentence": "He came clean, at last.", "gold": "idiomatic", "automatic_verdict": "no"}
+    | {"verdict": verdict, "answer_key": "a" * 64}
+    for at, verdict in enumerate(["yes", ""])
+]
+TEXTS = {text.id: text.sentence for text in [*DOCUMENTS, *QUERIES]}
+TUPLES = [
+    {
+        "query": TEXTS[one.query],
+        "positive": TEXTS[one.positive],
+        "negatives": [TEXTS[name] for name in (*one.hard, *one.soft)],
+    }
+    for one in sample_tuples(QUERIES, DOCUMENTS, seed=1)
+]
+MODELS = """\
+bm25: {kind: bm25, label: BM25, licence: none}
+own: {kind: predictions, label: Own, files: [{study: idiots, file: a.csv, setting: mine}]}
+gpt:
+  kind: llm
+  label: GPT
+  licence: Proprietary
+  source: api
+  litellm_id: openai/gpt
+  provider: openai
+  api_key_env: OPENAI_API_KEY
+  accepts: [temperature, seed]
+  prices: {input: 0.15, output: 0.6}
+sbert:
+  kind: embedder
+  label: SBERT
+  licence: Apache-2.0
+  source: hub
+  checkpoint: sentence-transformers/all-MiniLM-L6-v2
+  revision: aaaa
+  trained_with_instructions: false
+  instruction_format: instruct_query
+  max_length: 256
+"""
+CONFIG = """\
+studies: [jam, idiolink, idiots]
+llm: {mode: replay, max_cost_usd: 1.5, timeout_s: 3, providers: {openai: {concurrency: 2}}}
+idiolink:
+  models: [bm25, sbert]
+  query_modes: [sentence, span]
+  bm25: {k1: [0.9, 1.2], b: [0.4]}
+  finetuning: {models: [sbert], seeds: [1, 2], learning_rate: 1.0e-5}
+  construction: {enabled: true, pies: [come clean], thresholds: {min_share: 0.2}}
+jam:
+  languages: [english]
+  models: [gpt, bert]
+  settings: [zero_shot, mine]
+  prompts: {mine: {file: own.jinja, temperature: 0.1}}
+  seeds: [1, 2]
+  seeds_by_model: {gpt: [7]}
+  neutral: {model: gpt, setting: zero_shot, seed: 7}
+  fine_tuning: {seeds: [5], epochs: 2}
+idiots: {models: [gpt], seeds: [0], parameters: {top_p: 0.9}}
+"""
+UPSTREAM = """\
+id10m/test_english.tsv: {url: https://example.org/a.tsv, sha256: null}
+idiots/idiots.json: {url: null}
+"""
+
+
+def table(rows: Sequence[Mapping[str, object]], delimiter: str) -> str:
+    lines = [[*rows[0]], *(row.values() for row in rows)]
+    return "".join(delimiter.join(f'"{cell}"' for cell in line) + "\n" for line in lines)
+
+
+def unique(values: Iterable[object]) -> None:
+    values = list(values)
+    assert len(values) == len(set(values))
+
+
+def records(read: Callable[..., Any], *keys: str, **options: Any) -> Callable[[Path], Any]:
+    """A reader of records that have keys (or an id) of their own."""
+
+    def reading(path: Path) -> list[Any]:
+        found = list(read(path, **options))
+        unique(tuple(getattr(item, key) for key in keys or ("id",)) for item in found)
+        return found
+
+    return reading
+
+
+def printed(name: str, keys: list[str]) -> Callable[[Path], Any]:
+    """A reader of printed numbers, which nothing but the printed ones may come of."""
+    wanted = read_published(PUBLISHED / f"{name}.csv", keys)
+
+    def reading(path: Path) -> object:
+        shutil.copy(PUBLISHED / "schema.yaml", path.parent)
+        found = read_published(path, keys)
+        assert found == wanted
+        return found
+
+    return reading
+
+
+def read_config(path: Path) -> object:
+    raw = read_yaml(path)
+    if not isinstance(raw, Mapping):  # Snakemake says so
+        raise UserError("not a mapping", where=path)
+    config = load_config(raw, where=str(path))
+    for seeds in (
+        config.section("jam").seeds,  # type: ignore[attr-defined]
+        config.section("idiolink").finetuning.seeds,  # type: ignore[attr-defined]
+        config.studies,
+    ):
+        unique(seeds)
+    bm25 = config.section("idiolink").bm25  # type: ignore[attr-defined]
+    assert all(0 <= b <= 1 for b in bm25.b)
+    return config
+
+
+def read_models(path: Path) -> object:
+    registry = load_registry(path)
+    for name, entry in registry.items():
+        assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", name), name
+        if key := getattr(entry, "api_key_env", None):
+            assert re.fullmatch(r"[A-Z_][A-Z0-9_]*", key), key
+    return registry
+
+
+def read_recordings(path: Path) -> object:
+    problems = verify(path)
+    assert all("\n" not in problem and problem.startswith(f"{path}:") for problem in problems)
+    if problems:
+        raise UserError("; ".join(problems))
+    return summarise(path)
+
+
+def read_exclusions_whole(path: Path) -> object:
+    found = read_exclusions(path)
+    assert all(pie.strip() and reason.strip() for pie, reason in found.items())
+    return found
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that a user can touch: its name, a valid content, and what reads it."""
+
+    name: str
+    text: str
+    read: Callable[[Path], Any]
+
+
+def jsonl(rows: Iterable[object]) -> str:
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+IDIOTS = head(SAMPLE / "idiots/idiots.json", 3)
+RUN = "".join(
+    f"{query.id} Q0 {text.id} {rank} {9 - rank} own\n"
+    for query in QUERIES
+    for rank, text in enumerate(DOCUMENTS[:4], start=1)
+)
+SAMPLES: dict[str, tuple[str, int, Callable[[Path], Any]]] = {
+    "test.tsv": ("id10m/test_english.tsv", 40, records(read_id10m, split="test")),
+    "decisions.tsv": ("id10m/decisions/english.tsv", 12, records(load_decisions, "sentence_id")),
+    "labels.csv": ("id10m/humans/english_simulated.csv", 4, records(read_labels, "variant_id")),
+    "idiots.json": ("idiots/idiots.json", 3, records(read_sentences)),
+    "kinds.csv": ("idiots/distractor_kinds.csv", 4, read_distractor_kinds),
+    "indexes.json": ("idiolink/val/indexes.json", 3, records(read_texts, record=Document)),
+    "queries.json": ("idiolink/val/queries.json", 3, records(read_texts, record=Query)),
+    "magpie.jsonl": ("magpie/MAGPIE_sample.jsonl", 3, records(read_magpie)),
+    "exclusions.tsv": ("magpie/exclusions.tsv", 9, read_exclusions_whole),
+    "corrections.csv": ("idiolink_construction/corrections.csv", 6, read_corrections),
+}
+KEYS = {
+    "idiots_table1": ["model"],
+    "idiolink_bm25_ablation": ["query_mode", "composition"],
+    "jam_table2": ["dataset", "language"],
+}
+jam, idiots = (
+    records(read_predictions, sentences=SENTENCES),
+    records(read_detections, sentences=DETECTED),
+)
+FILES = [
+    *(File(name, head(SAMPLE / path, many), read) for name, (path, many, read) in SAMPLES.items()),
+    *(
+        File(f"{name}.csv", head(PUBLISHED / f"{name}.csv", 99), printed(name, keys))
+        for name, keys in KEYS.items()
+    ),
+    File(
+        "originals.json",
+        json.dumps([item.released_row() for item in ORIGINALS]),
+        read_released_originals,
+    ),
+    File(
+        "variants.json",
+        head(SAMPLE / "id10m/variants/english.json", 3),
+        partial(read_variants, originals=ORIGINALS, source="sample"),
+    ),
+    File("export.json", json.dumps(EXPORT), read_export),
+    File("review.json", json.dumps(REVIEW), read_corrections),
+    File(
+        "adjudications.tsv",
+        "item_id\tverdict\ttext\tnote\na-v1\tvalid\t\tgood\nb-v2\tcorrected\tIt is.\t\n",
+        records(read_adjudications, "item_id"),
+    ),
+    File("jam.csv", table([{"id": one.id, "idioms": "a; b"} for one in SENTENCES], ","), jam),
+    File("jam.jsonl", jsonl({"id": one.id, "tags": list(one.tags)} for one in SENTENCES), jam),
+    File("run.csv", table([{"id": one.id, "has_idiom": "yes"} for one in DETECTED], ","), idiots),
+    File("run.jsonl", jsonl({"id": one.id, "has_idiom": True} for one in DETECTED), idiots),
+    File("idiots.tsv", table(json.loads(IDIOTS), "\t"), records(read_sentences)),
+    File("verdicts.csv", table(VERDICTS, ","), records(read_cases, "run", "sentence_id")),
+    File(
+        "verdicts.jsonl",
+        jsonl(row | {"seed": 0} for row in VERDICTS),
+        records(read_cases, "run", "sentence_id"),
+    ),
+    File(
+        "candidates.csv",
+        'id,idiom,valid\n1,come clean,1\n2,"a, b",0\n',
+        records(read_candidates, "pie"),
+    ),
+    File(
+        "tuples.jsonl",
+        jsonl(TUPLES),
+        partial(read_released_tuples, queries=QUERIES, documents=DOCUMENTS),
+    ),
+    File(
+        "own.run",
+        RUN,
+        partial(
+            read_foreign_run,
+            query_ids=[one.id for one in QUERIES],
+            document_ids=[one.id for one in DOCUMENTS],
+            top_k=3,
+        ),
+    ),
+    File("recordings.jsonl", head(RECORDINGS, 3), read_recordings),
+    File("claims.yaml", head(PUBLISHED / "claims.yaml", 32), load_claims),
+    File("tables.yaml", head(PUBLISHED / "tables.yaml", 24), load_catalogue),
+    File("models.yaml", MODELS, read_models),
+    File("config.yaml", CONFIG, read_config),
+    File("upstream.yaml", UPSTREAM, load_upstream),
+]
+
+DEEP = "@deep@"
+ODD: list[Any] = [
+    *(None, True, -1, 0, 2, 0.5, 10**400, math.inf, math.nan, [], [[]], [None], {}, {"": 1}),
+    *("", " ", "a b", "x\ny", "x\ty", "\x00", "\ud800", "\ufeff", "\u2028", "x" * 300, DEEP),
+    *("0,656", "0.6S6", "nan", "../x", "$(touch PWNED)", {"id": []}),
+]
+SNIPPETS = [
+    *(b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\\ud800", b"[" * 100_000),
+    *(b"\n", b"\r", b"\r\n", b"\n\n", b"\t", b" ", b",", b'"', b"'", b":", b"#", b"{", b"[", b"]"),
+    *(b"1", b"-", b"e9", b"nan", b"&a *a", b"? [a]\n: 1\n", b"5: 1\n", b"\n- \n"),
+    *(b"2024-99-99", b"!!python/object:x"),
+]
+
+
+def mutated(file: File, draw: random.Random) -> bytes:
+    """The file's content with one to three faults."""
+    data = file.text.encode()
+    ending = file.name.rpartition(".")[2]
+    for _ in range(draw.choice([1, 1, 2, 3])):
+        ways: list[Callable[[bytes, random.Random], bytes]] = [bytes_changed, lines_changed]
+        if ending in {"json", "jsonl", "yaml"}:
+            ways += [partial(values_changed, ending=ending)] * 4
+        if ending in {"csv", "tsv", "run"}:
+            ways += [
+                partial(cells_changed, delimiter={"csv": ",", "tsv": "\t"}.get(ending, " "))
+            ] * 2
+        data = draw.choice(ways)(data, draw)
+    return data
+
+
+def bytes_changed(data: bytes, draw: random.Random) -> bytes:
+    at = draw.choice([0, draw.randrange(len(data) + 1), len(data)])
+    until = draw.choice([at, at + 1, at + draw.randrange(20), len(data)])
+    return data[:at] + draw.choice([b"", *SNIPPETS]) + data[until:]
+
+
+def lines_changed(data: bytes, draw: random.Random) -> bytes:
+    lines = data.splitlines(keepends=True) or [b""]
+    at = draw.randrange(len(lines))
+    lines[at : at + 1] = draw.choice(
+        [[], [lines[at]] * 2, [draw.choice(lines)], [b"\n", lines[at]]]
+    )
+    return b"".join(lines)
+
+
+def cells_changed(data: bytes, draw: random.Random, delimiter: str) -> bytes:
+    lines = data.decode("utf-8", "replace").split("\n")
+    at = draw.randrange(len(lines))
+    cells = lines[at].split(delimiter)
+    where = draw.randrange(len(cells))
+    odd = str(draw.choice([value for value in ODD if not isinstance(value, list | dict)]))
+    cells[where : where + 1] = draw.choice([[odd], [], [cells[where]] * 2])
+    lines[at] = delimiter.join(cells)
+    return "\n".join(lines).encode("utf-8", "surrogatepass")
+
+
+def values_changed(data: bytes, draw: random.Random, ending: str) -> bytes:
+    try:
+        value = (
+            yaml.safe_load(data) if ending == "yaml"
+            else [json.loads(line) for line in data.splitlines()] if ending == "jsonl"
+            else json.loads(data)
+        )  # fmt: skip
+    except (ValueError, yaml.YAMLError, RecursionError, TypeError):
+        return data
+    value = value_changed(value, draw)
+    if ending == "jsonl":
+        text = jsonl(value) if isinstance(value, list) else json.dumps(value)
+    else:
+        text = json.dumps(value)
+    if ending == "yaml":
+        text = text.replace("Infinity", ".inf").replace("NaN", ".nan")
+    text = text.replace(f'"{DEEP}"', "[" * 100_000 + "]" * 100_000)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def value_changed(value: Any, draw: random.Random) -> Any:
+    """A value with one part of it changed."""
+    if isinstance(value, dict) and value and draw.random() < 0.9:
+        key = draw.choice(list(value))
+        how = draw.choice(["in", "in", "in", "in", "in", "delete", "rename"])
+        if how == "in":
+            return value | {key: value_changed(value[key], draw)}
+        rest = {name: item for name, item in value.items() if name != key}
+        return rest if how == "delete" else rest | {draw.choice([f"{key}x", "", "A b"]): value[key]}
+    if isinstance(value, list) and value and draw.random() < 0.9:
+        at = draw.randrange(len(value))
+        how = draw.choice(["in", "in", "in", "delete", "twice"])
+        kept = {
+            "in": [value_changed(value[at], draw)] if how == "in" else [],
+            "delete": [],
+            "twice": [value[at]] * 2,
+        }
+        return [*value[:at], *kept[how], *value[at + 1 :]]
+    return draw.choice(ODD)
+
+
+IDS = {"id", "sentence_id", "item_id", "variant_id", "pie_id", "original_id"}
+
+
+def sound(value: Any, name: str = "") -> None:
+    """Every number is finite, every text can be written, every id is one word that can be seen."""
+    if isinstance(value, float):
+        assert math.isfinite(value), name
+    elif isinstance(value, str):
+        value.encode("utf-8")
+        if name in IDS:
+            assert value.isprintable(), (name, value)
+            assert re.fullmatch(r"\S+", value), (name, value)
+    elif isinstance(value, BaseModel):
+        for field in type(value).model_fields:
+            sound(getattr(value, field), field)
+    elif is_dataclass(value):
+        for one in fields(value):
+            sound(getattr(value, one.name), one.name)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            sound(key)
+            sound(item, str(key))
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            sound(item, name)
+
+
+def outcome(file: File, data: bytes, folder: Path) -> str:
+    """What reading such a file comes to: `error` or `accepted`; anything else raises."""
+    path = folder / file.name
+    path.write_bytes(data)
+    try:
+        sound(file.read(path))
+    except UserError as error:
+        assert "\n" not in str(error), str(error)
+        assert len(str(error)) < MAX_LINE, str(error)[:300]
+        assert str(error).startswith(str(path)), str(error)
+        return "error"
+    return "accepted"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_the_sample_is_accepted(file: File, tmp_path: Path) -> None:
+    assert outcome(file, file.text.encode(), tmp_path) == "accepted"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_broken_file_is_an_error_in_one_line_or_sound(
+    file: File, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("broken")
+
+    @given(seed=st.integers(0, 1 << 32))
+    def holds(seed: int) -> None:
+        data = mutated(file, random.Random(seed))
+        note(repr(data[:3000]))
+        outcome(file, data, folder)
+
+    holds()
+
+
+def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
+    raw = yaml.safe_load(CONFIG)
+    for name, section in sections.items():
+        raw[name] |= section
+    return dict(raw)
+
+
+@pytest.mark.parametrize(
+    ("section", "changes", "problem"),
+    [
+        ("idiolink", {"bm25": {"k1": [math.inf]}}, "idiolink.bm25.k1.0: Input should be a finite"),
+        ("idiolink", {"bm25": {"b": [math.nan]}}, "idiolink.bm25.b.0: Input should be "),
+        ("idiolink", {"bm25": {"b": [2]}}, "idiolink.bm25.b.0: Input should be less than"),
+        ("idiolink", {"models": ["bm25", "bm25"]}, "idiolink: models names 'bm25' twice"),
+        ("llm", {"max_cost_usd": math.inf}, "llm.max_cost_usd: Input should be a finite number"),
+        ("jam", {"seeds": [1, 1]}, "jam: seeds names 1 twice"),
+        ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model names 7 twice"),
+        ("jam", {"neutral": {"model": "gpt", "seed": 1}}, "neutral.seed 1 is none of its model's"),
+        ("jam", {"prompts": {"../x": {"file": "own.jinja"}}}, "String should match pattern"),
+        ("idiots", {"prompts": {"x" * 81: {"file": "own.jinja"}}}, "at most 80 characters"),
+    ],
+)
+def test_settings_that_nothing_can_be_run_with(
+    section: str, changes: dict[str, Any], problem: str
+) -> None:
+    load_config(changed_config())
+    with pytest.raises(UserError, match=re.escape(problem)):
+        load_config(changed_config(**{section: changes}))
+
+
+@pytest.mark.parametrize(
+    "name", ["x$(touch PWNED)y", '""', "../x", '"a\\nb"', "x" * 81, "5", "[a]", "Big", ".x"]
+)
+def test_a_model_has_a_name_that_fits_paths_and_command_lines(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text(f"? {name}\n: {{kind: bm25, label: BM25, licence: none}}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(str(path))):
+        load_registry(path)
+
+
+@pytest.mark.parametrize("key", ["sk-proj-0123456789abcdef", "AIzaSy0123456789abcdef", "0A1B2C3D"])
+def test_a_key_in_place_of_its_variable_is_refused_and_not_shown(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text(MODELS.replace("OPENAI_API_KEY", key), encoding="utf-8")
+    with pytest.raises(UserError, match="should be the name of an environment variable") as caught:
+        load_registry(path)
+    assert key not in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_token(tmp_path: Path) -> None:
+    path = tmp_path / "test.tsv"
+    path.write_bytes(codecs.BOM_UTF8 + (SAMPLE / "id10m/test_english.tsv").read_bytes())
+    assert read_id10m(path, split="test") == RAW
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\nb", "a\0", "\ufeffa", "a\u3000b"])
+def test_an_id_is_one_word(name: str) -> None:
+    fields = QUERIES[0].model_dump() | {"id": name}
+    with pytest.raises(ValueError, match="should be one word"):
+        Query.model_validate(fields)
+
+
+def test_what_does_not_fit_names_the_raw_file_as_well() -> None:
+    cut, decided = RAW[:-1], {"language": "english", "raw": "raw.tsv", "where": "decisions.tsv"}
+    with pytest.raises(UserError, match=r"decisions.tsv: .*take it and raw.tsv of one version"):
+        apply_decisions(cut, DECISIONS, **decided)
+    kept = next(item.sentence_id for item in DECISIONS if item.decision == "keep")
+    other = [
+        replace(item, tokens=("x ",), tags=("O",)) if item.id == kept else item for item in RAW
+    ]
+    line = next(item.line for item in RAW if item.id == kept)
+    with pytest.raises(UserError, match=rf"correct the sentence \(raw.tsv:{line}\)"):
+        apply_decisions(other, DECISIONS, **decided)
+
+
+def test_exclusions_that_do_not_fit_name_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_text("pie\treason\nno such pie\tnone\n", encoding="utf-8")
+    options = {"semantics": "paper", "thresholds": {}, "pies": None, "domains": []}
+    with pytest.raises(UserError, match=rf"{path}: excluded PIE 'no such pie' does not occur"):
+        filter_magpie(
+            SAMPLE / "magpie/MAGPIE_sample.jsonl", path, FilterOptions.model_validate(options),
+            candidates=None, documents=[], computed_from={},
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("archive", ["a\0b", "."])
+def test_an_archive_that_is_none_is_an_error_in_one_line(archive: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be opened"):
+        import_archive(archive, tmp_path)
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/", "/nowhere/x"])
+def test_what_the_system_refuses_is_told_in_one_line(
+    place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run_command(lambda: print(Path(place).write_text("x" * 100_000)))
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_named() -> None:
+    with pytest.raises(UserError, match="/nowhere: No such file or directory"):
+        check_writable("/nowhere")
