@@ -4,9 +4,6 @@ from pieline.core import interpreter
 from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
 
-# Jobs from which on it pays to import once for all.
-WORTH_FORKING = 30
-
 for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values())):
 
     rule:
@@ -136,7 +133,7 @@ onstart:
         # finished, which takes more time than the jobs. Only a cluster is submitted to too fast.
         workflow.scheduler.job_rate_limiter = None
         # Elsewhere a process that has loaded so much is not safely forked.
-        if sys.platform == "linux" and len(list(workflow.dag.needrun_jobs())) >= WORTH_FORKING:
+        if sys.platform == "linux" and len(list(workflow.dag.needrun_jobs())) >= interpreter.WORTH_FORKING:
             # A rule's benchmark measures the job's own processes.
             interpreter.start(
                 alone=[

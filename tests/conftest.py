@@ -71,7 +71,7 @@ def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with FileLock(shared / "default.lock"):
         if not told.exists():
             copy_project(folder)
-            result = run_snakemake(folder, "--cores", "2", "all")
+            result = run_snakemake(folder, "--cores", "2", "all", as_users_do=True)
             told.write_text(f"{result.returncode}\n{result.stderr}", encoding="utf-8")
     code, _, errors = told.read_text(encoding="utf-8").partition("\n")
     assert code == "0", errors

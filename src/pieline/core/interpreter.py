@@ -35,6 +35,9 @@ IMPORTED = (
 )
 """What the scripts import that takes long."""
 
+WORTH_FORKING = 30
+"""Jobs from which on it pays to import once for all."""
+
 _CLIENT = """#!{python} -ISB
 import array, json, os, socket, sys
 link = socket.socket(socket.AF_UNIX)
