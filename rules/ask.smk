@@ -127,21 +127,26 @@ onerror:
     shutil.rmtree("results/served", ignore_errors=True)
 
 
+def fork_jobs(jobs):
+    """Have the jobs of this run forked from a Python that has imported, if they are many."""
+    # Elsewhere a process that has loaded so much is not safely forked.
+    if workflow.local_exec and sys.platform == "linux" and jobs >= interpreter.WORTH_FORKING:
+        # A rule's benchmark measures the job's own processes.
+        interpreter.start(
+            alone=[
+                Path(rule.input.script).name
+                for rule in workflow.rules
+                if rule.benchmark and not CONFIG.rehearsal
+            ]
+        )
+
+
 onstart:
     if workflow.local_exec:
         # Snakemake's limit of jobs a second has it look for jobs to start once a second for each that has
         # finished, which takes more time than the jobs. Only a cluster is submitted to too fast.
         workflow.scheduler.job_rate_limiter = None
-        # Elsewhere a process that has loaded so much is not safely forked.
-        if sys.platform == "linux" and len(list(workflow.dag.needrun_jobs())) >= interpreter.WORTH_FORKING:
-            # A rule's benchmark measures the job's own processes.
-            interpreter.start(
-                alone=[
-                    Path(rule.input.script).name
-                    for rule in workflow.rules
-                    if rule.benchmark and not CONFIG.rehearsal
-                ]
-            )
+    fork_jobs(len(list(workflow.dag.needrun_jobs())))
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG)
     # Before any job starts, and so before money is spent: all that is missing, in one message.

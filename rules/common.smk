@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from functools import cache
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 # Every path is relative to the working directory, so that no output depends on where the clone lies.
@@ -50,8 +50,9 @@ from pieline.study import alternatives
 
 try:
     MODELS = ROOT / "models.yaml"
+    usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") != "own" else None
     config = layered(
-        config | {"mirror": config.get("mirror") or os.environ.get("PIELINE_MIRROR")},
+        config | {"mirror": config.get("mirror") or usual_mirror},
         ROOT / "config" / "sample.yaml",
     )
     CONFIG = load_config(config)
@@ -189,6 +190,9 @@ if workflow.exec_mode == ExecMode.DEFAULT and not (
             logger.addHandler(display)
 # Where jobs, whose stderr is a pipe, draw their progress: on the terminal that shows this run.
 os.environ.update(PIELINE_TERMINAL=os.ttyname(2) if os.isatty(2) else "")
+# What libraries draw of their own would be one line of thousands of characters in a pipe; what takes
+# long is told by `pieline.core.progress`.
+os.environ.setdefault("TQDM_DISABLE", "1")
 
 
 ASKINGS = {

@@ -71,10 +71,10 @@ rule idiots_dataset:
     params:
         *modules("idiots_dataset"),
         name=IDIOTS.raw_name(),
-        sample="--sample" if IDIOTS.run.is_sample else "",
+        origin=IDIOTS.origin(),
     shell:
         "python {input.script} --sentences {input.sentences} --kinds {input.kinds}"
-        " --upstream {input.upstream} --name {params.name} {params.sample}"
+        " --upstream {input.upstream} --name {params.name} --origin {params.origin}"
         " --output $(dirname {output.manifest})"
         " 2> >(tee {log} >&2)"
 

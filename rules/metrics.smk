@@ -82,9 +82,10 @@ rule jam_statistics:
         *modules("jam_statistics"),
         train=lambda wildcards, input: f"--train {input.train}" if input.train else "",
         manifest=lambda wildcards, input: f"--manifest {input.manifest}" if input.manifest else "",
+        conditions=JAM.data_conditions(),
     shell:
         "python {input.script} --originals {input.originals} --report {input.report}"
-        " {params.train} {params.manifest} --output {output}"
+        " {params.train} {params.manifest} --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -156,11 +157,13 @@ rule idiolink_checks:
     params:
         *modules("idiolink_checks"),
         folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
+        splits=lambda wildcards: IDIOLINK.splits(wildcards.origin),
         sample=IDIOLINK.sample_flag(),
         conditions=lambda wildcards: IDIOLINK.data_conditions(wildcards.origin),
     shell:
-        "python {input.script} --data {params.folder} --origin {wildcards.origin} {params.sample}"
-        " --upstream {input.upstream} --conditions {params.conditions:q} --output {output}"
+        "python {input.script} --data {params.folder} --splits {params.splits}"
+        " --origin {wildcards.origin} {params.sample} --upstream {input.upstream}"
+        " --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 
@@ -264,9 +267,10 @@ rule jam_humans:
         "../envs/core.yaml"
     params:
         *modules("jam_humans"),
+        conditions=JAM.data_conditions(),
     shell:
         "python {input.script} --labels {input.labels} --sentences {input.sentences}"
-        " --manifest {input.manifest} --output {output}"
+        " --manifest {input.manifest} --conditions {params.conditions:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 

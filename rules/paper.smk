@@ -154,7 +154,7 @@ rule results_page:
         runtime=growing(20),
     params:
         *modules("results_page", *WHOLE.evidence()),
-        displays=WHOLE.displays.canonical(),
+        displays=lambda wildcards: WHOLE.displays.canonical(),
         models=WHOLE.described_models(),
         depth=CONFIG.page.depth,
     shell:
@@ -181,7 +181,7 @@ rule paper_source:
         "../envs/report.yaml"
     params:
         *modules("paper"),
-        displays=WHOLE.displays.canonical(),
+        displays=lambda wildcards: WHOLE.displays.canonical(),
         models=WHOLE.model_records(),
         data=CONFIG.data,
     shell:
@@ -242,7 +242,7 @@ rule provenance:
         *modules("provenance"),
         run=lambda wildcards: WHOLE.description(),
         recordings=lambda wildcards: WHOLE.recordings(),
-        displays=WHOLE.displays.canonical(),
+        displays=lambda wildcards: WHOLE.displays.canonical(),
     shell:
         "python {input.script} --run {params.run:q} --raw {input.raw}"
         " --recordings {params.recordings} --upstream {input.upstream}"

@@ -5,7 +5,7 @@ rule bm25_tune:
     """k1 and b by nDCG@10 on the validation split, or on what a composition leaves of it."""
     input:
         script=script("bm25_tune"),
-        dataset=lambda wildcards: IDIOLINK.dataset(wildcards.index),
+        dataset=lambda wildcards: IDIOLINK.tuned_on(wildcards.index),
     output:
         "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json",
     log:
@@ -19,10 +19,11 @@ rule bm25_tune:
         runtime=growing(20),
     params:
         *modules("bm25_tune"),
-        k1=IDIOLINK.settings.bm25.k1,
-        b=IDIOLINK.settings.bm25.b,
+        dataset=lambda wildcards, input: os.path.dirname(next(iter(input.dataset), "")),
+        k1=IDIOLINK.bm25_points().k1,
+        b=IDIOLINK.bm25_points().b,
     shell:
-        "python {input.script} --dataset $(dirname {input.dataset[0]})"
+        "python {input.script} --dataset {params.dataset}"
         " --query-mode {wildcards.query_mode} --k1 {params.k1} --b {params.b} --output {output}"
         " 2> >(tee {log} >&2)"
 

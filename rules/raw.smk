@@ -2,13 +2,11 @@
 
 
 rule raw_file:
-    """One upstream file from the sample, from the mirror, or by URL."""
+    """One upstream file from the sample or the user's own data, from the mirror, or by URL."""
     input:
         script=script("fetch_raw"),
         upstream=WHOLE.run.upstream,
-        sample=lambda wildcards: (
-            [here(f"data/sample/{wildcards.name}")] if CONFIG.data == "sample" else []
-        ),
+        local=lambda wildcards: WHOLE.run.local(wildcards.name),
     output:
         "results/raw/{name}",
     log:
@@ -27,7 +25,7 @@ rule raw_file:
         mirror=CONFIG.mirror or "",
     shell:
         "python {input.script} --name {wildcards.name} --upstream {input.upstream}"
-        " --sample {input.sample} --mirror {params.mirror:q} --output {output}"
+        " --local {input.local:q} --mirror {params.mirror:q} --output {output}"
         " 2> >(tee {log} >&2)"
 
 

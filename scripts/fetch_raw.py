@@ -1,4 +1,4 @@
-"""Fetch one raw file: from the sample, from a mirror folder, or by URL; check its digest."""
+"""Fetch one raw file: a local one as it is; from a mirror or by URL if its digest is right."""
 
 import shutil
 from pathlib import Path
@@ -11,13 +11,13 @@ from pieline.core.upstream import copy_file, download, load_upstream
 
 @program(
     name=(str, "upstream name, e.g. idiolink/val/queries.json"), upstream=Path,
-    sample=(Path | None, "sample file to take instead"),
+    local=(Path | None, "the sample's or the user's own file, to take instead"),
     mirror=(str | None, "folder with the real files; none: download"), output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
-    if it.sample:
+    if it.local:
         with atomic_path(it.output) as temporary:
-            shutil.copyfile(it.sample, temporary)
+            shutil.copyfile(it.local, temporary)
         return
     upstream = load_upstream(it.upstream).get(it.name)
     if upstream is None:

@@ -8,15 +8,15 @@ from pieline.core.program import Options, program
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
-from pieline.studies.idiolink.originals.splits import SPLITS
 
 
 @program(
-    data=(Path, "folder with a folder per split"), origin=(str, "name of the data"), sample=bool,
+    data=(Path, "folder with a folder per split"), splits=(list[str], "those that there are"),
+    origin=(str, "name of the data"), sample=bool,
     upstream=Path, conditions=Conditions, output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
-    texts, files = read_loosely([(split, it.data / split) for split in SPLITS])
+    texts, files = read_loosely([(split, it.data / split) for split in it.splits])
     names = {f"idiolink/{path.relative_to(it.data)}": path for path in files}
     report = check_dataset(
         texts,

@@ -12,7 +12,7 @@ from pieline.studies.jam.raw.released import read_released_originals
 @program(
     language=(known(), "of the sentences"), raw=Path,
     released=(Path | None, "id10m_fixed/<language>.json, where the language has one"),
-    dev=(Path | None, "ID10M's dev split, where it has none"), output=Path,
+    dev=(Path | None, "ID10M's dev split, where it has none and there is one"), output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
     sentences = read_id10m(it.raw, split="test")
@@ -20,6 +20,6 @@ def main(it: Options) -> None:
         released = read_released_originals(it.released)
         decisions = derive_decisions(sentences, released, where=it.released)
     else:
-        others = read_id10m(it.dev, split="dev")
+        others = read_id10m(it.dev, split="dev") if it.dev else []
         decisions = decisions_by_tags(sentences, others, language=it.language)
     save_decisions(it.output, decisions)

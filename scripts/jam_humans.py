@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.conditions import Conditions
 from pieline.core.files import digests, write_json
 from pieline.core.program import Options, program
 from pieline.studies.jam.datasets.dataset import load_manifest
@@ -9,13 +10,16 @@ from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 
 
-@program(labels=(Path, "CSV"), sentences=Path, manifest=Path, output=Path)
+@program(
+    labels=(Path, "CSV"), sentences=Path, manifest=Path, conditions=Conditions, output=Path
+)  # fmt: skip
 def main(it: Options) -> None:
     metrics = human_metrics(
         read_labels(it.labels),
         load_sentences(it.sentences),
         where=it.labels,
         released=load_manifest(it.manifest).is_released,
+        conditions=it.conditions,
         computed_from=digests([it.labels, it.sentences]),
     )
     write_json(it.output, metrics.model_dump())

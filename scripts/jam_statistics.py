@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.conditions import Conditions
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl
@@ -11,7 +12,10 @@ from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import Original
 
 
-@program(originals=Path, report=Path, train=Path | None, manifest=Path | None, output=Path)
+@program(
+    originals=Path, report=Path, train=Path | None, manifest=Path | None, conditions=Conditions,
+    output=Path,
+)  # fmt: skip
 def main(it: Options) -> None:
     files = [path for path in (it.originals, it.report, it.train, it.manifest) if path]
     statistics = jam_statistics(
@@ -19,6 +23,7 @@ def main(it: Options) -> None:
         load_jsonl(it.originals, Original),
         train_sentences=len(read_id10m(it.train, split="train")) if it.train else None,
         manifest=load_manifest(it.manifest) if it.manifest else None,
+        conditions=it.conditions,
         computed_from=digests(files),
     )
     write_json(it.output, statistics.model_dump())

@@ -16,7 +16,7 @@ def main() -> None:
     add_options(
         tasks.add_parser("source", help="write the LaTeX"),
         displays=Displays, template=Path, models=(parse_models, "models of the run, as JSON"),
-        data=(str, "sample or released"), output=Path,
+        data=(str, "sample, released or own"), output=Path,
     )  # fmt: skip
     compiling = tasks.add_parser("compile", help="make the PDF")
     add_options(compiling, source=(Path, "the LaTeX"), output=Path)

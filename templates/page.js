@@ -211,11 +211,12 @@
   const badge = (right, yes = "right", no = "wrong") =>
     right === null || right === undefined ? null : make("span", `badge ${right ? "right" : "wrong"}`, right ? yes : no);
   const soft = (...parts) => make("span", "soft", ...parts);
+  const recorded = (row, evidence) => evidence.recording && row.keys.length ? soft(`recorded under ${row.keys.map((key) => `${key}…`).join(", ")}`) : null;
   const named = (text) => String(text).replaceAll("_", " ");
   function file(path, digest) {
     const link = make("a", "", path);
     link.href = `${dialog.dataset.root}/${path}`;
-    return make("p", "file", link, make("br"), soft(`SHA-256 ${digest}`));
+    return make("p", "file", link, digest ? [make("br"), soft(`SHA-256 ${digest}`)] : null);
   }
   const folded = (title, ...parts) => make("details", "", make("summary", "", title), ...parts);
   const listed = (fields) => make("dl", "", Object.entries(fields).flatMap(([name, value]) => [
@@ -242,15 +243,15 @@
     },
     detection: {
       noun: "sentences", texts: "sentences", lead: (row) => row.sentence, errors: "errors only", right: (row) => row.right,
-      show: (row, texts) => make("div", "sentence",
+      show: (row, texts, _, evidence) => make("div", "sentence",
         badge(row.right), " ", marked(texts[row.sentence]), " ",
         soft(`${texts[row.sentence].usage}, ${texts[row.sentence].pie}; ${row.sentence}`),
-        make("br"), `Answer: ${row.answer} `, soft(row.key ? `recorded under ${row.key.slice(0, 12)}…` : "")),
+        make("br"), `Answer: ${row.answer} `, recorded(row, evidence)),
     },
     identification: {
       noun: "originals", texts: "sentences", lead: (row) => row.sentences[0]?.sentence, errors: "errors only",
       right: (row) => row.sentences.every((item) => item.right !== false),
-      show(row, texts) {
+      show(row, texts, _, evidence) {
         const [first] = row.sentences;
         const right = row.sentences.filter((item) => item.right).length;
         return make("details", "sentence",
@@ -259,7 +260,7 @@
           make("ul", "", row.sentences.map((item) => make("li", "",
             badge(item.right), " ",
             soft(texts[item.sentence].variant ? `variant ${texts[item.sentence].variant}: ` : "original: "),
-            marked(texts[item.sentence]), make("br"), `Answer: ${item.answer}`))));
+            marked(texts[item.sentence]), make("br"), `Answer: ${item.answer} `, recorded(item, evidence)))));
       },
     },
   };
@@ -307,6 +308,7 @@
       Object.keys(metric.settings).length ? folded("Settings and weights", listed(metric.settings)) : null,
       evidence ? [make("h3", "", "Predictions"), file(evidence.predictions, metric.inputs[evidence.predictions])] : null,
       folded(evidence ? "What else it was computed from" : "Computed from", inputs),
+      evidence?.recording ? [make("h3", "", "Recorded answers"), file(evidence.recording)] : null,
       evidence ? [make("h3", "", "Sentences"), pages(evidence, texts)] : null,
     ].flat().filter(Boolean);
   }
@@ -338,10 +340,12 @@
     get("dialog-title").textContent = `${section.querySelector("h3").textContent}: ${labelsOf(cell).join(", ")} = ${ours}`;
     const metrics = cell.dataset.metrics.split(" ");
     const parts = [make("p", "", printed ? `Printed: ${printed} ` : null,
-      verdict && printed ? make("span", `badge ${verdict}`, verdict.replace("-", " ")) : null, cell.title ? ` ${cell.title}` : "")];
+      verdict && printed ? make("span", `badge ${verdict}`, verdict.replace("-", " ")) : null, cell.title ? ` ${cell.title}` : ""),
+      make("p", "", "The table: ", section.querySelector(".files").cloneNode(true))];
     if (metrics.length === 1) {
-      parts.push(make("div"));
-      fill(parts[1], metrics[0]);
+      const inside = make("div");
+      parts.push(inside);
+      fill(inside, metrics[0]);
     } else {
       parts.push(make("p", "", `It comes from ${metrics.length} metric files.`));
       metrics.forEach((number, place) => {

@@ -21,6 +21,7 @@ PROMISED = {
         "my-system,every-the,1,accuracy,",
     ),
     "A prompt": ("", "results/predictions/jam/english/smollm2-135m-instruct/plain/seed-42.jsonl"),
+    "Data": ("paper_tables/idiolink_bm25.csv", ',no,,,"Own data: corpus. own data, the paper'),
     "A metric": ("paper_tables/idiolink_bm25.csv", ",reciprocal_rank,"),
     "A language": ("results/originals/jam/dutch.jsonl", '"test-0002"'),
     "A study": ("paper_tables/completion_accuracy.csv", "smollm2-135m-instruct,accuracy,"),

@@ -244,7 +244,7 @@ def _stated() -> dict[str, list[str]]:
             f"makes {calls['calls']:,} for",
             f"${calls['usd_without_thoughts']} and",
             f"${calls['usd_of_1000_thought_tokens_a_call']}:",
-            f"{magpie['rows']:,} rows, {magpie['megabytes_of_file']:.0f} MB",
+            f"{magpie['rows']:,} rows, {magpie['megabytes_of_file']} MB",
         ],
     }
 

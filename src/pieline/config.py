@@ -67,8 +67,13 @@ class Config(Settings):
     """The whole of config.yaml, but for the studies' sections (see `config_class`)."""
 
     studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
-    data: Literal["sample", "released"] = Field(
-        default="sample", description="Our sample corpora, or the real public files."
+    data: Literal["sample", "released", "own"] = Field(
+        default="sample", description="Our sample corpora, the real public files, or your own."
+    )
+    own_data: str | None = Field(
+        default=None,
+        description="With data 'own': folder of files in the public ones' formats, under the names"
+        " of data/upstream.yaml (docs/adding.md).",
     )
     mirror: str | None = Field(
         default=None,
@@ -142,7 +147,33 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
         if name not in study_classes():
             mend = nearest(name, list(study_classes()))
             raise UserError(f"unknown study {name!r}", where=f"{where}: studies", mend=mend)
+    _check_data(config, where)
     return config.model_copy(update={"data": "released"}) if config.mirror else config
+
+
+def _check_data(config: Config, where: str) -> None:
+    """Raise a `UserError` unless the settings agree on whose data it is, and a folder has it."""
+    if config.data != "own":
+        if config.own_data:
+            raise UserError(
+                f"own_data with data: {config.data}",
+                where=where,
+                mend="set data: own, or own_data: null",
+            )
+        return
+    for name in ("mirror", "rehearsal"):
+        if getattr(config, name):
+            raise UserError(f"{name} with data: own", where=where, mend=f"set {name}: null")
+    if not config.own_data:
+        raise UserError(
+            "data: own without a folder", where=where, mend="name the folder as own_data"
+        )
+    if not Path(config.own_data).is_dir():
+        raise UserError(
+            f"no such folder: {config.own_data}",
+            where=f"{where}: own_data",
+            mend=f"correct it (a relative path counts from {Path.cwd()})",
+        )
 
 
 def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, Study[Any]]:
@@ -162,11 +193,14 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         if config.rehearsal and config.mirror
         else None
     )
-    run = Run(registry, config.llm, config.data, config.mirror, root, listed)
-    return {
+    run = Run(registry, config.llm, config.data, config.mirror, root, listed, config.own_data)
+    found = {
         name: study(config.section(name), run, chosen=name in config.studies)
         for name, study in study_classes().items()
     }
+    for name in config.studies:
+        found[name].check_own_data()
+    return found
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:

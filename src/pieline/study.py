@@ -41,6 +41,11 @@ def alternatives(names: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
+def own_name(folder: str) -> str:
+    """What data of the user's own are called: their folder's name, wherever it lies."""
+    return Path(folder).resolve().name
+
+
 @dataclass(frozen=True)
 class Run:
     """What every study knows of a run besides its own settings.
@@ -48,23 +53,30 @@ class Run:
     Attributes:
         registry: the models that exist.
         llm: how language models may be asked.
-        data: our sample corpora, or the real public files.
+        data: our sample corpora, the real public files, or the user's own.
         mirror: folder that holds real files.
         root: folder of the project, as seen from the working directory.
         listed: the list of public files, if it is not the project's.
+        own_data: folder that holds the user's own files, if the data are those.
     """
 
     registry: Registry
     llm: LLMSettings
-    data: Literal["sample", "released"] = "sample"
+    data: Literal["sample", "released", "own"] = "sample"
     mirror: str | None = None
     root: Path = Path()
     listed: Path | None = None
+    own_data: str | None = None
 
     @property
     def is_sample(self) -> bool:
         """Whether the data are our own small corpora."""
         return self.data == "sample"
+
+    @property
+    def own_label(self) -> str:
+        """What data of the user's own are called, by their folder; empty if the data are others."""
+        return f"own data: {own_name(self.own_data)}" if self.own_data else ""
 
     @property
     def upstream(self) -> str:
@@ -80,14 +92,20 @@ class Run:
         return self.here(str(self.llm.recordings_folder), *parts)
 
     def can_be_had(self, name: str) -> bool:
-        """Whether a raw file can be had: a mirror may lack some, and some have no public URL.
+        """Whether a raw file can be had: a folder may lack some, and some have no public URL.
 
         Of a file that the list does not name nothing is known against it.
         """
-        if self.mirror:
-            return Path(self.mirror, name).exists()
+        if folder := self.own_data or self.mirror:
+            return Path(folder, name).exists()
         known = load_upstream(self.upstream).get(name)
         return known is None or known.url is not None
+
+    def local(self, name: str) -> list[str]:
+        """The file that a raw file is a copy of, if it is the sample's or the user's own."""
+        if self.own_data:
+            return [str(Path(self.own_data, name))]
+        return [self.here("data/sample", name)] if self.is_sample else []
 
     def names(self, *kinds: str) -> list[str]:
         """The models of these kinds, in the order of models.yaml."""
@@ -231,6 +249,8 @@ class Asking:
         minutes: time that a cluster should grant at first.
         after_answers: names of the inputs that are made from other answers, so that its questions
             are not known before those are there.
+        recordings: pattern of the files that hold the answers behind its `predictions`, if it
+            makes such.
     """
 
     name: str
@@ -241,6 +261,7 @@ class Asking:
     constraints: Mapping[str, str] = field(default_factory=dict)
     minutes: int = 240
     after_answers: Collection[str] = ()
+    recordings: str = ""
 
     def written(self, **wildcards: str) -> dict[str, str]:
         """The outputs of some wildcards."""
@@ -299,6 +320,20 @@ class Study(ABC, Generic[S]):
     @abstractmethod
     def raw_files(self) -> list[str]:
         """The raw files that the configuration's results come from."""
+
+    def check_own_data(self) -> None:
+        """Raise a `UserError` for a raw file that the user's own data lack."""
+        if not (place := self.run.own_data):
+            return
+        raw, folder = self.raw_files(), "results/raw/"
+        names = [path.removeprefix(folder) for path in raw if path.startswith(folder)]
+        if absent := [name for name in names if not self.run.can_be_had(name)]:
+            corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in absent})
+            raise UserError(
+                f"no {' and no '.join(absent)}, which {self.name} needs as it is configured",
+                where=place,
+                mend="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
+            )
 
     def items(self) -> Items | None:
         """What each run says of each sentence or query, if the study gives it away."""
@@ -410,6 +445,12 @@ class Study(ABC, Generic[S]):
     def taken_settings(self) -> set[str]:
         """The settings of all these runs, whatever the model."""
         return {one.setting for name in self.run.names("predictions") for one in self.taken(name)}
+
+    def of_data(self, conditions: Conditions) -> Conditions:
+        """The same conditions; on data of the user's own they say so, and deviate."""
+        if not self.run.own_data:
+            return conditions
+        return conditions.of_own_data(self.run.own_label, self.paper)
 
     def elsewhere(self, **settings: Any) -> Conditions:
         """The conditions of such predictions: of what made them nothing is known."""

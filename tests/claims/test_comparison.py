@@ -2,10 +2,24 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
+import pytest
 from support import ROOT
 
-from pieline.reporting.printed import compare, write_comparisons
+from pieline.core.errors import UserError
+from pieline.core.uncertainty import Interval
+from pieline.reporting.printed import (
+    Statement,
+    compare,
+    percent_bounds,
+    probability,
+    read_comparisons,
+    read_published,
+    rounded,
+    state,
+    write_comparisons,
+)
 from pieline.results.comparison import metric_files, read_cells, summary, write_comparison
 
 METRICS = "results/metrics/b.json"
@@ -36,6 +50,7 @@ def test_verdicts_and_summary(tmp_path: Path) -> None:
         ("idiolink_zero_shot", "c x", "not run"),
         ("idiots_detection", "a_b y", "not comparable"),
     ]
+    assert [cell.comparable for cell in cells] == [True, True, False, False]
     assert cells[2].reason == "not run: no key"
     assert summary(cells) == "1 of 2 comparable cells reproduced"
 
@@ -53,6 +68,10 @@ def test_files(tmp_path: Path) -> None:
     with table.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["verdict"] for row in rows] == [cell.verdict for cell in cells]
+    assert list(rows[0].items()) == [
+        ("table", "idiolink_zero_shot"), ("cell", "a x"), ("ours", "1.00"), ("printed", "1"),
+        ("difference", "0.00"), ("tolerance", "0"), ("verdict", "reproduced"), ("reason", ""),
+    ]  # fmt: skip
     text = tex.read_text(encoding="utf-8")
     assert "1 of 2 comparable cells reproduced." in text
     assert r"a\_\allowbreak{}b y & 0.50 & 0.5 & 0.00" in text
@@ -64,3 +83,106 @@ def test_no_tables_at_all(tmp_path: Path) -> None:
     template = ROOT / "templates/comparison.tex.jinja"
     write_comparison([], csv=tmp_path / "comparison.csv", tex=tex, template=template)
     assert "no cell can be compared with a printed one" in tex.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("ours", "printed", "reason"),
+    [
+        ("bert-base", "bert-base", "as printed"),
+        ("bert base", "bert_base", "spelt otherwise"),
+        ("bert  base", "bert-base", "spelt otherwise"),
+        ("bert-base", "bert-large", "not as printed"),
+        ("bert-base", "", "the paper does not say"),
+        ("", "bert-base", "not as printed"),
+    ],
+)
+def test_a_statement_says_how_it_stands_to_the_printed_one(
+    ours: str, printed: str, reason: str
+) -> None:
+    assert state(ours, printed) == Statement(ours=ours, printed=printed, reason=reason)
+    assert state(ours, printed, reason="why").reason == "why"
+
+
+@pytest.mark.parametrize(
+    ("ours", "printed", "options", "reproduced"),
+    [
+        (1.004, 1.0, {}, True),
+        (0.996, 1.0, {}, True),
+        (1.006, 1.0, {}, False),
+        (0.994, 1.0, {}, False),
+        (1.4, 1.0, {"decimals": 0}, True),
+        (1.6, 1.0, {"decimals": 0}, False),
+        (1.104, 1.0, {"tolerance": 0.1}, True),
+        (1.106, 1.0, {"tolerance": 0.1}, False),
+        (None, 1.0, {}, None),
+        (1.0, None, {}, None),
+        (1.0, 1.0, {"obstacles": ["sample data"]}, None),
+    ],
+)
+def test_a_number_is_reproduced_within_its_tolerance_and_rounding(
+    ours: float | None, printed: float | None, options: dict[str, Any], reproduced: bool | None
+) -> None:
+    found = compare(ours, printed, **{"obstacles": [], **options})
+    assert found.reproduced is reproduced
+
+
+def test_of_several_readings_one_suffices() -> None:
+    ranges = {"read so": (1.0, 2.0), "read otherwise": (2.0, 3.0)}
+    reasons = {
+        ours: (found.reproduced, found.reason)
+        for ours in (0.5, 1.0, 2.0, 3.0, 3.5)
+        if (found := compare(ours, 9.0, obstacles=[], ranges=ranges))
+    }
+    assert reasons == {
+        0.5: (False, ""),
+        1.0: (True, "reproduced only if read so"),
+        2.0: (True, ""),
+        3.0: (True, "reproduced only if read otherwise"),
+        3.5: (False, ""),
+    }
+    unknown = compare(None, 9.0, obstacles=[], ranges=ranges)
+    assert (unknown.readings(), unknown.reproduced) == ([], None)
+    assert unknown.allowed() == "1.000 to 2.000 if read so; 2.000 to 3.000 if read otherwise"
+
+
+def test_every_column_of_what_is_compared(tmp_path: Path) -> None:
+    rows = [
+        ({"id": "a"}, compare(-0.004, 1.5, obstacles=[], tolerance=0.25), ("m.json", "n.json")),
+        ({"id": "b"}, compare(-1.5, -1.5, obstacles=[], decimals=1), ()),
+        ({"id": "c"}, compare(1.0, None, obstacles=["sample data"]), ()),
+        ({"id": "d"}, state("x", "y"), ()),
+    ]
+    write_comparisons(tmp_path / "t.csv", rows, decimals=2, mark="REHEARSAL:")
+    assert (tmp_path / "t.csv").read_text().splitlines() == [
+        "id,ours,printed,difference,comparable,tolerance,reproduced,reason,metrics",
+        "a,0.00,1.5,-1.50,yes,0.25,no,REHEARSAL:,m.json n.json",
+        "b,-1.5,-1.5,0.0,yes,0,yes,REHEARSAL:,",
+        "c,1.00,,,no,,,REHEARSAL: sample data; the paper prints no such number,",
+        "d,x,y,,no,,,REHEARSAL: not as printed,",
+    ]
+    write_comparisons(tmp_path / "none.csv", [], decimals=2)
+    assert read_comparisons(tmp_path / "none.csv") == []
+    (tmp_path / "other.csv").write_text("ours,printed,reproduced\n")
+    with pytest.raises(UserError, match=r"other\.csv: no column 'comparable'; name a CSV of paper"):
+        read_comparisons(tmp_path / "other.csv")
+
+
+def test_printed_numbers_are_read_with_their_scales(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("model,size,score,note\na,110M,1.5,big\nb,0.5B,,7\n")
+    assert read_published(path, ["model"]) == {
+        ("a",): {"size": 110_000_000, "score": 1.5},
+        ("b",): {"size": 500_000_000, "note": 7},
+    }
+    assert read_published(path, ["note", "model"])["7", "b"] == {"size": 500_000_000}
+    with pytest.raises(UserError, match=r"p\.csv: no column 'modle'"):
+        read_published(path, ["model", "modle"])
+
+
+def test_numbers_as_tables_write_them() -> None:
+    assert [rounded(value, 1) for value in (1.25, -0.04, -0.06, 0.0, None)] == [
+        "1.2", "0.0", "-0.1", "0.0", "",
+    ]  # fmt: skip
+    assert [probability(value) for value in (0.0009, 0.001, 0.25)] == ["< 0.001", "0.001", "0.250"]
+    assert percent_bounds(Interval(low=0.1234, high=0.5), 1) == ("12.3", "50.0")
+    assert percent_bounds(None, 1) is None

@@ -12,13 +12,13 @@ from support import ROOT
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.significance import holm, randomisation_test, sign_patterns
-from pieline.core.uncertainty import ratio_interval
+from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.reporting.given import Given
-from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import read_comparisons, read_published
-from pieline.reporting.tables import TableContent, write_table
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.reporting.printed import Comparison, read_comparisons, read_published
+from pieline.reporting.tables import Cell, TableContent, write_table
 from pieline.studies.idiolink.metrics.ranking import QueryScores, RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
@@ -40,7 +40,14 @@ from pieline.studies.idiolink.tables.finetuning import (
 )
 from pieline.studies.idiolink.tables.gains import GAINS, average_gains, gains
 from pieline.studies.idiolink.tables.significance import significance
-from pieline.studies.idiolink.tables.zero_shot import RELEASED_INPUTS_NOTE, ablation, zero_shot
+from pieline.studies.idiolink.tables.zero_shot import (
+    RELEASED_INPUTS_NOTE,
+    UNKNOWN,
+    UNKNOWN_NOTE,
+    ablation,
+    bm25,
+    zero_shot,
+)
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
 
@@ -312,6 +319,173 @@ class TestTable2:
         assert absent["printed"]
         assert r"\textbf{99.00}" in tex
         assert r"40.88}$\uparrow$" in tex or r"40.88$\uparrow$" in tex
+
+    def cells(
+        self, found: list[IdiolinkMetrics], embedders: list[ModelDescription], folder: Path
+    ) -> dict[tuple[str, str, str], Cell]:
+        content = zero_shot(given(found, embedders, folder, "idiolink_table2"))
+        shown = [cell for group in content.groups for row in group.rows for cell in row.cells]
+        keyed = {(cell.number.key["model"], cell.number.key["query_mode"],
+                  cell.number.key["metric"]): cell for cell in shown if cell.number}  # fmt: skip
+        assert len(keyed) == len(shown)
+        return keyed
+
+    @pytest.mark.parametrize(
+        ("model", "mode", "ours", "reproduced"),
+        [
+            # Printed 18.34, 38.4 and, with instructions, 32.57.
+            ("sbert", "sentence", 18.344, True),
+            ("sbert", "sentence", 18.336, True),
+            ("sbert", "sentence", 18.346, False),
+            ("contriever", "span", 38.454, True),
+            ("contriever", "span", 38.456, False),
+            ("sbert", "instruction_sentence", 32.624, True),
+            ("sbert", "instruction_sentence", 32.626, False),
+        ],
+    )
+    def test_how_near_a_number_must_be_depends_on_its_decimals_and_on_instructions(
+        self, model: str, mode: str, ours: float, *, reproduced: bool,
+        embedders: list[ModelDescription], tmp_path: Path,
+    ) -> None:  # fmt: skip
+        cells = self.cells([metrics(model, mode, (ours, 50.0))], embedders, tmp_path)
+        number = cells[model, mode, "r_precision"].number
+        assert number
+        assert isinstance(number.comparison, Comparison)
+        assert number.comparison.reproduced is reproduced
+        assert number.metrics == (str(tmp_path / "0.json"),)
+
+    def test_best_cells_and_arrows_are_those_of_two_decimals(
+        self, embedders: list[ModelDescription], tmp_path: Path
+    ) -> None:
+        found = [
+            metrics("sbert", "sentence", (18.341, 35.0)),
+            metrics("sbert", "span", (18.339, 34.99)),
+            metrics("sbert", "instruction_sentence", (18.34, None)),
+            metrics("sbert", "instruction_span", (18.35, 40.0)),
+            metrics("contriever", "sentence", (18.338, 34.0)),
+            metrics("contriever", "span", (18.35, 90.0)),
+        ]
+        cells = self.cells(found, embedders, tmp_path)
+        told = {
+            key: (cells[key].best, cells[key].mark)
+            for key in cells
+            if key[0] in ("sbert", "contriever")
+        }
+        assert told == {
+            ("sbert", "sentence", "r_precision"): (True, ""),
+            ("sbert", "sentence", "ndcg_at_10"): (True, ""),
+            ("sbert", "span", "r_precision"): (False, ""),
+            ("sbert", "span", "ndcg_at_10"): (False, "down"),
+            ("sbert", "instruction_sentence", "r_precision"): (True, ""),
+            ("sbert", "instruction_sentence", "ndcg_at_10"): (False, ""),
+            # Against the sentence with instructions, where its score is known.
+            ("sbert", "instruction_span", "r_precision"): (True, "up"),
+            ("sbert", "instruction_span", "ndcg_at_10"): (True, ""),
+            ("contriever", "sentence", "r_precision"): (True, ""),
+            ("contriever", "sentence", "ndcg_at_10"): (False, ""),
+            ("contriever", "span", "r_precision"): (True, "up"),
+            ("contriever", "span", "ndcg_at_10"): (True, "up"),
+            **{("contriever", f"instruction_{mode}", metric): (False, "")
+               for mode in ("sentence", "span") for metric in ("r_precision", "ndcg_at_10")},
+        }  # fmt: skip
+
+    def test_intervals_and_unknown_scores_stand_in_the_csv(
+        self, embedders: list[ModelDescription], tmp_path: Path
+    ) -> None:
+        interval = {"r_precision": Interval(low=0.17504, high=0.19251)}
+        known = metrics("sbert", "sentence", (18.34, None))
+        found = [known.model_copy(update={"intervals": interval, "dataset_is_released": False})]
+        content = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
+        assert content.notes == (SAMPLE_NOTE, UNKNOWN_NOTE)
+        _, rows = written(content, tmp_path)
+        of_sbert = {
+            row["metric"]: (row["ours"], row["low"], row["high"], row["reason"])
+            for row in rows
+            if (row["model"], row["query_mode"]) == ("sbert", "sentence")
+        }
+        sample = "sample data, not the released IdioLink"
+        assert of_sbert == {
+            "r_precision": ("18.34", "17.50", "19.25", sample),
+            "ndcg_at_10": ("", "", "", f"{UNKNOWN}; {sample}"),
+        }
+
+    def test_models_stand_as_printed_then_by_whether_they_were_trained_with_instructions(
+        self, tmp_path: Path
+    ) -> None:
+        def model(name: str, published_as: str = "", kind: str = "embedder", **fields: object):  # type: ignore[no-untyped-def]
+            return ModelDescription.model_validate({
+                "name": name, "label": name, "kind": kind, "published_as": published_as or None,
+                **fields,
+            })  # fmt: skip
+
+        models = [
+            model("own", parameters="1B"),
+            model("theirs", kind="predictions"),
+            model("e5", "intfloat/e5-base-v2"),
+            model("minilm", "sentence-transformers/all-MiniLM-L6-v2"),
+            model(
+                "tart", "orionweller/tart-dual-contriever-msmarco", trained_with_instructions=True
+            ),
+        ]
+        found = [metrics(item.name, "sentence", (10.0, 20.0)) for item in models]
+        content = zero_shot(given(found, models, tmp_path, "idiolink_table2"))
+        assert [(group.title, [row.labels for row in group.rows]) for group in content.groups] == [
+            ("No-Instruct", [("minilm", "–"), ("e5", "–")]),
+            ("Instruction", [("tart", "–")]),
+            ("Not in the paper", [("own", "1B"), ("theirs", "–")]),
+        ]
+        _, rows = written(content, tmp_path)
+        reasons = {row["model"]: row["reason"] for row in rows if row["query_mode"] == "span"}
+        usual = "not run: idiolink.query_modes does not name it"
+        none = "; the paper prints no such number"
+        assert reasons == {
+            "minilm": usual, "e5": usual, "tart": usual, "own": f"{usual}{none}",
+            "theirs": f"not run: no such run{none}",
+        }  # fmt: skip
+
+    def test_the_heads_of_all_columns(
+        self, embedders: list[ModelDescription], tmp_path: Path
+    ) -> None:
+        found = [metrics("sbert", "sentence", (18.34, 35.08))]
+        content = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
+        told = [[(head.text, head.span) for head in heads] for heads in content.heads]
+        assert told == [
+            [("", 3), ("without instructions", 4), ("with instructions", 4)],
+            [("", 3), *[("R-Precision", 2), ("nDCG@10", 2)] * 2],
+            [("", 1), ("Model", 1), ("Param", 1), *[("sentence", 1), ("span", 1)] * 4],
+        ]
+        columns = [
+            (cell.number.key["metric"], cell.number.key["query_mode"])
+            for cell in content.groups[0].rows[0].cells
+            if cell.number
+        ]
+        assert columns == [
+            *[("r_precision", "sentence"), ("r_precision", "span")],
+            *[("ndcg_at_10", "sentence"), ("ndcg_at_10", "span")],
+            *[("r_precision", "instruction_sentence"), ("r_precision", "instruction_span")],
+            *[("ndcg_at_10", "instruction_sentence"), ("ndcg_at_10", "instruction_span")],
+        ]
+
+    def test_bm25_is_compared_with_its_own_tolerance(self, tmp_path: Path) -> None:
+        # Printed: k1 0.9, b 0.4, 36.04 and 59.07; scores may lie 0.155 off.
+        chosen = Tuning(
+            query_mode="sentence", composition="full", chosen=Bm25Parameters(k1=0.9, b=0.5),
+            grid=[],
+        )  # fmt: skip
+        scored = metrics("bm25", "sentence", (36.19, 59.23))
+        tuned = scored.model_copy(update={"tuning": chosen})
+        model = ModelDescription(name="bm25", kind="bm25", label="BM25")
+        _, rows = written(
+            bm25(given([tuned, scored], [model], tmp_path, "idiolink_bm25")), tmp_path
+        )
+        told = [(row["metric"], row["ours"], row["reproduced"], row["metrics"]) for row in rows]
+        first, second = (str(tmp_path / f"{number}.json") for number in (0, 1))
+        assert told == [
+            ("k1", "0.90", "yes", first), ("b", "0.50", "no", first),
+            ("r_precision", "36.19", "yes", first), ("ndcg_at_10", "59.23", "no", first),
+            ("k1", "", "", second), ("b", "", "", second),
+            ("r_precision", "36.19", "yes", second), ("ndcg_at_10", "59.23", "no", second),
+        ]  # fmt: skip
 
 
 class TestAblation:

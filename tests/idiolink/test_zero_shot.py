@@ -274,6 +274,23 @@ class TestMetrics:
         assert scores["b"] == {"r_precision": 0.0, "ndcg_at_10": 0.0}
         assert scores["a"]["r_precision"] == 1.0
 
+    @pytest.mark.parametrize(
+        ("relevant", "depth", "known"),
+        [
+            (10, 10, (True, True)),
+            (11, 10, (False, True)),
+            (9, 9, (True, False)),
+            (3, 2, (False,) * 2),
+        ],
+    )
+    def test_a_score_is_known_if_all_that_it_looks_at_is_kept(
+        self, relevant: int, depth: int, known: tuple[bool, bool]
+    ) -> None:
+        run = {"q": {f"d{place}": 1 / place for place in range(1, depth + 1)}}
+        qrels = {"q": {f"d{place}": 1 for place in range(1, relevant + 1)}}
+        found = score_queries(run, qrels, depth=depth)["q"]
+        assert tuple(found[name] is not None for name in ("r_precision", "ndcg_at_10")) == known
+
     def test_qrels_of_both_usages(self, documents: list[Document], queries: list[Query]) -> None:
         usage = {text.id: text.usage for text in documents}
         pie = {text.id: text.pie for text in documents}

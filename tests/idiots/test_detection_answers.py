@@ -85,6 +85,8 @@ READ: list[tuple[str | None, dict[str, str], OutcomeName, bool | None, str | Non
     (says(True, "x y") + "\nThere are no other idioms.", {}, "ok", True, "x y"),
     (says(True, "x y") + "\n" + says(True, "a b"), {}, "ok", True, "a b"),
     (says(True, "x y") + " or " + says(False), {}, "unparseable", None, None),
+    (says(False) + " or " + says(True, "x y") + "\nThinking it over: " + says(True, "a b"), {},
+     "ok", True, "a b"),
     (says(False) + "\n" + says(True, "x y")[:-1], {}, "unparseable", None, None),
     (f"[{says(True, 'x y')}, {says(False)}]", {}, "unparseable", None, None),
     (f'{{"a": {says(True, "x y")}, "b": {says(False)}}}', {}, "unparseable", None, None),
@@ -99,7 +101,7 @@ READ: list[tuple[str | None, dict[str, str], OutcomeName, bool | None, str | Non
     (None, {"refusal": "I will not"}, "refused", None, None),
     (None, {"finish_reason": "content_filter"}, "filtered", None, None),
     (None, {"finish_reason": "tool_calls"}, "tool_call", None, None),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "fields", "outcome", "has_idiom", "idiom"), READ)

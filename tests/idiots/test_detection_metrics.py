@@ -42,6 +42,29 @@ def test_an_unreadable_answer_is_wrong_everywhere_and_positive_nowhere() -> None
     assert metrics.outcomes == counts | {"ok": 2, "unparseable": 2}
 
 
+def test_errors_are_told_apart() -> None:
+    suite = sentences(5, 4)
+    texts = [
+        *(says(True, "spill the beans"), says(True, "else"), says(True, "other"), says(False), "?"),
+        *(says(True, "spill the beans"), says(True, "else"), says(False), "?"),
+    ]
+    metrics = score(
+        suite,
+        [
+            read_prediction(sentence.id, answer(sentence.id, text))
+            for sentence, text in zip(suite, texts, strict=True)
+        ],
+    )
+    assert (metrics.idiomatic, metrics.distractors) == (5, 4)
+    assert metrics.errors == {
+        "false_negatives": 1, "wrong_idiom": 2,
+        "false_positives_on_pie": 1, "false_positives_elsewhere": 1,
+    }  # fmt: skip
+    assert (metrics.verdicts, metrics.kappa) == ({"human": 0, "automatic": 5}, None)
+    assert (metrics.true_positive_consistency.count, metrics.true_positive_consistency.of) == (1, 3)
+    assert metrics.error_types == {}
+
+
 def test_a_model_that_answers_nothing_has_no_precision_and_no_consistency() -> None:
     metrics = score(sentences(2, 2), predict(["", "", "", ""]))
     assert metrics.accuracy.value == metrics.recall.value == metrics.specificity.value == 0

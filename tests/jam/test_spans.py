@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import MIRROR, needs_mirror
 
-from pieline.languages.matching import contains_pie, matches_any, matches_pie
+from pieline.languages.matching import (
+    _stretches,
+    contains_pie,
+    matches_any,
+    matches_pie,
+    points_at_pie,
+)
 from pieline.languages.registry import find, known
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of
@@ -140,6 +146,7 @@ NOT_NAMED: list[tuple[str, str, str]] = [
     ("break the ace", "break the ice", "english"),
     ("kick the ball", "kick the bucket", "english"),
     ("bite into bullets left by the mark", "bite the bullet", "english"),
+    ("up in the air", "leave up in the air", "english"),
     ("she said that he had broken the ice at the party last night", "break the ice", "english"),
     ("einfach", "einfach so", "german"),
     ("auf", "auf den Arm nehmen", "german"),
@@ -213,6 +220,22 @@ def test_released_scoring_takes_any_part(prediction, pie, matches):
 )
 def test_any_of_several_predictions(predictions, matches):
     assert matches_any(predictions, "break the ice", language="english") == matches
+
+
+@pytest.mark.parametrize(
+    ("answer", "pie", "sentence"),
+    [
+        ("cold water", "pour cold water over proud plans", "They drank cold water."),
+        ("jumped out of", "out of the blue", "He jumped out of the boat."),
+    ],
+)
+def test_a_quotation_has_more_than_half_of_what_a_pie_is_known_by(answer, pie, sentence):
+    assert not points_at_pie(answer, pie, sentence=sentence, language="english")
+
+
+def test_stretches_are_all_runs_of_their_size():
+    runs = ["".join(run) for run in _stretches("abcd", [2, 4, 5])]
+    assert runs == ["ab", "bc", "cd", "abcd"]
 
 
 @needs_mirror

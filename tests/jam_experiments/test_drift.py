@@ -10,12 +10,13 @@ from scipy.stats import binom
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.significance import randomisation_test
-from pieline.core.uncertainty import ratio_interval, spread
+from pieline.core.uncertainty import Interval, ratio_interval, spread
 from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Judgement,
     accuracy,
+    accuracy_interval,
     compare_drifts,
     confusion_as_printed,
     confusion_of_correct,
@@ -23,6 +24,7 @@ from pieline.studies.jam.metrics.drift import (
     drift,
     drift_interval,
     excess_flips,
+    variants_where,
 )
 from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.tokens import tagging_scores
@@ -49,6 +51,24 @@ def decisions(
 
 # English, GPT-4o, zero-shot (Tables 3 and 6): S 483.00, ND 6.42, AC 14, NC 151, MX 13.
 GPT_4O = decisions(right=161, flips=[3] * 9 + [1] * 4, wrong=[3] * 5 + [2] * 9 + [0] * 3)
+
+
+def test_variants_are_told_by_their_place_from_one() -> None:
+    cases = [Judgement("a", True, True, (False, True)), Judgement("b", True, False, (False,))]
+    assert variants_where(cases, lambda case: case.flipped) == {
+        ("a", 1): True, ("a", 2): False, ("b", 1): False,
+    }  # fmt: skip
+
+
+def test_the_interval_of_an_accuracy_is_over_originals() -> None:
+    def bounds(*right: bool) -> Interval | None:
+        cases = [Judgement(str(number), True, value, ()) for number, value in enumerate(right)]
+        return accuracy_interval(cases, resamples=200, seed=1)
+
+    assert bounds(True, True, True) == Interval(low=1, high=1)
+    # Half of all draws of two are both alike, so a quarter each are all right and all wrong.
+    assert bounds(True, False) == Interval(low=0, high=1)
+    assert bounds(True) is None
 
 
 def test_gpt_4o_english_has_the_printed_numbers() -> None:

@@ -295,6 +295,7 @@ def test_what_is_ambiguous_stays_unparseable(text: str) -> None:
         ("idioms: a b", "repaired", "labelled text"),
         ('"a b"', "ok", "text"),
         ("There are no idioms here.", "ok", "says that there is none"),
+        ("there are no idioms here", "ok", "says that there is none"),
     ],
 )
 def test_every_reading_states_its_rule(text: str, outcome: str, rule: str) -> None:

@@ -195,6 +195,17 @@ def test_reasoning_is_kept_from_both_places() -> None:
     assert split_thoughts("no thoughts ") == ("no thoughts ", None)
 
 
+def test_the_reason_names_the_first_field_that_is_wrong() -> None:
+    parsed = parse_object(said('{"idiom": 3, "figurative": "no"}'), Judgement)
+    assert parsed.reason == "idiom: Input should be a valid string"
+
+
+@pytest.mark.parametrize("idiom", ['6" under', '6" and } 7" under'])
+def test_a_sign_of_inches_keeps_no_object_open(idiom: str) -> None:
+    (found,) = json_values(f"So {{'idiom': '{idiom}', 'n': 2}} it is.")
+    assert (found.value, found.outcome) == ({"idiom": idiom, "n": 2}, Outcome.REPAIRED)
+
+
 def test_the_rule_names_the_object() -> None:
     assert parse_object(said(GOOD), Judgement).rule == "object with figurative, idiom"
     assert parse_object(said("prose"), Judgement).rule == ""

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +33,8 @@ FLAGS = [
     "--remote-allow-origins=*",
 ]
 PATIENCE_SECONDS = 120
+FINDINGS = """axe.run(%s, {resultTypes: ["violations"]}).then((found) => found.violations.flatMap(
+  (rule) => rule.nodes.map((node) => `${rule.id}: ${node.target}: ${node.failureSummary}`)))"""
 
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on this machine (apt-get install chromium)"
@@ -117,6 +120,21 @@ class Browser:
         while not self.evaluate(f"Boolean(document.querySelector({json.dumps(selector)}))"):
             assert time.monotonic() < deadline, f"no {selector}"
             self.loop.run_until_complete(asyncio.sleep(0.05))
+
+    def unfold(self) -> None:
+        """Open what is folded away; of claims, which are all alike, keep few of each verdict."""
+        self.evaluate(
+            "document.querySelectorAll('.claim:nth-of-type(n+5)').forEach((e) => e.remove())"
+        )
+        self.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+
+    def findings(self, selector: str = "html") -> list[str]:
+        """What axe-core finds against an element as it is shown: rule, place and remedy."""
+        # The checker itself: the package around it would drive a browser of its own.
+        axe = files("axe_playwright_python") / "axe.min.js"
+        self.evaluate(axe.read_text(encoding="utf-8") + "; 0")
+        found: list[str] = self.evaluate(FINDINGS % json.dumps(selector))
+        return found
 
     def press(self, key: str, *, code: int, text: str = "") -> None:
         """Press and release a key."""

@@ -47,6 +47,13 @@ PLACES = {
 }
 """The tables of the run: their papers and where those have them."""
 
+RUN = "{model}/{setting}/seed-{seed}.jsonl"
+RECORDINGS = {
+    "jam": {f"results/predictions/jam/{{language}}/{RUN}": "recordings/jam/{model}.jsonl"},
+    "idiots": {f"results/predictions/idiots/{RUN}": "recordings/{model}-{setting}-{seed}.jsonl"},
+}
+"""Where answers behind predictions are recorded; those of ID10M-JAM are not there."""
+
 # A single pixel.
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
@@ -70,6 +77,7 @@ def displays() -> Displays:
         kind="figure",
         place="Figure 4",
         caption="Scores by query mode.",
+        maker="pieline.studies.idiolink.figures.modes:modes",
         files={"png": "paper_tables/figures/idiolink_modes.png"},
     )
     return Displays(
@@ -78,6 +86,7 @@ def displays() -> Displays:
                 name=study,
                 paper=paper,
                 evidence=f"pieline.studies.{study}.evidence:evidence",
+                recordings=RECORDINGS.get(study, {}),
                 displays=(
                     *(
                         DisplayRecord(
@@ -282,6 +291,7 @@ def make_idiots() -> None:
     ]
     predictions = "results/predictions/idiots/vicuna-7b/zero_shot/seed-0.jsonl"
     save_jsonl(predictions, answers)
+    save_jsonl("recordings/vicuna-7b-zero_shot-0.jsonl", [])
     metrics = detection_metrics(
         sentences,
         answers,

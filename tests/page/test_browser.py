@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from browser import Browser, browser, needs_browser
 
 pytestmark = needs_browser
-PHONE = (390, 844)
+Size = tuple[int, int]
+WIDE, PHONE = (1280, 900), (390, 844)
 ENTER, ESCAPE, TAB, LEFT, UP, RIGHT, DOWN = 13, 27, 9, 37, 38, 39, 40
 
 
@@ -26,7 +28,7 @@ def page(window: Browser, small_page: Path) -> Iterator[Browser]:
     """
     window.problems.clear()
     window.requests.clear()
-    window.resize(1280, 900)
+    window.resize(*WIDE)
     window.prefer("light")
     window.open(small_page)
     yield window
@@ -74,7 +76,7 @@ def test_a_verdict_is_no_colour_alone(page: Browser) -> None:
     )
     signs = page.evaluate(
         "[...document.querySelectorAll('.layout tbody td')]"
-        ".map((cell) => getComputedStyle(cell, '::after').content)"
+        ".map((cell) => getComputedStyle(cell, '::before').content)"
     )
     assert len(set(signs)) == 2
     assert not {"none", '""'} & set(signs)
@@ -173,12 +175,27 @@ def test_a_number_leads_to_its_sentences(page: Browser) -> None:
     assert "broke the ice" in visible(page, "dialog details.sentence[open] li mark")
 
 
+def test_links_lead_out_of_a_number(page: Browser, small_page: Path) -> None:
+    press_number(page, "idiots_detection")
+    page.wait_for("dialog .files")
+    links = page.evaluate("[...document.querySelectorAll('dialog a')].map((link) => link.href)")
+    run = small_page.parents[1]
+    wanted = [
+        "results/metrics/idiots/vicuna-7b/zero_shot/seed-0.json",
+        "results/predictions/idiots/vicuna-7b/zero_shot/seed-0.jsonl",
+        "recordings/vicuna-7b-zero_shot-0.jsonl",
+        "paper_tables/idiots_detection.csv",
+        "paper_tables/idiots_detection.tex",
+    ]
+    assert all((run / path).as_uri() in links and (run / path).is_file() for path in wanted)
+
+
 def test_errors_only_and_by_pie(page: Browser) -> None:
     press_number(page, "idiots_detection")
     assert visible(page, ".pager output") == ["1 to 2 of 2 sentences"]
     page.evaluate("document.querySelector('.pager input').click()")
     (wrong,) = visible(page, "dialog .sentence")
-    assert "Answer: unparseable: no object" in wrong
+    assert "Answer: unparseable: no object recorded under bbbbbbbbbbbb…" in wrong
     page.choose(".pager select", "spill the beans")
     assert visible(page, ".pager output") == ["1 to 1 of 1 sentences"]
 
@@ -314,6 +331,26 @@ def test_on_a_phone(page: Browser, theme: str) -> None:
     width = page.evaluate("document.querySelector('dialog').getBoundingClientRect().width")
     assert width <= PHONE[0]
     assert visible(page, "dialog details.sentence > summary")
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(page: Browser, theme: Literal["light", "dark"], size: Size) -> None:
+    page.prefer(theme)
+    page.resize(*size, phone=size == PHONE)
+    page.unfold()
+    assert page.findings() == []
+    for table in ("idiolink_zero_shot", "idiots_detection", "jam_drift"):
+        press_number(page, table)
+        page.evaluate("document.querySelector('dialog details.sentence')?.setAttribute('open', '')")
+        assert page.findings("dialog") == []
+
+
+def test_axe_would_notice_trouble(page: Browser) -> None:
+    page.evaluate("document.querySelector('figure img').removeAttribute('alt')")
+    page.evaluate("document.querySelector('#run').style.color = '#bbb'")
+    rules = {finding.split(":")[0] for finding in page.findings()}
+    assert rules == {"image-alt", "color-contrast"}
 
 
 def test_the_tests_would_notice_trouble(window: Browser, tmp_path: Path) -> None:

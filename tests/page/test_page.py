@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from small_run import make_page, make_run
+from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.results.comparison import read_cells
@@ -45,9 +46,14 @@ def test_every_link_leads_to_a_file_or_a_place(small_page: Path) -> None:
     assert places
     assert all(f'id="{place[1:]}"' in text for place in places)
     # Those are made by rules of their own.
-    others = {"../paper_tables/paper.pdf", "../results/provenance.json"}
+    others = {"paper.tex", "../results/provenance.json"}
     missing = [link for link in links - places - others if not (small_page.parent / link).is_file()]
     assert missing == []
+    assert others < links
+    made = next(link for link in links if link.endswith(".py"))
+    assert (
+        small_page.parent / made
+    ).resolve() == ROOT / "src/pieline/studies/idiolink/figures/modes.py"
 
 
 def test_the_first_screen_says_what_the_run_is(small_page: Path) -> None:
@@ -66,7 +72,11 @@ def test_the_first_screen_says_what_the_run_is(small_page: Path) -> None:
 @pytest.mark.parametrize(
     ("mark", "data", "says"),
     [
-        ("REHEARSAL: nothing.", "released", "<strong>REHEARSAL: nothing.</strong>"),
+        (
+            "REHEARSAL: nothing.",
+            "released",
+            'REHEARSAL: nothing.</strong> What it proves stands in <a href="rehearsal.html">',
+        ),
         ("", "released", "A run on mixed data."),
     ],
 )
@@ -131,6 +141,8 @@ def test_detection_goes_down_to_answers(small_page: Path) -> None:
     # What could not be read is no "no idiom", so it is wrong of a distractor, too.
     assert (bad["right"], bad["answer"]) == (False, "unparseable: no object")
     assert texts[metric["evidence"]["sentences"]]["s2"]["usage"] == "distractor"
+    assert metric["evidence"]["recording"] == "recordings/vicuna-7b-zero_shot-0.jsonl"
+    assert good["keys"] == ["a" * 12]
 
 
 def test_identification_goes_down_to_variants(small_page: Path) -> None:
@@ -142,6 +154,8 @@ def test_identification_goes_down_to_variants(small_page: Path) -> None:
         ("test-0001-v1", False, "no idiom"),
     ]
     assert all(item["right"] for item in literal["sentences"])
+    # They were made elsewhere, or their recordings are no longer there.
+    assert metric["evidence"]["recording"] is None
     sentences = texts[metric["evidence"]["sentences"]]
     assert sentences["test-0001-v1"]["parts"] == [
         "The lake froze. They ",

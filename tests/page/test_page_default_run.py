@@ -5,6 +5,7 @@ import json
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from browser import browser, needs_browser
@@ -13,6 +14,11 @@ from support import run_snakemake
 from pieline.core.files import sha256
 
 pytestmark = pytest.mark.slow
+# What the small run's page is looked at in crosswise.
+THEMES: list[tuple[Literal["light", "dark"], tuple[int, int]]] = [
+    ("light", (1280, 900)),
+    ("dark", (390, 844)),
+]
 
 
 def test_every_table_is_compared(default_run: Path) -> None:
@@ -81,6 +87,17 @@ def test_the_report_has_every_table_and_figure(default_run: Path, tmp_path: Path
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
 def test_the_document_is_compiled(default_run: Path) -> None:
     assert (default_run / "paper_tables/paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+@needs_browser
+def test_axe_finds_nothing(default_run: Path, tmp_path: Path) -> None:
+    with browser(tmp_path) as window:
+        for theme, size in THEMES:
+            window.prefer(theme)
+            window.resize(*size, phone=theme == "dark")
+            window.open(default_run / "paper_tables/index.html")
+            window.unfold()
+            assert window.findings() == []
 
 
 @needs_browser

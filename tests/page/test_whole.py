@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from support import ROOT
 
-from pieline.config import Config, study_classes
+from pieline.config import Config, layered, load_config, load_studies, study_classes
 from pieline.core.named import named
 from pieline.core.settings import Settings
+from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.given import Given
@@ -178,3 +179,22 @@ def test_each_study_reads_its_own_evidence(name: str) -> None:
     assert reader == f"pieline.studies.{name}.evidence:evidence"
     assert callable(named(reader))
     assert First(Settings(), run).evidence() == ""
+
+
+def test_answers_are_found_by_the_predictions_made_of_them() -> None:
+    config = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config/sample.yaml")
+    every = load_studies(load_config(config), load_registry(ROOT / "models.yaml"), ROOT)
+    askings = [asking for study in every.values() for asking in study.askings()]
+    assert any(asking.recordings for asking in askings)
+    for asking in askings:
+        assert bool(asking.recordings) == ("predictions" in asking.outputs)
+        if asking.recordings:
+            for run, task in zip(asking.runs, asking.tasks(), strict=True):
+                assert asking.recordings.format(**run) == task.recordings
+    (jam,) = [
+        study for study in Whole(every, load_config(config)).displays.studies if study.name == "jam"
+    ]
+    pattern = "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl"
+    assert jam.recordings[pattern].endswith(
+        "recordings/jam/{language}/{model}/{setting}-seed-{seed}.jsonl"
+    )

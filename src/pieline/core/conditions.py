@@ -7,6 +7,8 @@ from pydantic import BaseModel
 
 from pieline.core.records import Frozen
 
+_DATA = "data"
+
 
 class Conditions(Frozen):
     """What of a run's settings and weights decided its numbers; part of every metric file.
@@ -21,6 +23,20 @@ class Conditions(Frozen):
     settings: Mapping[str, Any] = {}
     weights: Mapping[str, Any] = {}
     deviations: tuple[str, ...] = ()
+
+    def of_own_data(self, label: str, paper: str) -> "Conditions":
+        """The same on data of the user's own, which deviate from those of a paper."""
+        return self.model_copy(
+            update={
+                "settings": {**self.settings, _DATA: label},
+                "deviations": (f"own data, the paper {paper}", *self.deviations),
+            }
+        )
+
+    @property
+    def are_of_own_data(self) -> bool:
+        """Whether the data are the user's own; deviations then say so."""
+        return _DATA in self.settings
 
 
 NO_CONDITIONS = Conditions()

@@ -9,7 +9,7 @@ the Python that it stands for.
 import array
 import atexit
 import gc
-import json
+import marshal
 import os
 import runpy
 import selectors
@@ -31,15 +31,18 @@ from pieline.core.files import write_text
 IMPORTED = (
     *("pandas", "matplotlib.pyplot", "jinja2", "scipy.stats", "seqeval.metrics", "rank_bm25"),
     *("sklearn.metrics", "torch", "transformers", "sentence_transformers", "adjustText"),
+    *("ir_measures", "pytrec_eval", "rapidfuzz.distance", "pyarrow.parquet", "fontTools.subset"),
+    *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
     *("pieline.llm.transport", "pieline.config", "pieline.planned"),
 )
 """What the scripts import that takes long."""
 
-WORTH_FORKING = 30
+WORTH_FORKING = 10
 """Jobs from which on it pays to import once for all."""
 
 _CLIENT = """#!{python} -ISB
-import array, json, os, socket, sys
+# Of all modules those that load at once: this is done for each job.
+import _socket as socket, marshal, os, sys
 link = socket.socket(socket.AF_UNIX)
 try:
     if sys.argv[1:2] and os.path.basename(sys.argv[1]) in {alone!r}:
@@ -47,8 +50,8 @@ try:
     link.connect({address!r})
 except OSError:
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
-asked = json.dumps([os.getcwd(), dict(os.environ), sys.argv[1:]]).encode()
-streams = array.array("i", [0, 1, 2]).tobytes()
+asked = marshal.dumps([os.getcwd(), dict(os.environ), sys.argv[1:]])
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
 link.sendmsg([len(asked).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
 link.sendall(asked)
 told = link.recv(4)
@@ -234,7 +237,7 @@ def _received(link: socket.socket) -> tuple[tuple[str, dict[str, str], list[str]
         for stream in streams:
             os.close(stream)
         raise EOFError
-    return json.loads(body), list(streams)
+    return marshal.loads(body), list(streams)  # noqa: S302 -- our command, by a socket of ours
 
 
 if __name__ == "__main__":

@@ -92,7 +92,15 @@ class Rehearsal:
         return dict.fromkeys(sorted(keys), "rehearsal") | {"PIELINE_REHEARSAL_SERVER": self.address}
 
     def prepare(self) -> None:
-        """Make corpora, weights and `models`, unless they are there as these settings want them."""
+        """Make corpora, weights and `models`, unless they are there as these settings want them.
+
+        The rehearsal is of the papers' grid: entries of models.local.yaml take no part in it.
+
+        Raises:
+            UserError: a fault in the models' entries, also in those, since the plan of the real
+                run, which comes late, is made with them.
+        """
+        load_registry(self.root / "models.yaml")
         wanted = canonical_json(
             {
                 "size": self.settings.size,

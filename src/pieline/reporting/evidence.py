@@ -13,6 +13,8 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_json, sha256
 
 Json = dict[str, Any]
+KEY_SHOWN = 12
+"""Digits that are shown of a recorded answer's key: enough to find it in its file."""
 T = TypeVar("T")
 
 

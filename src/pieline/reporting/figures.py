@@ -22,11 +22,17 @@ def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str =
         figure: what to write.
         pdf: as PDF.
         png: as PNG.
-        mark: its first word, up to a colon, is written across it, because it is no result.
+        mark: stands small below it; of one that begins in capitals, because the figure is no
+            result, what is before the colon is written across it.
     """
-    if mark:
-        word = figure.text(0.5, 0.5, mark.partition(":")[0], ha="center", va="center")
+    warning = mark.partition(":")[0]
+    if warning.isupper():
+        word = figure.text(0.5, 0.5, warning, ha="center", va="center")
         word.set(fontsize=48, color="#c00000", alpha=0.15, rotation=30, in_layout=False)
+    elif mark:
+        figure.text(
+            1, 0, mark, ha="right", va="bottom", fontsize=5, color="#666666", in_layout=False
+        )
     with atomic_path(pdf) as temporary:
         metadata = {"CreationDate": None, "Producer": None, "Creator": None}
         figure.savefig(temporary, format="pdf", metadata=metadata)

@@ -19,7 +19,7 @@ class Given(Frozen):
         absent: what to say of the paper's models that the configuration does not name.
         options: anything else, as JSON.
         notes: sentences on the data that every table and figure carries.
-        mark: what stands over it and in each line of its CSV, because it is no result.
+        mark: what stands over it and in each line of its CSV: it is no result, or of own data.
     """
 
     metrics: tuple[str, ...] = ()

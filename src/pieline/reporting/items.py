@@ -30,7 +30,7 @@ class Item(Frozen, ABC):
         model, label: the model's name here and for readers; a fine-tuned one has its base's label.
         seed: of the run.
         metrics: the metric file that the row counts in.
-        note: why the row is no result (sample data, a rehearsal); null where it is one.
+        note: why the row is no result (sample data, a rehearsal), or whose data it is of; or null.
     """
 
     language: str

@@ -42,12 +42,14 @@ class StudyDisplays(Frozen):
         name: of the study.
         paper: its paper's title for readers.
         evidence: `module:function` that reads what lies behind a metric file; empty without one.
+        recordings: by the pattern of predictions, that of the files with the answers behind them.
         displays: tables, then figures, each in the order of the paper.
     """
 
     name: str
     paper: str
     evidence: str = ""
+    recordings: Mapping[str, str] = {}
     displays: tuple[DisplayRecord, ...] = ()
 
 
@@ -56,13 +58,15 @@ class Displays(Frozen):
 
     Attributes:
         studies: all of them.
-        mark: what stands over everything that shows the run, because it is no result.
-        data: `sample` or `released`.
+        mark: what stands over everything that shows the run: it is no result, or of own data.
+        data: `sample`, `released` or `own`.
+        document: all tables and figures in one file.
     """
 
     studies: tuple[StudyDisplays, ...]
     mark: str = ""
     data: str = "sample"
+    document: str = "paper_tables/paper.tex"
 
     def papers(self) -> dict[str, str]:
         """The papers' titles by study."""

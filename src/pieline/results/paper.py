@@ -36,7 +36,7 @@ def write_paper_source(
         template: LaTeX template.
         displays: tables and figures of the run.
         models: of the run, for its provenance.
-        data: `sample` or `released`.
+        data: `sample`, `released` or `own`.
     """
     folder = Path(output).parent
     render_latex(

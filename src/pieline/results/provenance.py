@@ -19,7 +19,7 @@ from pieline.core.upstream import UpstreamFile
 from pieline.core.yamls import read_yaml
 
 Json = dict[str, Any]
-DataSource = Literal["sample", "released"]
+DataSource = Literal["sample", "released", "own"]
 
 LICENCE_ADDRESSES = {
     "Apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0",
@@ -63,7 +63,7 @@ class File(Frozen):
 
 
 class RawFile(File):
-    """A raw file: where it is public, and under which licence the copy here is."""
+    """A raw file: where it is public, and under which licence the copy here is, if known."""
 
     url: str | None
     licence: str | None
@@ -173,11 +173,11 @@ def described_raw_files(
         name = str(Path(file.path).relative_to(folder))
         known = upstream.get(name)
         is_sample = data == "sample"
-        licence = licences.get(name.split("/", maxsplit=1)[0])
+        licence = licences.get(name.split("/", maxsplit=1)[0]) if data != "own" else None
         described.append(
             RawFile(
                 **file.model_dump(),
-                url=None if is_sample or known is None else known.url,
+                url=known.url if known and data == "released" else None,
                 licence=licence and (licence.sample if is_sample else licence.released),
                 is_sample=is_sample,
             )
@@ -225,6 +225,8 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
     licences = {file.licence for file in provenance.raw_files if file.licence}
     licences |= {model.licence for model in models} | {"Apache-2.0"}
     program = _ref(workflow or "#workflow")
+    own = provenance.data == "own"
+    data = f"own data: {provenance.config['own_data']}" if own else f"the {provenance.data} data"
     graph: list[Json] = [
         {
             "@id": "ro-crate-metadata.json",
@@ -271,7 +273,7 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
         {
             "@id": "#run",
             "@type": "CreateAction",
-            "name": f"A run on the {provenance.data} data",
+            "name": f"A run on {data}",
             "instrument": [
                 program,
                 *(_ref(f"#package-{name}") for name in packages),

@@ -20,7 +20,7 @@ from pieline.models.llm import LLMEntry
 from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Display, Items, Study
+from pieline.study import Display, Items, Study, own_name
 
 CATEGORY = "The whole artifact"
 """Where the report has what belongs to no single paper."""
@@ -65,6 +65,11 @@ class Whole:
                         name=study.name,
                         paper=study.paper,
                         evidence=study.evidence(),
+                        recordings={
+                            asking.outputs["predictions"]: asking.recordings
+                            for asking in study.askings()
+                            if asking.recordings
+                        },
                         displays=tuple(map(DisplayRecord.of, [*study.tables(), *study.figures()])),
                     )
                     for study in self.studies
@@ -77,11 +82,14 @@ class Whole:
             ),
             mark=self.mark,
             data=self.config.data,
+            document=self._document,
         )
 
     @property
     def mark(self) -> str:
-        """What stands over everything that shows the run, because it is no result."""
+        """What stands over everything that shows the run: it is no result, or of own data."""
+        if label := self.run.own_label:
+            return f"{label[0].upper()}{label[1:]}."
         return REHEARSAL_NOTE if self.config.rehearsal else ""
 
     def given(self, shown: Display | Items) -> str:
@@ -165,10 +173,11 @@ class Whole:
         """Code, configuration and models, as canonical JSON."""
         return RunDescription(
             code=code_of(self.run.root),
-            # Where a mirror lies or a gateway is says nothing of the results; the digests do.
+            # Where files lie or a gateway is says nothing of the results; the digests do.
             config=self.config.model_dump(
                 mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
-            ),
+            )
+            | {"own_data": self.run.own_data and own_name(self.run.own_data)},
             models=self.models(),
             workflow="Snakefile" if self.run.root == Path() else None,
         ).canonical()
@@ -190,13 +199,18 @@ class Whole:
             for (study, reason), models in runs.items()
         ]
 
+    @property
+    def _document(self) -> str:
+        """The document, compiled where the machine has pdflatex."""
+        return f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}"
+
     def targets(self) -> list[str]:
-        """What shows the run; the document is compiled where the machine has pdflatex."""
+        """What shows the run."""
         return [
             "paper_tables/claims.tex",
             "paper_tables/comparison.tex",
             "paper_tables/index.html",
-            f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}",
+            self._document,
             "results/provenance.json",
         ]
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +127,10 @@ def write_page(
         for study, shown in displays.of_kind("table")
     ]
     cells = [cell for view in tables for cell in view.cells]
-    evidence_of = {
-        path: view.study.evidence for view in tables for cell in view.cells for path in cell.metrics
-    }
-    metrics = [load_metric_file(path) for path in sorted(evidence_of)]
+    study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
+    metrics = [load_metric_file(path) for path in sorted(study_of)]
     check_inputs(metrics)
-    _write_items(Path(items), metrics, [evidence_of[metric.path] for metric in metrics], depth)
+    _write_items(Path(items), metrics, [study_of[metric.path] for metric in metrics], depth)
     claims = [JudgedClaim.model_validate(claim) for claim in read_json(ledger)["claims"]]
     folder = Path(path).parent
     render_html(
@@ -155,15 +154,17 @@ def write_page(
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
         beside=lambda file: os.path.relpath(file, folder),
+        source=_source,
+        document=displays.document,
     )
 
 
 def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
     """What the run is: rehearsal, sample, mixed, or what the data are called."""
-    if displays.mark:
+    if displays.mark and displays.data != "own":
         return "rehearsal"
     of_sample = any("sample data" in cell.reason for cell in cells)
-    return "mixed" if of_sample and displays.data != "sample" else displays.data
+    return "mixed" if of_sample and displays.data == "released" else displays.data
 
 
 def _why(cell: ComparedCell, mark: str) -> str:
@@ -190,18 +191,33 @@ def _searched(
     }
 
 
-def _write_items(
-    folder: Path, metrics: Sequence[MetricFile], readers: Sequence[str], depth: int
-) -> None:
-    """Write what lies behind each metric file, and the texts that they share.
+def _source(maker: str) -> str:
+    """The file of the function that made a table or figure."""
+    spec = find_spec(maker.partition(":")[0])
+    return str(spec.origin) if spec else ""
 
-    `readers` names for each metric file its study's reader, or nothing.
-    """
+
+def _recording(study: StudyDisplays, predictions: str) -> str | None:
+    """The file of the answers behind predictions, unless no language model was asked for them."""
+    for pattern, recordings in study.recordings.items():
+        groups = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
+        if found := re.fullmatch(groups, predictions):
+            path = recordings.format(**found.groupdict())
+            return path if Path(path).is_file() else None
+    return None
+
+
+def _write_items(
+    folder: Path, metrics: Sequence[MetricFile], studies: Sequence[StudyDisplays], depth: int
+) -> None:
+    """Write what lies behind each metric file, those of the `studies`, and the texts they share."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pool = Pool()
-    for number, (metric, reader) in enumerate(zip(metrics, readers, strict=True)):
-        evidence = named(reader)(metric, pool, depth) if reader else None
+    for number, (metric, study) in enumerate(zip(metrics, studies, strict=True)):
+        evidence = named(study.evidence)(metric, pool, depth) if study.evidence else None
+        if evidence:
+            evidence["recording"] = _recording(study, evidence["predictions"])
         _write_script(
             folder,
             str(number),

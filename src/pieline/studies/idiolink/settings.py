@@ -32,6 +32,10 @@ class Bm25Tuning(Settings):
     )
 
 
+PAPERS_POINT = {"k1": [0.9], "b": [0.4]}
+"""What the paper's validation split chose: for data that have none."""
+
+
 class FineTuning(Hyperparameters):
     """Contrastive fine-tuning (IdioLink, section 4.3), with the hyperparameters of Table 3."""
 

@@ -17,6 +17,8 @@ from pieline.studies.idiolink.datasets.dataset import DATASET_FILES
 from pieline.studies.idiolink.originals.domains import Collection
 from pieline.studies.idiolink.records import query_scores_file
 from pieline.studies.idiolink.settings import (
+    PAPERS_POINT,
+    Bm25Tuning,
     Composition,
     FineTuning,
     IdiolinkSettings,
@@ -54,6 +56,7 @@ QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 SPLITS = ("train", "val", "test")
+TEXT_FILES = ("indexes", "queries")
 
 
 def index_name(composition: str) -> str:
@@ -125,11 +128,29 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                         where=f"{where}.construction.prompts",
                         mend="see the files of the same names in prompts/idiolink",
                     )
+        self._check_own_data(where)
         if tuning.models and tuning.tuples == "released" and self.run.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
                 where=f"{where}.finetuning.tuples",
                 mend="choose 'sampled' or 'released_where_available', or data: released",
+            )
+
+    def _check_own_data(self, where: str) -> None:
+        settings = self.settings
+        absent = [split for split in SPLITS if split not in self.splits(settings.dataset)]
+        if settings.finetuning.models and absent:
+            raise UserError(
+                f"{self.run.own_data} has no {' and no '.join(absent)} split for fine-tuning",
+                where=f"{where}.finetuning.models",
+                mend=f"add idiolink/{absent[0]}, or name no model",
+            )
+        follows = settings.construction.exclusions or self.candidates()
+        if self.constructs() and self.run.own_data and not follows:
+            raise UserError(
+                "nothing tells which PIEs people removed",
+                where=f"{where}.construction.exclusions",
+                mend="name a TSV with the columns pie and reason; without rows, none",
             )
 
     def wildcards(self) -> dict[str, str]:
@@ -262,9 +283,24 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if not isinstance(self.run.entry(model), Bm25Entry):
             return []
         composition = index.partition("-")[2]
-        if composition and self.settings.bm25.tuning == "per_mode_and_composition":
+        apart = self.settings.bm25.tuning == "per_mode_and_composition"
+        if composition and apart and self._is_tuned():
             return [TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)]
         return [TUNING.format(index="val", model=model, query_mode="sentence")]
+
+    def _is_tuned(self) -> bool:
+        return "val" in self.splits(self.settings.dataset)
+
+    def tuned_on(self, index: str) -> list[str]:
+        """The data set that k1 and b are chosen on; none where own data have no such split."""
+        return self.dataset(index) if self._is_tuned() else []
+
+    def bm25_points(self) -> Bm25Tuning:
+        """The k1 and b to choose from; with nothing to choose them on the one that is named."""
+        named = self.settings.bm25
+        if self._is_tuned() or len(named.k1) == len(named.b) == 1:
+            return named
+        return named.model_copy(update=PAPERS_POINT)
 
     # Weights and training
 
@@ -329,7 +365,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         settings = self.settings
         told: dict[str, Any] = {"top_k": settings.top_k}
         if self.taken(model):
-            return self.elsewhere(**told).canonical()
+            return self.of_data(self.elsewhere(**told)).canonical()
         found = list(deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}))
         entry = self.run.entry(model)
         if isinstance(entry, EmbedderEntry):
@@ -337,35 +373,40 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             told |= {"inputs": settings.inputs}
         if isinstance(entry, Bm25Entry):
             # Which of the ablation's points was taken stands in each metric file.
-            told |= settings.bm25.model_dump(exclude={"tuning"})
-            found += deviations(settings.bm25, besides={"tuning"})
+            points = self.bm25_points()
+            told |= points.model_dump(exclude={"tuning"})
+            found += deviations(points, besides={"tuning"})
         if "+" in model:
             base, train_mode, loss = model.split("+")
             training = self.training(base, train_mode, loss, seed="0")
             told |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
             found += _training_deviations(base, training)
-        return Conditions(
-            settings=told,
-            weights=json.loads(entry.execution_spec()),
-            deviations=tuple(found),
+        return self.of_data(
+            Conditions(
+                settings=told,
+                weights=json.loads(entry.execution_spec()),
+                deviations=tuple(found),
+            )
         ).canonical()
 
     def data_conditions(self, origin: str) -> str:
         """Those of counts of a data set, as canonical JSON: how it was constructed, if it was."""
         if origin != "constructed":
-            return Conditions().canonical()
+            return self.of_data(Conditions()).canonical()
         construction = self.settings.construction
         of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed", "prompts"}
         roles = {
             role: json.loads(self.run.language_model(name).execution_spec())
             for role, name in self.roles().items()
         }
-        return Conditions(
-            settings=construction.model_dump(mode="json", exclude=of_this_computer),
-            weights=roles,
-            deviations=deviations(
-                construction, besides=of_this_computer | {"attempts", "split_source", "seed"}
-            ),
+        return self.of_data(
+            Conditions(
+                settings=construction.model_dump(mode="json", exclude=of_this_computer),
+                weights=roles,
+                deviations=deviations(
+                    construction, besides=of_this_computer | {"attempts", "split_source", "seed"}
+                ),
+            )
         ).canonical()
 
     # Construction
@@ -437,12 +478,23 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         constructed = origin == "constructed"
         return "results/datasets/idiolink/constructed" if constructed else "results/raw/idiolink"
 
+    def splits(self, origin: str) -> list[str]:
+        """The splits that there are, of an origin: the user's own data may have the last alone."""
+        if origin == "constructed" or not self.run.own_data:
+            return list(SPLITS)
+        return [
+            split
+            for split in SPLITS
+            if split == "test"
+            or any(self.run.can_be_had(f"idiolink/{split}/{name}.json") for name in TEXT_FILES)
+        ]
+
     def checked_files(self, origin: str) -> list[str]:
         """The texts of every split, of an origin."""
         return [
             f"{self.data_folder(origin)}/{split}/{name}.json"
-            for split in SPLITS
-            for name in ("indexes", "queries")
+            for split in self.splits(origin)
+            for name in TEXT_FILES
         ]
 
     def experiment_texts(self, split: str, name: str) -> str:
@@ -691,6 +743,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             files.append(f"results/raw/{RELEASED_TUPLES}")
         if self.constructs():
             files += [self.magpie(), *self.candidates()]
+            files += [*self.compared_indexes(), *self.followed_indexes()]
         return files
 
     def other_targets(self) -> list[str]:

@@ -9,9 +9,9 @@ from pieline.core.files import write_json
 from pieline.core.records import Frozen, load_jsonl, load_record, save_jsonl
 from pieline.studies.idiots.records import IdiotsSentence
 
-Origin = Literal["sample", "released", "unverified"]
+Origin = Literal["sample", "released", "unverified", "own"]
 """Where the sentences come from: this repository's sample; the file that the paper used, by its
-digest; or a file that is said to be that one but cannot be checked."""
+digest; a file that is said to be that one but cannot be checked; or the user."""
 
 
 class IdiotsManifest(Frozen):

@@ -1,7 +1,7 @@
 """Answers behind a metric file: what the model said of each sentence."""
 
 from pieline.core.records import load_jsonl
-from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
+from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
 
@@ -32,7 +32,7 @@ def evidence(metric: MetricFile, pool: Pool, depth: int) -> Json | None:
                 "right": answer.has_idiom == sentence.is_idiomatic,
                 "answer": _answer(answer),
                 "outcome": answer.outcome,
-                "key": answer.answer_key,
+                "keys": [answer.answer_key[:KEY_SHOWN]],
             }
         )
     return {

@@ -8,6 +8,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.llm.obstacles import cannot_be_asked
 from pieline.llm.prompts import load_prompt
 from pieline.reporting.given import Given
+from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionParameters, DetectionSetting, IdiotsSettings
 from pieline.study import OWN_PROMPT, Asking, Figure, Items, Study, Table, alternatives
@@ -62,7 +63,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def _no_data(self) -> str:
         """Why there are no sentences, empty if there are."""
         name = self.raw_name()
-        had = self.run.is_sample or self.run.can_be_had(name)
+        had = self.run.data != "released" or self.run.can_be_had(name)
         return "" if had else f"the mirror has no {name}"
 
     def _why_not(self, model: str, setting: str, seed: str) -> str:
@@ -72,12 +73,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
             return ""
         if lack := cannot_be_asked(self.run.language_model(model), setting):
             return lack
-        return self.run.unanswered(model, self._recordings(model, setting, seed))
+        return self.run.unanswered(
+            model, self._recordings().format(model=model, setting=setting, seed=seed)
+        )
 
-    def _recordings(self, model: str, setting: str, seed: str) -> str:
+    def _recordings(self) -> str:
         # A file a run: where a provider accepts no seed, runs with different seeds ask the same
         # questions and must not share their answers.
-        return self.run.recordings("idiots", model, f"{setting}-seed-{seed}.jsonl")
+        return self.run.recordings("idiots", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def files(self, pattern: str) -> list[str]:
         """A file of every run."""
@@ -120,7 +123,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
             spec=self.run.language_model(model).execution_spec(),
             inputs={"sentences": SENTENCES, "prompt": self.prompt(setting)},
             outputs={"predictions": PREDICTIONS.format(model=model, setting=setting, seed=seed)},
-            recordings=self._recordings(model, setting, seed),
+            recordings=self._recordings().format(model=model, setting=setting, seed=seed),
             setting=setting,
             seed=int(seed),
             parameters=self.parameters(setting),
@@ -142,19 +145,22 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
                 ],
                 constraints=self.constraints("llm"),
+                recordings=self._recordings(),
             )
         ]
 
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
         if self.taken(model):
-            return self.elsewhere(setting=setting).canonical()
+            return self.of_data(self.elsewhere(setting=setting)).canonical()
         parameters = self.parameters(setting)
         own = [OWN_PROMPT.format(setting)] if setting in self.settings.prompts else []
-        return Conditions(
-            settings={"setting": setting, **parameters.model_dump()},
-            weights=json.loads(self.run.entry(model).execution_spec()),
-            deviations=(*own, *deviations(parameters)),
+        return self.of_data(
+            Conditions(
+                settings={"setting": setting, **parameters.model_dump()},
+                weights=json.loads(self.run.entry(model).execution_spec()),
+                deviations=(*own, *deviations(parameters)),
+            )
         ).canonical()
 
     def tables(self) -> list[Table]:
@@ -229,6 +235,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def raw_name(self) -> str:
         """The file of sentences, by its name in data/upstream.yaml or in the sample."""
         return f"idiots/{'idiots.json' if self.run.is_sample else 'idioms_sentences.tsv'}"
+
+    def origin(self) -> Origin:
+        """Where that file is from, as far as its digest need not tell."""
+        return "unverified" if self.run.data == "released" else self.run.data
 
     def other_targets(self) -> list[str]:
         """The cases for people to judge."""

@@ -458,13 +458,14 @@ def _is_best(number: Score | float | None, best: float | None) -> bool:
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
     """What makes a run incomparable with the paper's."""
-    return [*_OF_ORIGIN[item.origin], *item.conditions.deviations]
+    return list(dict.fromkeys([*_OF_ORIGIN[item.origin], *item.conditions.deviations]))
 
 
 _OF_ORIGIN: dict[Origin, tuple[str, ...]] = {
     "sample": ("sample data, not the released IdioTS",),
     "unverified": ("data/upstream.yaml has no digest by which to tell the released IdioTS",),
     "released": (),
+    "own": ("own data, the paper IdioTS",),
 }
 """What makes numbers on data of each origin incomparable with the paper's."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pieline.core.records import load_jsonl
-from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
+from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
 from pieline.studies.jam.bio import span_text, spans_of
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.records import IdiomPrediction
@@ -35,6 +35,7 @@ def evidence(metric: MetricFile, pool: Pool, depth: int) -> Json | None:
                     "sentence": sentence.id,
                     "right": decisions.get(sentence.id),
                     "answer": _answer(answers[sentence.id]),
+                    "keys": [sample.key[:KEY_SHOWN] for sample in answers[sentence.id].samples],
                 }
             )
         rows.append({"original": name, "sentences": answered})

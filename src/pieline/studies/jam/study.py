@@ -47,6 +47,8 @@ WRITER = "Gemini 2.5 Pro"
 """What wrote the paper's variants (section 3.3, appendix G)."""
 
 RUN = "{language}/{model}/{setting}/seed-{seed}"
+RELEASED = "id10m-jam/{language}.json"
+VALIDATED = "id10m-jam/variants/{language}.json"
 ORIGINALS = "results/originals/jam/{language}.jsonl"
 VARIANTS = "results/variants/jam/{language}.jsonl"
 DATASET = "results/datasets/jam/{language}.jsonl"
@@ -157,16 +159,19 @@ class JamStudy(Study[JamSettings]):
                 where=f"{where}.neutral.model",
                 mend="choose one of them, or set jam.neutral: null",
             )
-        other = "released" if self.run.is_sample else "sample"
+        usable, other = ("sample", "released") if self.run.is_sample else ("released", "sample")
         if variants.source == other:
             raise UserError(
                 f"the {other} variants do not belong to the {self.run.data} originals",
                 where=f"{where}.variants.source",
-                mend=f"choose {self.run.data!r}, 'generated' or 'none'",
+                mend=f"choose {usable!r}, 'generated' or 'none'",
             )
         if self.written_languages and not variants.model:
+            lacking = self.written_languages[0]
             raise UserError(
-                f"there are no released variants in {find(self.written_languages[0]).label}",
+                f"no {VALIDATED.format(language=lacking)} in {self.run.own_data}"
+                if self.run.own_data
+                else f"there are no released variants in {find(lacking).label}",
                 where=f"{where}.variants.model",
                 mend="name a model that writes them, or choose the source 'none'",
             )
@@ -186,7 +191,9 @@ class JamStudy(Study[JamSettings]):
     def is_written(self, language: str) -> bool:
         """Whether a model writes the variants of a language: also where the release has none."""
         source = self.settings.variants.source
-        return source == "generated" or (source == "released" and not self._has_release(language))
+        # Of what is public, a language has all or nothing.
+        wanted = VALIDATED if self.run.own_data else RELEASED
+        return source == "generated" or (source == "released" and not self._has(wanted, language))
 
     @property
     def written_languages(self) -> list[str]:
@@ -272,7 +279,7 @@ class JamStudy(Study[JamSettings]):
             return ""
         if lack := cannot_be_asked(entry, run["setting"]):
             return lack
-        return self.run.unanswered(run["model"], self._recordings("jam", run))
+        return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
 
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
         """The metric files of the runs on some languages, and of those of other kinds `besides`."""
@@ -300,7 +307,7 @@ class JamStudy(Study[JamSettings]):
                 reason and f"of {self.run.entry(writer).label}, which writes the texts, {reason}"
             )
         if not found and self.run.entry(run["model"]).kind == "llm":
-            found = self.run.unanswered(run["model"], self._recordings("jam_neutral", run))
+            found = self.run.unanswered(run["model"], self._recordings("jam_neutral").format(**run))
         return found
 
     # Originals, variants, dataset ----------------------------------------------------------------
@@ -314,25 +321,33 @@ class JamStudy(Study[JamSettings]):
         """Where the decisions on raw sentences come from.
 
         The user's or the sample's file, or the released originals; in languages that the release
-        does not have, ID10M's tags.
+        (or the user's own data) does not have, ID10M's tags.
         """
         if self.run.is_sample or self.own_decisions(language):
             return "file"
-        return "release" if self._has_release(language) else "tags"
+        return "release" if self._has(RELEASED, language) else "tags"
 
-    def _has_release(self, language: str) -> bool:
-        public = load_upstream(self.run.upstream)
-        return f"id10m-jam/{language}.json" in public
+    def _has(self, name: str, language: str) -> bool:
+        """Whether the release, or the user's own data, has a file of a language."""
+        name = name.format(language=language)
+        if self.run.own_data:
+            return self.run.can_be_had(name)
+        return name in load_upstream(self.run.upstream)
 
     def released_originals(self, language: str) -> list[str]:
         """The released originals that decisions are derived from, if they are."""
         released = self.decided_by(language) == "release"
-        return [f"results/raw/id10m-jam/{language}.json"] if released else []
+        return [f"results/raw/{RELEASED.format(language=language)}"] if released else []
 
     def tagged_elsewhere(self, language: str) -> list[str]:
-        """The split whose tags name PIEs besides the test split's, if tags decide."""
+        """The split whose tags name PIEs besides the test split's, if tags decide.
+
+        The user's own data may lack it.
+        """
+        name = f"id10m/dev_{language}.tsv"
+        lacks = self.run.own_data and not self.run.can_be_had(name)
         by_tags = self.decided_by(language) == "tags"
-        return [f"results/raw/id10m/dev_{language}.tsv"] if by_tags else []
+        return [f"results/raw/{name}"] if by_tags and not lacks else []
 
     def decisions(self, language: str) -> str:
         """What decides on each raw sentence: the user's file, the sample's, or a derived one."""
@@ -346,7 +361,7 @@ class JamStudy(Study[JamSettings]):
         """The file with validated variants: the sample's or the released one."""
         if self.settings.variants.source == "sample":
             return self.run.here(f"data/sample/id10m/variants/{language}.json")
-        return f"results/raw/id10m-jam/variants/{language}.json"
+        return f"results/raw/{VALIDATED.format(language=language)}"
 
     def annotations(self, language: str) -> list[str]:
         """Label Studio exports for a language."""
@@ -369,7 +384,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def training_file(self, language: str) -> list[str]:
-        """ID10M's training split, if it can be had: a mirror may lack it."""
+        """ID10M's training split, if it can be had: a folder may lack it."""
         name = f"id10m/train_{language}.tsv"
         return [f"results/raw/{name}"] if self.run.can_be_had(name) else []
 
@@ -432,17 +447,16 @@ class JamStudy(Study[JamSettings]):
             **self._of_model(model),
             inputs=inputs,
             outputs={"predictions": predictions.format(**run)},
-            recordings=self._recordings(folder, run),
+            recordings=self._recordings(folder).format(**run),
             setting=setting,
             seed=int(run["seed"]),
             parameters=self.parameters(setting),
         )
 
-    def _recordings(self, folder: str, run: Mapping[str, str]) -> str:
+    def _recordings(self, folder: str) -> str:
         # A file a run: where a provider accepts no seed, runs with different seeds ask the same
         # questions and must not share their answers.
-        name = f"{run['setting']}-seed-{run['seed']}.jsonl"
-        return self.run.recordings(folder, run["language"], run["model"], name)
+        return self.run.recordings(folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def _of_model(self, model: str) -> dict[str, str]:
         """What every task says of its model."""
@@ -523,6 +537,7 @@ class JamStudy(Study[JamSettings]):
                 ],
                 constraints=llm,
                 after_answers=("sentences",) if writes else (),
+                recordings=self._recordings("jam"),
             )
         )
         if self.settings.variants.model:
@@ -548,6 +563,7 @@ class JamStudy(Study[JamSettings]):
                 constraints=llm,
                 minutes=120,
                 after_answers=("sentences",),
+                recordings=self._recordings("jam_neutral"),
             )
         )
         return found
@@ -556,11 +572,15 @@ class JamStudy(Study[JamSettings]):
 
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
-        return self._conditions(model, setting).canonical()
+        return self.of_data(self._conditions(model, setting)).canonical()
 
     def baseline_conditions(self) -> str:
         """The same of what needs no model."""
-        return Conditions(settings={"scoring": self.settings.scoring}).canonical()
+        return self.of_data(Conditions(settings={"scoring": self.settings.scoring})).canonical()
+
+    def data_conditions(self) -> str:
+        """The same of counts of the data, and of people's labels."""
+        return self.of_data(Conditions()).canonical()
 
     def neutral_conditions(self, model: str, setting: str) -> str:
         """The same of the neutral-context ablation, whose texts a model writes."""
@@ -572,19 +592,23 @@ class JamStudy(Study[JamSettings]):
             if entry.published_as != WRITER:
                 reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
             reasons += self._of_variants("temperature")
-        return Conditions(
-            settings={**run.settings, **written},
-            weights=run.weights,
-            deviations=(*run.deviations, *reasons),
+        return self.of_data(
+            Conditions(
+                settings={**run.settings, **written},
+                weights=run.weights,
+                deviations=(*run.deviations, *reasons),
+            )
         ).canonical()
 
     def attention_conditions(self, model: str) -> str:
         """The same of the attention analysis."""
         analysis = self.settings.attention or AttentionAnalysis(model=model)
-        return Conditions(
-            settings={"pairs": analysis.pairs},
-            weights=json.loads(self.weights_spec(model)),
-            deviations=deviations(analysis, besides={"model", "language"}),
+        return self.of_data(
+            Conditions(
+                settings={"pairs": analysis.pairs},
+                weights=json.loads(self.weights_spec(model)),
+                deviations=deviations(analysis, besides={"model", "language"}),
+            )
         ).canonical()
 
     def _of_variants(self, *names: str) -> tuple[str, ...]:
@@ -730,8 +754,9 @@ class JamStudy(Study[JamSettings]):
         for decided, said in _NOT_OF_PAPER.items():
             chosen = [name for name in self.settings.languages if self.decided_by(name) == decided]
             found += [said.format(_listed(chosen))] if chosen else []
-        if self.written_languages:
-            writer = self.run.entry(self._writer()).label
+        # A study that is not chosen may lack its writer.
+        if (model := self.settings.variants.model) and self.written_languages:
+            writer = self.run.entry(model).label
             found.append(_WRITTEN.format(writer, _listed(self.written_languages)))
         return given.model_copy(update={"notes": tuple(found)})
 

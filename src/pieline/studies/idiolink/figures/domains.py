@@ -43,6 +43,7 @@ def domains(given: Given) -> Figure:
     axis.tick_params(length=0)
     for side in axis.spines.values():
         side.set_visible(False)
-    for note in notes_of(sample=checks.sample, released=checks.released):
+    told = checks.released or checks.conditions.are_of_own_data
+    for note in notes_of(sample=checks.sample, released=told):
         figure.supxlabel(note, fontsize=6, color="#666666")
     return figure

@@ -17,7 +17,10 @@ class GridPoint(Bm25Parameters):
 
 
 class Tuning(Record):
-    """The whole grid and the chosen point, and the queries and the index that they are of."""
+    """The whole grid and the chosen point, and the queries and the index that they are of.
+
+    The grid is empty where there was nothing to tune on.
+    """
 
     query_mode: str
     composition: str

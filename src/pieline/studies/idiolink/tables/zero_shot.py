@@ -32,6 +32,7 @@ BM25_TOLERANCE = 0.15
 
 UNKNOWN = "unknown: the metric looks at more documents than are kept for a query"
 """Why a run has no score (see `RankingScores`)."""
+UNTUNED = "Without a validation split, k1 and b are set, not chosen."
 UNKNOWN_NOTE = f"Scores that are missing are {UNKNOWN}."
 RELEASED_INPUTS_NOTE = (
     "Queries and documents are written as in the released code (idiolink.inputs: released)."
@@ -57,12 +58,12 @@ class Measured(Protocol):
 
     @property
     def conditions(self) -> Conditions:
-        """How settings and weights differ from the paper's."""
+        """How settings, weights and data of the user's own differ from the paper's."""
 
 
 def obstacles_of(*measured: Measured) -> list[str]:
     """What keeps numbers from being comparable with the printed ones: data, then settings."""
-    data = [] if all(item.dataset_is_released for item in measured) else [NOT_RELEASED]
+    data = [] if all(map(_is_told, measured)) else [NOT_RELEASED]
     settings = (reason for item in measured for reason in item.conditions.deviations)
     return [*data, *dict.fromkeys(settings)]
 
@@ -71,7 +72,7 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     """What a table or figure says of its data and inputs, and of scores that it lacks."""
     found = list(measured)
     notes: list[str] = []
-    if not all(item.dataset_is_released for item in found):
+    if not all(map(_is_told, found)):
         notes.append(SAMPLE_NOTE)
     if any(item.conditions.settings.get("inputs") == "released" for item in found):
         notes.append(RELEASED_INPUTS_NOTE)
@@ -82,6 +83,11 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
         for metric in METRICS
     )
     return tuple(notes if known else [*notes, UNKNOWN_NOTE])
+
+
+def _is_told(item: Measured) -> bool:
+    """Whether data are the paper's, or the user's own, which the conditions say."""
+    return item.dataset_is_released or item.conditions.are_of_own_data
 
 
 def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
@@ -227,7 +233,10 @@ def bm25(given: Given) -> TableContent:
         caption="BM25 on IdioLink in per cent; k1 and b chosen on the validation split by nDCG@10.",
         caption_latex="BM25 on IdioLink in per cent; $k_1$ and $b$ chosen on the validation split"
         " by nDCG@10.",
-        notes=notes_on(metrics),
+        notes=(
+            *([UNTUNED] if any(item.tuning and not item.tuning.grid for item in metrics) else []),
+            *notes_on(metrics),
+        ),
         wide=False,
     )
 

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
+from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.studies.jam.metrics.statistics import JamStatistics
 
@@ -64,7 +65,7 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         axis.text(place, row, remark, va="center", fontsize=5.5, color=ink)
     axis.set_yticks(range(len(bars)), [name for name, *_ in bars])
     axis.invert_yaxis()
-    axis.set(title=item.language.capitalize(), xlim=(0, longest * 1.15))
+    axis.set(title=find(item.language).label, xlim=(0, longest * 1.15))
     axis.grid(axis="y", visible=False)
 
 

@@ -45,7 +45,7 @@ from pieline.studies.jam.tables.common import (
     title_of,
 )
 
-COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3")
+COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3", "#b8860b", "#c51b7d", "#4d4d4d", "#01665e")
 """Of languages, in the order of their names."""
 MARKERS = {False: "o", True: "^"}
 """Circle; triangle for reasoning models."""

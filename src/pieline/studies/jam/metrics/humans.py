@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Literal, get_args
 
-from pieline.core.conditions import MetricRecord
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import Frozen, validated
@@ -97,6 +97,7 @@ def human_metrics(
     where: str | Path,
     released: bool,
     computed_from: dict[str, str],
+    conditions: Conditions = NO_CONDITIONS,
 ) -> HumanMetrics:
     """Score two people's labels (file `where`) against gold. "ambiguous" is never right.
 
@@ -129,6 +130,7 @@ def human_metrics(
         agreement=sum(one == other for one, other in zip(first, second, strict=True)) / len(labels),
         kappa=kappa,
         computed_from=computed_from,
+        conditions=conditions,
     )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pieline.core.conditions import MetricRecord
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.studies.jam.datasets.dataset import JamManifest, count_pies
 from pieline.studies.jam.records import Original
 
@@ -59,6 +59,7 @@ def jam_statistics(
     train_sentences: int | None,
     manifest: JamManifest | None,
     computed_from: dict[str, str],
+    conditions: Conditions = NO_CONDITIONS,
 ) -> JamStatistics:
     """Bring the counts of all stages together; `filtering` is the report on the originals."""
     dataset = manifest.model_dump() if manifest else {}
@@ -85,4 +86,5 @@ def jam_statistics(
         dataset_variants=dataset.get("variants"),
         unique_pies=dataset.get("unique_pies"),
         computed_from=computed_from,
+        conditions=conditions,
     )

@@ -10,10 +10,10 @@ from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.seeds import per_cent
 from pieline.studies.jam.tables.common import (
-    NOT_RELEASED,
     TextNumbers,
     heads,
     marked,
+    of_other_data,
     title_of,
     unknown,
 )
@@ -26,7 +26,7 @@ _BLANK = Cell(text=" ")
 def humans(given: Given) -> TableContent:
     """Accuracy of two people, overall and by usage, and their agreement (per cent)."""
     metrics = load_record(given.metrics[0], HumanMetrics)
-    obstacles = [] if metrics.dataset_is_released else [NOT_RELEASED]
+    obstacles = [*of_other_data(metrics), *metrics.conditions.deviations]
     if metrics.simulated:
         obstacles.insert(0, _SIMULATED)
     if metrics.language != "english":
@@ -75,8 +75,7 @@ def neutral(given: Given) -> TableContent:
     made = load_records(given.metrics, NeutralMetrics)
     metrics, reason = (made[0], "") if made else (None, given.why_not(model.name))
     obstacles = [f"not run: {reason}"] if reason else []
-    if metrics and not metrics.dataset_is_released:
-        obstacles.append(NOT_RELEASED)
+    obstacles += of_other_data(*made)
     if model.published_as != "GPT-4o mini":
         obstacles.append("the paper's ablation is of GPT-4o mini")
     obstacles += metrics.conditions.deviations if metrics else ()
@@ -141,7 +140,7 @@ def attention(given: Given) -> TableContent:
 
 
 def _shares(given: Given, metrics: AttentionMetrics) -> tuple[Cell, ...]:
-    obstacles = [] if metrics.dataset_is_released else [NOT_RELEASED]
+    obstacles = [*of_other_data(metrics), *metrics.conditions.deviations]
     pairs = str(len(metrics.pairs))
     key = {"model": metrics.model, "language": metrics.language, "pairs": pairs}
 

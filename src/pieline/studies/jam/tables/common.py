@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
+from pieline.core.conditions import Conditions
 from pieline.core.uncertainty import Spread
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
@@ -165,11 +167,30 @@ def left_out_seeds(given: Given, runs: Collection[RunKey]) -> tuple[str, ...]:
     )
 
 
+class Measured(Protocol):
+    """What tables ask every metric file of the dataset."""
+
+    @property
+    def dataset_is_released(self) -> bool:
+        """Whether the data are the paper's."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """How settings, weights and data of the user's own differ from the paper's."""
+
+
+def of_other_data(*measured: Measured) -> list[str]:
+    """What keeps numbers of other data than the paper's from being comparable.
+
+    Of the user's own data the conditions say it.
+    """
+    told = (item.dataset_is_released or item.conditions.are_of_own_data for item in measured)
+    return [] if all(told) else [NOT_RELEASED]
+
+
 def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:
     """What makes numbers of these runs incomparable with the printed ones."""
-    found = []
-    if not all(item.dataset_is_released for item in metrics):
-        found.append(NOT_RELEASED)
+    found = of_other_data(*metrics)
     if not all(item.overall.variants for item in metrics):
         found.append("no hard variants")
     reasons = (reason for item in metrics for reason in item.conditions.deviations)

@@ -95,6 +95,8 @@ def _numbers(item: JamStatistics) -> dict[str, dict[str, int | None]]:
 
 def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
     """Why the numbers of a dataset cannot be compared with the printed ones."""
+    if item.conditions.are_of_own_data:
+        return list(item.conditions.deviations)
     if not item.originals_are_released:
         return ["sample data or other than the released originals"]
     if dataset == JAM and item.dataset_is_released is False:
@@ -108,5 +110,5 @@ def _why_unknown(item: JamStatistics, name: str, ours: int | None) -> list[str]:
     if name == "filtered_originals":
         return ["not published: the release holds what variant validation left"]
     if name == "train_sentences":
-        return ["the training file is not in the mirror"]
+        return ["there is no training file"]
     return ["not run: jam.variants.source is none"]

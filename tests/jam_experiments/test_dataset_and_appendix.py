@@ -1,0 +1,291 @@
+"""ID10M-JAM's Table 2 and its appendix tables, from counts written by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from pieline.core.conditions import Conditions
+from pieline.core.files import write_json
+from pieline.core.uncertainty import Interval
+from pieline.reporting.given import Given
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.printed import read_comparisons
+from pieline.reporting.tables import TableContent, shown, write_table
+from pieline.studies.jam.metrics.attention_records import AttentionMetrics, MeanShare
+from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
+from pieline.studies.jam.metrics.neutral import NeutralMetrics
+from pieline.studies.jam.metrics.statistics import JamStatistics
+from pieline.studies.jam.tables.appendix import SIMULATED_NOTE, attention, humans, neutral
+from pieline.studies.jam.tables.dataset import statistics
+
+PRINTED = {
+    "published": str(ROOT / "published" / "jam_table2.csv"),
+    "text_numbers": str(ROOT / "published" / "text_numbers.csv"),
+}
+NOT_RELEASED = "sample data or other than the released ID10M-JAM"
+GPT = ModelDescription(
+    name="gpt-4o-mini", kind="llm", label="GPT-4o mini", published_as="GPT-4o mini"
+)
+
+
+def given(folder: Path, *metrics: Any, **fields: Any) -> Given:
+    paths = tuple(str(folder / f"{number}.json") for number in range(len(metrics)))
+    for path, item in zip(paths, metrics, strict=True):
+        write_json(path, item.model_dump())
+    return Given.model_validate({"metrics": paths, "files": PRINTED, **fields})
+
+
+def rows_of(content: TableContent, folder: Path) -> list[dict[str, str]]:
+    files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
+    write_table("table", content, templates=ROOT / "templates", **files)
+    return read_comparisons(files["csv"])
+
+
+def told(rows: list[dict[str, str]], *columns: str) -> list[tuple[str, ...]]:
+    return [tuple(row[column] for column in columns) for row in rows]
+
+
+def seen(content: TableContent) -> list[list[str]]:
+    """What stands in the cells of each row."""
+    found = shown("table", content)
+    return [
+        [*row.labels, *(cell.ours for cell in row.cells)] for group in found.groups for row in group
+    ]
+
+
+def counts(language: str = "english", **fields: Any) -> JamStatistics:
+    usual: dict[str, Any] = {
+        "language": language, "originals_are_released": True, "variants_source": None,
+        "dataset_is_released": None, "raw_train_sentences": None, "raw_test_sentences": 200,
+        "raw_test_with_idiom": 160, "dropped": {}, "fixed": {}, "originals": 178,
+        "figurative": 158, "literal": 20, "unique_pies_originals": 153, "oddities": {},
+        "candidate_variants": None, "valid_variants": None, "dataset_originals": None,
+        "dataset_figurative": None, "dataset_literal": None, "dataset_variants": None,
+        "unique_pies": None, "computed_from": {},
+    }  # fmt: skip
+    return JamStatistics.model_validate(usual | fields)
+
+
+MADE = {
+    "variants_source": "generated", "dataset_is_released": False, "dataset_originals": 170,
+    "dataset_figurative": 151, "dataset_literal": 19, "dataset_variants": 510, "unique_pies": 149,
+}  # fmt: skip
+
+
+def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) -> None:
+    content = statistics(given(tmp_path, counts(raw_train_sentences=37919), notes=("A note.",)))
+    assert content.notes == ("A note.",)
+    rows = rows_of(content, tmp_path)
+    columns = ("dataset", "number", "ours", "printed", "reproduced", "reason")
+    none = "not run: jam.variants.source is none"
+    assert told(rows, *columns) == [
+        ("ID10M", "train_sentences", "37919", "37919", "yes", ""),
+        ("ID10M", "test_sentences", "200", "200", "yes", ""),
+        ("ID10M-JAM", "test_sentences", "178", "178", "yes", ""),
+        ("ID10M-JAM", "test_variants", "", "534", "", none),
+        ("ID10M-JAM", "unique_pies", "153", "153", "yes", ""),
+        ("ID10M-JAM", "literal", "20", "20", "yes", ""),
+        ("ID10M-JAM", "filtered_originals", "", "191", "",
+         "not published: the release holds what variant validation left"),
+    ]  # fmt: skip
+    assert {(row["language"], row["metrics"]) for row in rows} == {
+        ("english", str(tmp_path / "0.json"))
+    }
+    assert seen(content) == [["EN", "37,919", "200", "–", "–"], ["EN", "–", "178", "–", "153"]]
+    assert [group.title for group in content.groups] == ["ID10M", "ID10M-JAM"]
+    assert [len(head) for head in content.heads] == [5, 6]
+    assert sum(head.span for head in content.heads[0]) == 6
+
+
+def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: Path) -> None:
+    rows = rows_of(statistics(given(tmp_path, counts(**MADE))), tmp_path)
+    why = "generated variants, not the released ones"
+    assert told(rows[1:], "number", "ours", "reason") == [
+        ("test_sentences", "200", ""),
+        ("test_sentences", "170", why),
+        ("test_variants", "510", why),
+        ("unique_pies", "149", why),
+        ("literal", "19", why),
+        ("filtered_originals", "",
+         f"not published: the release holds what variant validation left; {why}"),
+    ]  # fmt: skip
+    assert rows[0]["reason"] == "the training file is not in the mirror"
+
+
+def test_other_originals_are_compared_in_no_number(tmp_path: Path) -> None:
+    own = counts(originals_are_released=False, originals=191, **MADE)
+    rows = rows_of(statistics(given(tmp_path, own)), tmp_path)
+    why = "sample data or other than the released originals"
+    assert {row["reason"] for row in rows[1:]} == {why}
+    numbers = {row["number"]: row["ours"] for row in rows if row["dataset"] == "ID10M-JAM"}
+    assert (numbers["filtered_originals"], numbers["test_sentences"]) == ("191", "170")
+
+
+def test_without_variants_other_originals_are_no_dataset(tmp_path: Path) -> None:
+    rows = rows_of(statistics(given(tmp_path, counts(originals_are_released=False))), tmp_path)
+    ours = {row["number"]: row["ours"] for row in rows if row["dataset"] == "ID10M-JAM"}
+    assert ours == {
+        "test_sentences": "", "test_variants": "", "unique_pies": "", "literal": "",
+        "filtered_originals": "178",
+    }  # fmt: skip
+
+
+def test_languages_stand_below_each_other_in_both_parts(tmp_path: Path) -> None:
+    released = {"variants_source": "released", "dataset_is_released": True}
+    german = counts("german", **MADE | released | {"dataset_variants": 411})
+    content = statistics(given(tmp_path, counts(), german))
+    assert [row.labels for group in content.groups for row in group.rows] == [("EN",), ("DE",)] * 2
+    rows = [row for row in rows_of(content, tmp_path) if row["language"] == "german"]
+    found = {(row["dataset"], row["number"]): row for row in rows}
+    variants = found["ID10M-JAM", "test_variants"]
+    assert (variants["printed"], variants["reproduced"]) == ("411", "yes")
+    assert variants["metrics"] == str(tmp_path / "1.json")
+    # A language that the paper does not have has no printed numbers.
+    spanish = rows_of(statistics(given(tmp_path, counts("spanish"))), tmp_path)
+    assert {row["printed"] for row in spanish} == {""}
+
+
+def people(**fields: Any) -> HumanMetrics:
+    scores = {"accuracy_figurative": 0.75, "accuracy_literal": None, "ambiguous": 0.125}
+    usual = {
+        "language": "english", "dataset_is_released": True, "simulated": False, "variants": 178,
+        "figurative": 170, "literal": 8, "agreement": 0.8146, "kappa": 0.625,
+        "first": AnnotatorScores(accuracy=0.9038, **scores),
+        "second": AnnotatorScores(accuracy=0.5, **scores),
+        "computed_from": {},
+    }  # fmt: skip
+    return HumanMetrics.model_validate(usual | fields)
+
+
+def test_what_people_were_right_about_stands_in_per_cent(tmp_path: Path) -> None:
+    content = humans(given(tmp_path, people(), notes=("A note.",)))
+    assert content.notes == ("A note.",)
+    assert "(English)" in content.caption
+    assert seen(content) == [
+        ["variants labelled", "178", "170", "8", " "],
+        ["first", "90.4", "75.0", "–", "12.5"],
+        ["second", "50.0", "75.0", "–", "12.5"],
+        ["agreement", "81.5", " ", " ", " "],
+        ["Cohen's kappa", "0.62", " ", " ", " "],
+    ]
+    rows = {row["id"].removeprefix("jam.human_"): row for row in rows_of(content, tmp_path)}
+    verdicts = {name: row["reproduced"] for name, row in rows.items() if row["printed"]}
+    assert verdicts == {
+        "variants": "yes", "accuracy_first": "yes", "accuracy_second": "no", "agreement": "yes",
+    }  # fmt: skip
+    assert list(rows)[1:5] == [
+        "accuracy_first", "accuracy_figurative_first", "accuracy_literal_first", "ambiguous_first",
+    ]  # fmt: skip
+    assert rows["kappa"]["reason"] == "the paper prints no such number"
+
+
+@pytest.mark.parametrize(
+    ("fields", "why", "notes"),
+    [
+        ({"dataset_is_released": False}, NOT_RELEASED, ()),
+        ({"language": "german"}, "the paper's annotators judged English variants", ()),
+        ({"simulated": True}, "simulated labels, not people's", (SIMULATED_NOTE,)),
+        ({"simulated": True, "dataset_is_released": False},
+         f"simulated labels, not people's; {NOT_RELEASED}", (SIMULATED_NOTE,)),
+    ],
+)  # fmt: skip
+def test_whose_labels_of_what_are_not_the_papers(
+    fields: dict[str, Any], why: str, notes: tuple[str, ...], tmp_path: Path
+) -> None:
+    content = humans(given(tmp_path, people(**fields)))
+    assert content.notes == notes
+    rows = rows_of(content, tmp_path)
+    assert {row["reason"] for row in rows if row["printed"]} == {why}
+
+
+def ablation(**fields: Any) -> NeutralMetrics:
+    usual: dict[str, Any] = {
+        "language": "english", "model": "gpt-4o-mini", "setting": "zero_shot", "seed": 42,
+        "dataset_is_released": True, "confusing": 61, "neutral": 58, "still_confused": 25,
+        "share": 25 / 58, "interval": Interval(low=0.3066, high=0.5512), "computed_from": {},
+        "outcomes": {"ok": 56, "unparseable": 2},
+    }  # fmt: skip
+    return NeutralMetrics.model_validate(usual | fields)
+
+
+OPTIONS = {"model": "gpt-4o-mini", "setting": "zero_shot", "language": "english", "seed": "42"}
+
+
+def test_what_stays_confusing_with_a_neutral_context(tmp_path: Path) -> None:
+    made = given(tmp_path, ablation(), models=[GPT], options=OPTIONS)
+    content = neutral(made)
+    assert seen(content) == [
+        [
+            "GPT-4o mini (unreadable: 2 of 58)", "Zero-shot", "English",
+            *("61", "58", "25", "43.1", "30.7, 55.1"),
+        ]
+    ]  # fmt: skip
+    columns = ("model", "setting", "language", "id", "ours", "printed", "reproduced")
+    run = ("gpt-4o-mini", "zero_shot", "english")
+    assert told(rows_of(content, tmp_path), *columns) == [
+        (*run, "jam.neutral_variants", "58", "58", "yes"),
+        (*run, "jam.neutral_confused", "25", "25", "yes"),
+        (*run, "jam.neutral_share", "43.1", "43.1", "yes"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "model", "why"),
+    [
+        ({"dataset_is_released": False}, GPT, NOT_RELEASED),
+        ({}, GPT.model_copy(update={"published_as": "GPT-4o"}),
+         "the paper's ablation is of GPT-4o mini"),
+        ({"conditions": Conditions(deviations=("seeds 1, the paper 3",))}, GPT,
+         "seeds 1, the paper 3"),
+    ],
+)  # fmt: skip
+def test_what_keeps_an_ablation_from_being_the_papers(
+    fields: dict[str, Any], model: ModelDescription, why: str, tmp_path: Path
+) -> None:
+    made = given(tmp_path, ablation(**fields), models=[model], options=OPTIONS)
+    assert {row["reason"] for row in rows_of(neutral(made), tmp_path)} == {why}
+
+
+def test_without_confusing_variants_no_share_is_known(tmp_path: Path) -> None:
+    nothing = ablation(confusing=0, neutral=0, still_confused=0, share=None, interval=None)
+    made = given(tmp_path, nothing, models=[GPT], options=OPTIONS)
+    assert seen(neutral(made))[0][3:] == ["0", "0", "0", "–", "–"]
+
+
+def test_attention_on_cue_words_with_its_intervals(tmp_path: Path) -> None:
+    bounds = {"interval": Interval(low=0.10012, high=0.25)}
+    found = AttentionMetrics(
+        language="german", model="llama", dataset_is_released=False, judged_by=[], pairs=[],
+        misleading=MeanShare(mean=0.18249, **bounds), resolved=MeanShare(mean=0.125, interval=None),
+        difference=MeanShare(mean=None, interval=None), computed_from={},
+    )  # fmt: skip
+    llama = ModelDescription(name="llama", kind="llm", label="Llama")
+    options = {"model": "llama", "language": "german"}
+    content = attention(given(tmp_path, found, models=[llama], options=options))
+    assert seen(content) == [["Llama", "German", "0", "18.2 [10.0, 25.0]", "12.50", "–"]]
+    columns = ("model", "language", "pairs", "metric", "ours", "low", "high")
+    rows = rows_of(content, tmp_path)
+    run = ("llama", "german", "0")
+    assert told(rows, *columns) == [
+        (*run, "misleading", "18.25", "10.01", "25.00"),
+        (*run, "resolved", "12.50", "", ""),
+        (*run, "difference", "", "", ""),
+    ]
+    assert {row["reason"] for row in rows} == {f"{NOT_RELEASED}; the paper prints no such number"}
+
+
+def test_attention_that_was_not_looked_at_says_why(tmp_path: Path) -> None:
+    llama = ModelDescription(name="llama", kind="llm", label="Llama")
+    made = given(
+        tmp_path, models=[llama], not_run={"llama": "no weights"},
+        options={"model": "llama", "language": "english"},
+    )  # fmt: skip
+    content = attention(made)
+    assert seen(content) == [["Llama", "English", *["–"] * 4]]
+    assert content.groups[0].rows[0].reason == "no weights"
+    rows = rows_of(content, tmp_path)
+    assert [row["metric"] for row in rows] == ["pairs", "misleading", "resolved", "difference"]
+    assert {(row["model"], row["language"]) for row in rows} == {("llama", "english")}
+    assert all(row["reason"].startswith("not run: no weights") for row in rows)

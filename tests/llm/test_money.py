@@ -1,0 +1,491 @@
+"""Costs, estimates, the ledger and one run's budget, against sums worked out by hand."""
+
+import asyncio
+import sqlite3
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_cases import settings_for, spec_for
+
+from pieline.core.errors import UserError
+from pieline.llm.answers import Answer
+from pieline.llm.budget import Budget, CapReachedError
+from pieline.llm.costs import (
+    Estimate,
+    Spent,
+    estimate,
+    input_tokens_about,
+    input_tokens_at_most,
+    output_tokens_at_most,
+    price,
+    spent,
+    usd_at_most,
+    usd_of,
+)
+from pieline.llm.estimates import TaskEstimate, check, estimates, lacks
+from pieline.llm.parsing import Parsed
+from pieline.llm.questions import Question, make_question
+from pieline.llm.recordings import record
+from pieline.llm.settings import LLMSettings
+from pieline.llm.spending import Ledger, Reserved, Spending
+from pieline.llm.stopping import Stop, StoppedError
+from pieline.llm.task import Ask, Task
+from pieline.models.llm import LLMEntry
+
+PRICES = {"input": 2, "output": 10}
+PRICED = spec_for(prices=PRICES)
+FREE = spec_for()
+UNKNOWN = spec_for(prices=None)
+MODEL = "openai/test-model"
+# 37 bytes, of which two are one letter.
+TURNS = [("system", "x" * 20), ("user", "é" + "x" * 15)]
+
+
+def asking(entry: LLMEntry = PRICED, /, **parameters: Any) -> Question:
+    return make_question(entry, TURNS, parameters)
+
+
+def answer(input_tokens: int | None, output_tokens: int | None, **fields: Any) -> Answer:
+    tokens = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+    return Answer.model_validate({"key": "k", "text": "x", **tokens, **fields})
+
+
+def test_tokens_of_a_question_about_and_at_most() -> None:
+    # 37 / 3.6 is 10.3; each of the two turns adds 8, a chat template at most 64.
+    assert input_tokens_about(asking()) == 11 + 2 * 8
+    assert input_tokens_at_most(asking()) == 37 + 2 * 8 + 64
+    formed = spec_for(accepts=["response_format"])
+    form = {"type": "json_object"}  # 23 characters
+    assert input_tokens_at_most(asking(formed, response_format=form)) == 37 + 23 + 2 * 8 + 64
+
+
+def test_an_answer_is_bounded_by_what_is_sent_or_else_by_its_model() -> None:
+    long = spec_for(max_output_tokens=900)
+    assert output_tokens_at_most(asking(max_tokens=40), long) == 40
+    assert output_tokens_at_most(asking(), long) == 900
+    assert output_tokens_at_most(asking(), PRICED) is None
+
+
+def test_one_attempt_costs_at_most_its_bounds() -> None:
+    assert usd_at_most(asking(max_tokens=40), PRICED) == pytest.approx((117 * 2 + 40 * 10) / 1e6)
+    assert usd_at_most(asking(), FREE) == 0
+    with pytest.raises(UserError, match=r"^Test model: nothing bounds the length.*max_tokens"):
+        usd_at_most(asking(), PRICED)
+
+
+def test_prices_are_for_a_million_tokens() -> None:
+    assert price(PRICED, 1_000_000, 0) == 2
+    assert price(PRICED, 0, 100_000) == 1
+    assert price(FREE, 1_000_000, 1_000_000) == price(UNKNOWN, 1_000_000, 1_000_000) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "entry", "usd"),
+    [
+        (answer(1000, 100), PRICED, 0.003),
+        (answer(0, 100), PRICED, 0.001),
+        (answer(1000, 0), PRICED, 0.002),
+        (answer(None, 100), PRICED, None),
+        (answer(1000, None), PRICED, None),
+        (answer(1000, 100, origin="hand-written"), PRICED, 0),
+        (answer(None, None), FREE, 0),
+    ],
+)
+def test_an_answer_costs_what_its_tokens_do(
+    given: Answer, entry: LLMEntry, usd: float | None
+) -> None:
+    assert usd_of(given, entry) == (usd if usd is None else pytest.approx(usd))
+
+
+def test_what_nobody_counted_is_told_beside_the_sum() -> None:
+    answers = [answer(1000, 100), answer(500, None), answer(None, 70), answer(200, 10)]
+    assert spent(answers, PRICED) == Spent(
+        answers=4, uncounted=2, input_tokens=1700, output_tokens=180, usd=pytest.approx(0.0035)
+    )
+    assert spent([], PRICED) == Spent(0, 0, 0, 0, 0)
+
+
+def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
+    questions = [asking(max_tokens=40, seed=seed) for seed in (1, 2, 3, 1)]
+    found = estimate(questions, PRICED, {questions[1].key, "another"}, likely=25)
+    assert found == Estimate(
+        PRICED,
+        questions=3,
+        recorded=1,
+        input_tokens=2 * 27,
+        output_tokens=2 * 40,
+        likely_output_tokens=2 * 25,
+    )
+    assert found.to_ask == 2
+    assert found.usd == pytest.approx((54 * 2 + 80 * 10) / 1e6)
+    assert found.likely_usd == pytest.approx((54 * 2 + 50 * 10) / 1e6)
+    # No answer is likely to be longer than it can be, and without a bound there is no "at most".
+    assert estimate(questions, PRICED, likely=60).likely_output_tokens == 3 * 40
+    open_ended = estimate([*questions, asking()], PRICED, likely=60)
+    assert (open_ended.output_tokens, open_ended.likely_output_tokens) == (None, 3 * 40 + 60)
+    assert open_ended.usd is None
+    assert open_ended.likely_usd == pytest.approx((4 * 27 * 2 + 180 * 10) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("entry", "recorded", "usd"),
+    [(FREE, 0, 0), (UNKNOWN, 0, None), (UNKNOWN, 1, None), (UNKNOWN, 2, 0), (PRICED, 2, 0)],
+)
+def test_nothing_left_to_ask_costs_nothing_whatever_the_prices(
+    entry: LLMEntry, recorded: int, usd: float | None
+) -> None:
+    found = Estimate(entry, 2, recorded, 10, 10, 10)
+    assert (found.usd, found.likely_usd) == (usd, usd)
+
+
+def test_estimates_of_one_model_add_up() -> None:
+    one, other = Estimate(PRICED, 5, 1, 30, 40, 20), Estimate(PRICED, 7, 2, 300, 400, 200)
+    assert one + other == Estimate(PRICED, 12, 3, 330, 440, 220)
+    unbounded = Estimate(PRICED, 1, 0, 3, None, 2)
+    assert (one + unbounded).output_tokens is (unbounded + one).output_tokens is None
+    assert (one + unbounded).likely_output_tokens == 22
+
+
+class Saying(Task):
+    """Asks each of its texts."""
+
+    texts: tuple[str, ...] = ("a", "b")
+    likely: int = 30
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        return [make_question(entry, [("user", text)], {"max_tokens": 5000}) for text in self.texts]
+
+    def likely_output_tokens(self) -> int:
+        return self.likely
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        raise NotImplementedError
+
+    def reading(self, answer: Answer) -> Parsed[Any]:
+        raise NotImplementedError
+
+
+def saying(folder: Path, entry: LLMEntry = PRICED, *, file: str = "a", **fields: Any) -> Saying:
+    usual = {"model": "m", "spec": entry.execution_spec(), "inputs": {}, "outputs": {}}
+    return Saying.model_validate({**usual, "recordings": f"{folder}/{file}.jsonl", **fields})
+
+
+def answered(task: Saying, counts: list[int | None], name: str = "old", **fields: Any) -> None:
+    """Record answers of so many tokens to questions that no test asks."""
+    texts = tuple(f"{name} {number}" for number in range(len(counts)))
+    old = task.model_copy(update={"texts": texts})
+    pairs = zip(old.questions(old.entry()), counts, strict=True)
+    answers = [
+        (question, answer(1, count, key=question.key, **fields)) for question, count in pairs
+    ]
+    Path(task.recordings).parent.mkdir(exist_ok=True)
+    record(Path(task.recordings), answers)
+
+
+def likely_of(task: Saying, *others: Saying) -> tuple[int, tuple[str, ...]]:
+    """Tokens of one answer of the first task's model, and what says so."""
+    found = estimates([task, *others], LLMSettings())[0]
+    return found.estimate.likely_output_tokens // found.estimate.to_ask, found.bases
+
+
+def test_equal_questions_are_counted_once_for_each_file_of_answers(folder: Path) -> None:
+    first = saying(folder)
+    tasks = [
+        first,
+        saying(folder, texts=("b", "c", "c")),
+        saying(folder, file="b", texts=("a",)),
+        saying(folder, model="n", texts=("a",)),
+    ]
+    folder.mkdir()
+    (question,) = tasks[-1].questions(first.entry())
+    record(Path(first.recordings), [(question, answer(1, 1, key=question.key))])
+    both = estimates(tasks, LLMSettings())
+    assert [(found.kind, found.model) for found in both] == [("Saying", "m"), ("Saying", "n")]
+    counted = both[0].estimate
+    # a, b, c in one file, of which a is recorded, and a in the other; 1 byte and a turn each.
+    assert (counted.questions, counted.recorded, counted.to_ask) == (4, 1, 3)
+    assert (counted.input_tokens, counted.output_tokens) == (3 * 9, 3 * 5000)
+    assert counted.likely_output_tokens == 3 * 30
+    assert both[0].bases == ("form",)
+    assert (both[1].estimate.to_ask, both[1].bases) == (0, ())
+    assert estimates(tasks, LLMSettings(mode="fresh"))[0].estimate.recorded == 0
+
+
+def test_twenty_recorded_answers_say_how_long_the_next_ones_are(folder: Path) -> None:
+    task = saying(folder)
+    answered(task, [10] * 19 + [None])
+    assert likely_of(task) == (30, ("form",))
+    answered(task, [24], "another")  # a mean of 10.7
+    other = saying(folder, file="b", model="n")
+    assert likely_of(task) == (11, ("own answers",))
+    assert likely_of(other, task) == (11, ("others' answers",))
+    answered(other, [5] * 21)
+    assert likely_of(other, task) == (5, ("own answers",))
+    # Those of another form say nothing, nor do those of models that think.
+    longer = saying(folder, file="c", model="l", likely=31)
+    assert likely_of(longer, task) == (31, ("form",))
+    thinks = saying(folder, spec_for(prices=PRICES, thinks=True), file="d", model="t")
+    assert likely_of(thinks, task) == (1030, ("form and thoughts",))
+
+
+def test_what_people_wrote_says_nothing_of_lengths(folder: Path) -> None:
+    task = saying(folder)
+    answered(task, [10] * 20, origin="hand-written")
+    assert likely_of(task) == (30, ("form",))
+
+
+def test_questions_that_are_not_known_yet_are_told_by_their_inputs(folder: Path) -> None:
+    missing = {"second": f"{folder}/z", "first": f"{folder}/y"}
+    here = {"third": str(folder.parent)}
+    tasks = [saying(folder, inputs=missing | here), saying(folder)]
+    (found,) = estimates(tasks, LLMSettings())
+    assert isinstance(found, TaskEstimate)
+    assert found.unknown == (f"{folder}/y", f"{folder}/z")
+    assert found.estimate.questions == 2
+
+
+def test_all_that_is_missing_is_one_error(folder: Path) -> None:
+    task, settings = saying(folder, UNKNOWN), settings_for(folder)
+    why = "it has no prices, so its cost is unknown"
+    assert lacks(UNKNOWN, settings) == [why]
+    assert lacks(FREE, settings) == []
+    later = {"inputs": {"x": f"{folder}/x"}}
+    tasks = [task, saying(folder, UNKNOWN, file="b", **later), saying(folder, FREE, model="free")]
+    with pytest.raises(UserError) as nothing:
+        check(tasks, settings, ["a file is missing"])
+    assert str(nothing.value) == (
+        f"language models: m (nothing is recorded): {why}; a file is missing;"
+        " mend this, import recordings, or leave these models out"
+    )
+    folder.mkdir()
+    (first, second) = task.questions(task.entry())
+    record(Path(task.recordings), [(first, answer(1, 1, key=first.key))])
+    with pytest.raises(UserError, match=r"m \(1 answer not recorded, nothing recorded of 1 run\)"):
+        check(tasks, settings)
+    record(Path(task.recordings), [(second, answer(1, 1, key=second.key))])
+    check([task], settings)
+    with pytest.raises(UserError, match=r"m \(all are asked anew\): "):
+        check([task], settings_for(folder, mode="fresh"))
+    check([saying(folder, UNKNOWN, file="c", texts=())], settings)
+
+
+def test_a_ledger_sums_by_model_what_was_settled(folder: Path) -> None:
+    folder.mkdir()
+    ledger = Ledger(folder, 1.0)
+    opened = [ledger.reserve(model, 0.125, file="f", key=model) for model in "mmnnno"]
+    known = [reserved for reserved in opened if reserved]
+    assert {reserved[1:] for reserved in known} == {
+        (model, 0.125, "f", model) for model in ("m", "n", "o")
+    }
+    assert len({reserved.identity for reserved in known}) == 6
+    for reserved, usd in zip(known, (0.0625, 0.03125, 0.0, None, None), strict=False):
+        ledger.settle(reserved, usd)
+    assert ledger.spending() == Spending(
+        settled={"m": 0.09375, "n": 0},
+        requests={"m": 2, "n": 3},
+        reserved=[known[-1]],
+        perhaps={"n": 0.25},
+        unanswered={"n": 2},
+    )
+    assert (ledger.spending().held, ledger.spending().usd) == (0.125, 0.21875)
+    assert ledger.left("f") == [known[-1]]
+    assert ledger.left("g") == []
+    assert ledger.release() == 0.125
+    assert ledger.spending().reserved == []
+
+
+@pytest.mark.parametrize(("usd", "fits"), [(0.5, True), (0.5 + 5e-10, True), (0.5 + 2e-9, False)])
+def test_a_reservation_may_reach_the_cap_and_not_cross_it(
+    folder: Path, usd: float, fits: bool
+) -> None:
+    folder.mkdir()
+    ledger = Ledger(folder, 1.0)
+    settled = ledger.reserve("m", 0.5)
+    assert settled
+    ledger.settle(settled, 0.25)
+    assert ledger.reserve("n", 0.25)
+    assert (ledger.reserve("o", usd) is not None) is fits
+
+
+def test_without_a_cap_nothing_that_costs_is_reserved(folder: Path) -> None:
+    folder.mkdir()
+    assert Ledger(folder).reserve("m", 1e-6) is None
+    assert Ledger(folder).reserve("m", 0.0) == Reserved(
+        Ledger(folder).spending().reserved[0].identity, "m", 0.0
+    )
+
+
+def test_what_a_killed_run_left_is_settled_where_its_answer_is_recorded(folder: Path) -> None:
+    folder.mkdir()
+    ledger = Ledger(folder, 1.0)
+    for key in ("told", "untold", "lost"):
+        ledger.reserve("m", 0.125, file="f", key=key)
+    ledger.take_up(ledger.left("f"), {"told": 0.0625, "untold": None})
+    found = ledger.spending()
+    # Of tokens that nobody counted it is all that was reserved; none of it is "perhaps".
+    assert (found.settled, found.requests, found.perhaps) == ({"m": 0.1875}, {"m": 2}, {})
+    assert [reserved[1:] for reserved in found.reserved] == [("m", 0.125, "", "lost")]
+
+
+def test_a_ledger_is_kept_in_its_newest_form(folder: Path) -> None:
+    folder.mkdir()
+    path = Ledger(folder).path
+    with sqlite3.connect(path) as database:
+        assert database.execute("PRAGMA user_version").fetchall() == [(3,)]
+        assert database.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
+
+
+def budget(folder: Path, usd: float, stop: Stop, entry: LLMEntry = PRICED) -> Budget:
+    folder.mkdir(exist_ok=True)
+    settings = settings_for(folder, max_cost_usd=usd)
+    return Budget(entry, settings, folder / "sub" / "a.jsonl", stop)
+
+
+ONE = (117 * 2 + 40 * 10) / 1e6
+"""What `asking(max_tokens=40)` can cost."""
+
+
+async def both(first: Coroutine[Any, Any, Any], then: Any) -> Any:
+    """Begin to wait, then do something; what the waiting came to."""
+    waiting = asyncio.ensure_future(first)
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    then()
+    return await waiting
+
+
+def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
+    question = asking(max_tokens=40)
+
+    async def run() -> None:
+        spending = budget(folder, 1, Stop())
+        assert spending.perhaps_billed == ""
+        kept = [await spending.reserve(question) for _ in range(4)]
+        assert {reserved and reserved[1:] for reserved in kept} == {
+            (MODEL, ONE, "sub/a.jsonl", question.key)
+        }
+        spending.settle(None, 1.0)  # nothing was reserved
+        spending.settle(kept[0], ONE / 2)
+        spending.settle(kept[1], 0.0)
+        assert spending.perhaps_billed == ""
+        spending.settle(kept[2], None)
+        spending.settle(kept[3], None)
+        # Twice 0.000634.
+        assert spending.perhaps_billed == (
+            " (at most $0.0013 more perhaps billed without an answer)"
+        )
+
+    asyncio.run(run())
+    found = Ledger(folder).spending()
+    assert (found.settled, found.requests) == ({MODEL: ONE / 2}, {MODEL: 4})
+    assert (found.perhaps, found.reserved) == ({MODEL: 2 * ONE}, [])
+
+
+def test_what_costs_nothing_has_no_budget(folder: Path) -> None:
+    async def run() -> None:
+        spending = budget(folder, 0, Stop(), FREE)
+        assert await spending.reserve(asking(FREE)) is None
+        spending.settle(None, None)
+        assert spending.perhaps_billed == ""
+
+    asyncio.run(run())
+    assert list(folder.iterdir()) == []
+
+
+def test_a_question_without_a_bound_is_not_reserved_for(folder: Path) -> None:
+    async def run() -> None:
+        with pytest.raises(UserError, match="nothing bounds"):
+            await budget(folder, 1, Stop()).reserve(asking())
+
+    asyncio.run(run())
+
+
+def test_a_question_waits_while_a_request_under_way_may_free_its_share(folder: Path) -> None:
+    question = asking(max_tokens=40)
+
+    async def run() -> None:
+        spending = budget(folder, 1.5 * ONE, Stop())
+        first = await spending.reserve(question)
+        later = await both(spending.reserve(question), lambda: spending.settle(first, ONE / 4))
+        assert later[2] == ONE
+        # The second, settled in full, leaves too little, and nobody else is under way.
+        with pytest.raises(CapReachedError) as reached:
+            await both(spending.reserve(question), lambda: spending.settle(later, ONE))
+        assert reached.value.usd == ONE
+        with pytest.raises(CapReachedError):
+            await spending.reserve(question)
+
+    asyncio.run(run())
+
+
+def test_who_waits_for_the_budget_gives_way_to_a_stop(folder: Path) -> None:
+    question = asking(max_tokens=40)
+
+    async def run() -> None:
+        stop = Stop()
+        spending = budget(folder, ONE, stop)
+        await spending.reserve(question)
+        with pytest.raises(StoppedError):
+            await both(spending.reserve(question), lambda: stop.fail(ValueError()))
+
+    asyncio.run(run())
+
+
+def test_a_budget_settles_first_what_a_killed_run_has_recorded(folder: Path) -> None:
+    counted, uncounted, lost = (asking(max_tokens=40, seed=seed) for seed in (1, 2, 3))
+    folder.mkdir()
+    ledger = Ledger(folder, 1)
+    for question in (counted, uncounted, lost):
+        ledger.reserve(MODEL, ONE, file="sub/a.jsonl", key=question.key)
+    ledger.reserve(MODEL, ONE, file="a.jsonl", key=counted.key)
+    (folder / "sub").mkdir()
+    answers = [(counted, answer(100, 10, key=counted.key))]
+    record(folder / "sub" / "a.jsonl", [*answers, (uncounted, answer(None, 1, key=uncounted.key))])
+
+    async def begin() -> None:
+        budget(folder, 1, Stop())
+
+    asyncio.run(begin())
+    found = ledger.spending()
+    assert found.settled == {MODEL: pytest.approx(0.0003 + ONE)}
+    assert {(left.file, left.key) for left in found.reserved} == {
+        ("", lost.key),
+        ("a.jsonl", counted.key),
+    }
+
+
+@pytest.mark.parametrize(
+    ("earlier", "told"),
+    [
+        # Each question costs about 27 tokens in and at most 40 out, $0.000454.
+        ([0.5], "$0.5000 of $1.0000 spent; 2 of 5 questions are left to ask, for at most about"
+                " $0.0009; raise llm.max_cost_usd (about 0.5009 is enough)"),
+        ([0.5, "open"], "$0.7500 of $1.0000 spent, $0.2500 of it held by unfinished requests; 2 of"
+                        " 5 questions are left to ask, for at most about $0.0009; raise"
+                        " llm.max_cost_usd (about 0.7509 is enough)"),
+        ([0.5, None], "$0.5000 of $1.0000 spent (besides at most $0.2500 perhaps billed without an"
+                      " answer); 2 of 5 questions are left to ask, for at most about $0.0009; raise"
+                      " llm.max_cost_usd (about 0.5009 is enough)"),
+    ],
+)  # fmt: skip
+def test_a_cap_that_is_reached_says_what_is_spent_left_and_enough(
+    folder: Path, earlier: list[Any], told: str
+) -> None:
+    folder.mkdir()
+    ledger = Ledger(folder, 1)
+    for usd in earlier:
+        reserved = ledger.reserve(MODEL, 0.5 if usd == 0.5 else 0.25)
+        assert reserved
+        if usd != "open":
+            ledger.settle(reserved, usd)
+
+    async def explained(usd: float, left: int) -> str:
+        questions = [asking(max_tokens=40, seed=seed) for seed in range(left)]
+        return str(budget(folder, 1, Stop()).explain(CapReachedError(usd), questions, 5))
+
+    expected = f"Test model: the spending cap is reached: {told} and run again, nothing is asked"
+    assert asyncio.run(explained(1e-6, 2)) == f"{expected} twice"
+    # One question that alone is too dear says the more.
+    assert "for at most about $0.6000;" in asyncio.run(explained(0.6, 1))

@@ -1,0 +1,224 @@
+"""One question's way through litellm and back, with a stand-in for the network below it."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from llm_cases import KEY, spec_for
+from provider_server import CALL, chat
+
+from pieline.llm import transport
+from pieline.llm.answers import Answer, ToolCall
+from pieline.llm.questions import Question, make_question
+from pieline.llm.retries import MalformedResponseError, NotSentError, status_of
+from pieline.llm.transport import Transport
+from pieline.llm.wire import sent
+from pieline.models.llm import LLMEntry
+
+SPEC = spec_for()
+QUESTION = make_question(SPEC, [("system", "Be brief."), ("user", "Any idiom?")], {"max_tokens": 9})
+BODY = {
+    "model": "test-model",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Any idiom?"},
+    ],
+    "max_tokens": 9,
+}
+Respond = Callable[..., list[httpx.Request]]
+
+
+@pytest.fixture
+def respond(monkeypatch: pytest.MonkeyPatch) -> Iterator[Respond]:
+    """Sets what the network answers to every request; gives the list of those that arrive."""
+
+    def with_(status: int = 200, **content: Any) -> list[httpx.Request]:
+        arrived: list[httpx.Request] = []
+
+        async def network(_: Any, request: httpx.Request) -> httpx.Response:
+            arrived.append(request)
+            return httpx.Response(status, request=request, **content)
+
+        monkeypatch.setattr(transport, "_pass_on", network)
+        return arrived
+
+    return with_
+
+
+def send(question: Question = QUESTION, spec: LLMEntry = SPEC) -> Answer:
+    async def run() -> Answer:
+        way = Transport(spec, api_key=KEY, api_base=spec.api_base, timeout_s=5)
+        try:
+            return await way.send(question)
+        finally:
+            await way.close()
+
+    return asyncio.run(run())
+
+
+def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond) -> None:
+    usage = {
+        "prompt_tokens": 9,
+        "completion_tokens": 3,
+        "total_tokens": 12,
+        "completion_tokens_details": {"reasoning_tokens": 2},
+    }
+    said = {"role": "assistant", "content": "no", "reasoning_content": "hm"}
+    arrived = respond(json=chat(said, "length", usage=usage, system_fingerprint="fp"))
+    found = send()
+    assert found == Answer(
+        key=QUESTION.key,
+        text="no",
+        reasoning="hm",
+        finish_reason="length",
+        returned_model="served",
+        fingerprint="fp",
+        response_id="r1",
+        input_tokens=9,
+        output_tokens=3,
+        reasoning_tokens=2,
+        sent=sent(QUESTION, "/v1/chat/completions", BODY),
+    )
+    (request,) = arrived
+    assert json.loads(request.content) == BODY
+    assert str(request.url) == f"{SPEC.api_base}/chat/completions"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        (chat({"role": "assistant", "content": None, "tool_calls": [CALL]}, "tool_calls"),
+         {"tool_calls": (ToolCall(name="look_up", arguments='{"pie": 1}'),), "text": None}),
+        (chat({"role": "assistant", "content": None, "refusal": "No."}), {"refusal": "No."}),
+        # litellm makes zeros of a usage that is not there; a count below zero is none.
+        (chat(usage=None), {"input_tokens": None, "output_tokens": None, "text": "hi"}),
+        (chat(usage={"prompt_tokens": 0, "completion_tokens": 3, "total_tokens": 3}),
+         {"input_tokens": 0, "output_tokens": 3}),
+        (chat(usage={"prompt_tokens": 9, "completion_tokens": -3, "total_tokens": 6}),
+         {"input_tokens": 9, "output_tokens": None, "text": "hi"}),
+        # Nothing that litellm takes for an answer, but billed.
+        ({"usage": {"prompt_tokens": 9, "completion_tokens": 3}},
+         {"input_tokens": 9, "output_tokens": 3, "text": None}),
+        (chat(choices=[]), {"input_tokens": 9, "output_tokens": 3, "text": None}),
+    ],
+)  # fmt: skip
+def test_what_came_back_is_kept(respond: Respond, body: dict[str, Any], kept: Any) -> None:
+    respond(json=body)
+    found = send()
+    assert {name: getattr(found, name) for name in kept} == kept
+
+
+@pytest.mark.parametrize(
+    "body", [{}, [], {"usage": {}}, chat(choices=[], usage=None), {"error": {"message": "later"}}]
+)
+def test_what_is_neither_said_nor_billed_is_malformed(respond: Respond, body: Any) -> None:
+    respond(json=body)
+    with pytest.raises(MalformedResponseError):
+        send()
+
+
+def test_half_a_body_is_malformed(respond: Respond) -> None:
+    respond(content=b'{"usage": {"prompt_tokens": 9, "comple')
+    with pytest.raises(MalformedResponseError):
+        send()
+
+
+@pytest.mark.parametrize("status", [401, 429, 500])
+def test_a_failure_is_told_with_its_status_and_not_tried_again(
+    respond: Respond, status: int
+) -> None:
+    arrived = respond(status, json={"error": {"message": "no"}, "usage": {"prompt_tokens": 9}})
+    with pytest.raises(Exception, match="no") as failed:
+        send()
+    assert status_of(failed.value) == status
+    assert len(arrived) == 1
+
+
+def test_what_a_filter_kept_back_is_an_answer(respond: Respond) -> None:
+    error = {
+        "message": "content management policy",
+        "type": "invalid_request_error",
+        "code": "content_policy_violation",
+    }
+    respond(400, json={"error": error})
+    found = send()
+    assert (found.finish_reason, found.text) == ("content_filter", None)
+
+
+def test_a_local_models_number_of_a_request_is_not_kept(respond: Respond) -> None:
+    respond(json=chat())
+    local = spec_for(None, source="file", path="m.gguf", api_key_env=None, prices=None)
+    found = send(make_question(local, [("user", "x")], {}), local.model_copy(update={
+        "api_base": SPEC.api_base}))  # fmt: skip
+    assert (found.text, found.response_id) == ("hi", None)
+
+
+def test_another_body_is_not_sent_and_shows_no_key(
+    respond: Respond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived = respond(json=chat())
+    monkeypatch.setattr(transport, "difference", lambda *_: f"has {KEY} in it")
+    monkeypatch.setenv("TEST_LLM_KEY", KEY)
+    with pytest.raises(NotSentError, match=r"the request has .* in it; nothing") as refused:
+        send()
+    assert KEY not in str(refused.value)
+    assert arrived == []
+
+
+def test_an_address_with_parameters_is_not_asked(respond: Respond) -> None:
+    arrived = respond(json=chat())
+    with pytest.raises(NotSentError, match="the request has parameters in its address"):
+        send(spec=spec_for(api_base="http://127.0.0.1:1/v1?key=1"))
+    assert arrived == []
+
+
+def test_litellm_may_not_send_a_question_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrived = []
+
+    async def network(_: Any, request: httpx.Request) -> httpx.Response:
+        arrived.append(request)
+        raise httpx.ConnectError("reset", request=request)
+
+    monkeypatch.setattr(transport, "_pass_on", network)
+    with pytest.raises(Exception, match=r"reset|connection|Connection"):
+        send()
+    assert len(arrived) == 1
+
+    async def twice() -> None:
+        exchange = transport._Exchange(QUESTION)
+        transport._EXCHANGE.set(exchange)
+        request = httpx.Request("POST", "http://x/v1/chat/completions", json=BODY)
+        for _ in range(2):
+            with pytest.raises(httpx.ConnectError):
+                await transport._checked(None, request)  # type: ignore[arg-type]
+        assert len(arrived) == 2
+
+    asyncio.run(twice())
+
+
+@pytest.mark.parametrize(
+    ("body", "counts"),
+    [
+        ({"usage": {"prompt_tokens": 9, "completion_tokens": 3}}, (9, 3)),
+        ({"usage": {"input_tokens": 9}}, (9, 0)),
+        ({"usage": {"output_tokens": 3}}, (0, 3)),
+        ({"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3,
+                            "thoughtsTokenCount": 40}}, (9, 43)),
+        ({"usage": None, "usageMetadata": {"thoughtsTokenCount": 4}}, (0, 4)),
+        ({"usage": {"prompt_tokens": "9", "completion_tokens": None}}, None),
+        ({"usage": {"prompt_tokens": 0}}, None),
+        ({"usage": "none"}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_tokens_are_found_under_every_providers_names(
+    body: dict[str, Any], counts: tuple[int, int] | None
+) -> None:
+    names = ("input_tokens", "output_tokens")
+    assert transport._billed(body) == (
+        {} if counts is None else dict(zip(names, counts, strict=True))
+    )

@@ -1,0 +1,397 @@
+"""A user's own data: what a run asks of their folder, and how its numbers are marked."""
+
+import json
+import runpy
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from own_cases import registry_with, write
+from support import ROOT
+from test_adding import BLOCK, SECTIONS
+
+from pieline import languages
+from pieline.config import layered, load_config, load_studies
+from pieline.core.conditions import Conditions
+from pieline.core.errors import UserError
+from pieline.core.files import read_json
+from pieline.core.named import named
+from pieline.core.program import Options
+from pieline.core.records import load_jsonl
+from pieline.core.upstream import UpstreamFile
+from pieline.languages import registry
+from pieline.models.registry import load_registry
+from pieline.reporting.figures import save_figure
+from pieline.reporting.given import Given
+from pieline.reporting.printed import read_comparisons
+from pieline.reporting.tables import write_table
+from pieline.results.page.build import _kind
+from pieline.results.provenance import Code, Provenance, described_raw_files, ro_crate
+from pieline.results.whole import Whole
+from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.studies.idiolink.tables import zero_shot
+from pieline.studies.jam.originals import load_decisions
+from pieline.studies.jam.records import JamSentence
+from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.tables import common
+
+SAMPLE = ROOT / "data" / "sample"
+BM25 = {"models": ["bm25"], "compositions": ["full"], "bootstrap_resamples": 20}
+UPSTREAM = ROOT / "data" / "upstream.yaml"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of one's own, beside which a run is made."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").mkdir()
+    return tmp_path / "corpus"
+
+
+@pytest.fixture
+def dutch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The language of docs/adding.md, as one module more."""
+    module = next(text for _, _, name, text in blocks("A language") if name.endswith("dutch.py"))
+    (tmp_path / "languages").mkdir()
+    write(tmp_path / "languages" / "dutch.py", module)
+    monkeypatch.setattr(languages, "__path__", [*languages.__path__, str(tmp_path / "languages")])
+    for known in (registry._languages, registry.answer_words):
+        known.cache_clear()
+    yield
+    for known in (registry._languages, registry.answer_words):
+        known.cache_clear()
+
+
+def blocks(section: str) -> list[tuple[str, str, str, str]]:
+    return [block for block in BLOCK.findall(SECTIONS[section]) if block[1]]
+
+
+def whole(models: Path = ROOT / "models.yaml", **raw: Any) -> Whole:
+    """A run on the folder `corpus`."""
+    raw = {"data": "own", "own_data": "corpus"} | raw
+    config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
+    return Whole(load_studies(config, load_registry(models), ROOT), config)
+
+
+def step(script: str, **options: Any) -> None:
+    """What a job does."""
+    runpy.run_path(str(ROOT / f"scripts/{script}.py"))["main"](Options(**options))
+
+
+def conditions(text: str) -> Conditions:
+    return Conditions.model_validate_json(text)
+
+
+def check_marks(run: Whole) -> list[str]:
+    """Make all tables and figures of the chosen studies; give the tables' names."""
+    mark = "Own data: corpus."
+    assert run.mark == run.displays.mark == mark
+    made = []
+    for study in run.studies:
+        for metrics in study.metrics():
+            stated = read_json(metrics)["conditions"]
+            assert stated["settings"]["data"] == "own data: corpus"
+            assert stated["deviations"][0] == f"own data, the paper {study.paper}"
+        for table in study.tables():
+            given = Given.model_validate_json(run.given(table))
+            files = {end: Path(f"{table.name}.{end}") for end in ("tex", "csv", "html")}
+            write_table(
+                table.name,
+                named(table.maker)(given),
+                templates=ROOT / "templates",
+                mark=given.mark,
+                **files,
+            )
+            rows = read_comparisons(files["csv"])
+            assert all(row["reason"].startswith(mark) for row in rows)
+            assert {row["comparable"] for row in rows} <= {"no"}
+            assert not any("sample" in row["reason"].lower() for row in rows)
+            assert mark in files["tex"].read_text("utf-8")
+            made.append(table.name)
+        for figure in study.figures():
+            given = Given.model_validate_json(run.given(figure))
+            drawn = named(figure.maker)(given)
+            save_figure(drawn, pdf="figure.pdf", png="figure.png", mark=given.mark)
+            assert [text.get_text() for text in drawn.texts].count(mark) == 1
+            assert "sample data" not in str([text.get_text() for text in drawn.texts])
+        items = study.items()
+        assert items
+        assert Given.model_validate_json(run.given(items)).mark == mark
+    return made
+
+
+WRONG = {
+    "no folder": ({"data": "own"}, "data: own without a folder"),
+    "other data": ({"own_data": "corpus"}, "own_data with data: sample; set data: own"),
+    "mirror": ({"data": "own", "own_data": "corpus", "mirror": "m"}, "mirror with data: own"),
+    "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal with data"),
+    "absent": ({"data": "own", "own_data": "nowhere"}, "own_data: no such folder: nowhere"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_settings_that_disagree_on_the_data_are_refused(name: str, folder: Path) -> None:
+    raw, said = WRONG[name]
+    assert folder.exists()
+    with pytest.raises(UserError, match=said):
+        load_config(raw)
+
+
+def test_a_missing_file_is_named_before_anything_runs(folder: Path) -> None:
+    with pytest.raises(
+        UserError,
+        match=r"^corpus: no idiots/idioms_sentences.tsv, which idiots needs .*;"
+        r" see data/sample/idiots/README.md$",
+    ):
+        whole(studies=["idiots"])
+    shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
+    (folder / "idiolink" / "test" / "queries.json").unlink()
+    with pytest.raises(UserError, match=r"^corpus: no idiolink/test/queries.json, which idiolink"):
+        whole(studies=["idiolink"], idiolink=BM25)
+    (folder / "idiolink" / "val").mkdir()
+    write(folder / "idiolink" / "val" / "indexes.json", "[]")
+    with pytest.raises(UserError, match=r"no idiolink/val/queries.json and no idiolink/test/quer"):
+        whole(studies=["idiolink"], idiolink=BM25)
+
+
+def test_the_settings_are_the_papers_and_the_files_the_users(folder: Path) -> None:
+    shutil.copytree(SAMPLE / "idiolink", folder / "idiolink")
+    study = whole(studies=["idiolink"]).studies[0]
+    assert study.settings.finetuning.max_epochs == type(study.settings)().finetuning.max_epochs
+    assert study.run.local("idiolink/test/queries.json") == ["corpus/idiolink/test/queries.json"]
+    assert set(study.raw_files()) == {
+        f"results/raw/idiolink/{split}/{name}.json"
+        for split in ("train", "val", "test")
+        for name in ("indexes", "queries")
+    }
+
+
+def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
+    shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
+    with pytest.raises(UserError, match="corpus has no train and no val split for fine-tuning"):
+        whole(studies=["idiolink"], idiolink={"finetuning": {"models": ["sbert"]}})
+    named_point = whole(studies=["idiolink"], idiolink={"bm25": {"k1": [1.5], "b": [0.2]}})
+    study = named_point.every["idiolink"]
+    assert isinstance(study, IdiolinkStudy)
+    assert (study.bm25_points().k1, study.bm25_points().b) == ([1.5], [0.2])
+    run = whole(studies=["idiolink"], idiolink=BM25)
+    study = run.every["idiolink"]
+    assert isinstance(study, IdiolinkStudy)
+    assert study.tuned_on("val") == []
+    points = study.bm25_points()
+    assert (points.k1, points.b) == ([0.9], [0.4])
+
+    files = {name: folder / f"idiolink/test/{name}.json" for name in ("indexes", "queries")}
+    texts = {"documents": files["indexes"], "queries": files["queries"]}
+    data = Path("results/datasets/idiolink/test")
+    step("idiolink_dataset", split="test", **texts, upstream=UPSTREAM, output=data)
+    step(
+        "idiolink_checks", data=folder / "idiolink", splits=study.splits("released_format"),
+        origin="released_format", sample=False, upstream=UPSTREAM,
+        conditions=conditions(study.data_conditions("released_format")),
+        output=Path("results/metrics/idiolink/checks/released_format.json"),
+    )  # fmt: skip
+    tuning, stated = Path("tuning.json"), conditions(study.conditions("bm25"))
+    step("bm25_tune", dataset=None, query_mode="sentence", **points.model_dump(), output=tuning)
+    runs = []
+    for mode in ("sentence", "span"):
+        place = f"idiolink/test/bm25/{mode}/seed-0"
+        runs.append(Path(f"results/predictions/{place}.run.gz"))
+        step(
+            "bm25_search", documents=data / "documents.jsonl", queries=data / "queries.jsonl",
+            tuning=tuning, query_mode=mode, top_k=100, tag="bm25", output=runs[-1],
+        )  # fmt: skip
+        step(
+            "idiolink_metrics", run=runs[-1], dataset=data, tuning=tuning, model="bm25",
+            query_mode=mode, seed=0, depth=100, resamples=20, conditions=stated,
+            output=Path(f"results/metrics/{place}.json"),
+            queries=Path(f"results/metrics/{place}.queries.csv"),
+        )  # fmt: skip
+    step(
+        "idiolink_significance", runs=runs, depth=100, dataset=data, model="bm25", seed=0,
+        permutations=20, resamples=20, conditions=stated,
+        output=Path("results/metrics/idiolink/test/bm25/significance/seed-0.json"),
+    )  # fmt: skip
+    assert "idiolink_zero_shot" in check_marks(run)
+    (row,) = [
+        row
+        for row in read_comparisons("idiolink_bm25.csv")
+        if (row["query_mode"], row["metric"]) == ("sentence", "k1")
+    ]
+    assert row["ours"] == "0.90"
+    assert "k1 0.9, the paper 0.6 0.9" in row["reason"]
+    assert "k1 and b are set, not chosen" in Path("idiolink_bm25.tex").read_text("utf-8")
+
+
+def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:
+    head = "idiom_id\tidiom\tsentence_id\tsentence_has_idiom\ten\tes"
+    rows = [
+        "1\tBreak the ice\t1-01-id\tTrue\tHis joke broke the ice.\t",
+        "1\tBreak the ice\t1-02-di\tFalse\tThe ship broke the ice.\t",
+    ]
+    (folder / "idiots").mkdir()
+    table = write(folder / "idiots" / "idioms_sentences.tsv", "\n".join([head, *rows, ""]))
+    own = "{study: idiots, setting: mine, seed: 1, file: mine.csv}"
+    entry = f"mine:\n  kind: predictions\n  label: Mine\n  files: [{own}]\n"
+    said = write(
+        Path("mine.csv"), "id,has_idiom,idiom\n1-01-id,true,break the ice\n1-02-di,true,\n"
+    )
+    run = whole(registry_with(tmp_path, entry), studies=["idiots"], idiots={"models": ["mine"]})
+    study = run.every["idiots"]
+    step(
+        "idiots_dataset", sentences=table, kinds=None, upstream=UPSTREAM,
+        name="idiots/idioms_sentences.tsv", origin=study.origin(),
+        output=Path("results/datasets/idiots"),
+    )  # fmt: skip
+    assert read_json("results/datasets/idiots/manifest.json")["origin"] == "own"
+    place = "idiots/mine/mine/seed-1"
+    made = Path(f"results/predictions/{place}.jsonl")
+    sentences = Path("results/datasets/idiots/sentences.jsonl")
+    step("take_idiots_predictions", file=said, sentences=sentences, output=made)
+    step(
+        "idiots_metrics", predictions=made, dataset=sentences.parent, verdicts=None, model="mine",
+        setting="mine", seed=1, resamples=20,
+        conditions=conditions(study.conditions("mine", "mine")),
+        output=Path(f"results/metrics/{place}.json"),
+    )  # fmt: skip
+    assert check_marks(run)[:2] == ["idiots_dataset", "idiots_detection"]
+
+
+def jam(*languages: str, **settings: Any) -> JamStudy:
+    study = whole(studies=["jam"], jam={"languages": [*languages], **settings}).studies[0]
+    assert isinstance(study, JamStudy)
+    return study
+
+
+def test_originals_and_variants_are_those_that_the_folder_has(folder: Path) -> None:
+    shutil.copytree(SAMPLE / "id10m", folder / "id10m")
+    with pytest.raises(UserError, match=r"no id10m-jam/variants/english.json in corpus; name a"):
+        jam("english")
+    with pytest.raises(UserError, match=r"sample variants .* own originals; choose 'released',"):
+        jam("english", variants={"source": "sample"})
+    study = jam("english", variants={"source": "none"})
+    assert study.decided_by("english") == "tags"
+    assert study.tagged_elsewhere("english") == ["results/raw/id10m/dev_english.tsv"]
+    (folder / "id10m" / "dev_english.tsv").unlink()
+    (folder / "id10m" / "train_english.tsv").unlink()
+    assert study.tagged_elsewhere("english") == []
+    assert study.raw_files() == ["results/raw/id10m/test_english.tsv"]
+    for models in (["minilm-tagger"], ["smollm2-135m-instruct"]):
+        with pytest.raises(UserError, match=r"no id10m/.*train_english.tsv, which jam needs"):
+            jam("english", variants={"source": "none"}, models=models)
+    (folder / "id10m-jam" / "variants").mkdir(parents=True)
+    write(folder / "id10m-jam" / "english.json", "[]")
+    write(folder / "id10m-jam" / "variants" / "english.json", "[]")
+    study = jam("english")
+    assert study.decided_by("english") == "release"
+    assert study.written_languages == []
+    assert "results/raw/id10m-jam/variants/english.json" in study.raw_files()
+
+
+@pytest.mark.usefixtures("dutch")
+def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path) -> None:
+    raw = folder / "id10m" / "test_dutch.tsv"
+    raw.parent.mkdir()
+    write(
+        raw,
+        next(
+            text
+            for _, _, name, text in blocks("A language")
+            if name.endswith(".tsv") and "/test" in name
+        ),
+    )
+    variants = folder / "id10m-jam" / "variants" / "dutch.json"
+    variants.parent.mkdir(parents=True)
+    rows = [
+        {"sentence": sentence, "PIE": ["x"], "is_figurative": True, "variant_number": number,
+         "variant_sentence": f"{context} {sentence}"}
+        for sentence in ("Opa heeft de bloemetjes buitengezet.",
+                         "De buurvrouw viel met de deur in huis.")
+        for number, context in enumerate(("Het regende.", "De tuin was leeg.", "Toen kwam oma."), 1)
+    ]  # fmt: skip
+    write(variants, json.dumps(rows))
+    own = "{study: jam, language: dutch, setting: zero_shot, seed: 1, file: mine.jsonl}"
+    entry = f"mine:\n  kind: predictions\n  label: Mine\n  files: [{own}]\n"
+    write(Path("mine.jsonl"), "")
+    settings = {"languages": ["dutch"], "models": ["mine"]}
+    run = whole(registry_with(tmp_path, entry), studies=["jam"], jam=settings)
+    study = run.every["jam"]
+    assert isinstance(study, JamStudy)
+
+    originals = Path("results/originals/jam/dutch.jsonl")
+    decisions, report = (
+        originals.with_suffix(".decisions.tsv"),
+        originals.with_suffix(".report.json"),
+    )
+    step("jam_decisions", language="dutch", raw=raw, released=None, dev=None, output=decisions)
+    assert [item.decision for item in load_decisions(decisions)] == ["keep", "keep"]
+    step(
+        "jam_originals", language="dutch", raw=raw, decisions=decisions, decided_by="tags",
+        upstream=UPSTREAM, originals=originals, report=report,
+    )  # fmt: skip
+    checked, data = Path("variants.jsonl"), Path("results/datasets/jam/dutch.jsonl")
+    step(
+        "jam_variants", originals=originals, variants=variants, source="released",
+        checks=study.settings.variants.checks, output=checked, report=Path("edited.json"),
+    )  # fmt: skip
+    manifest = data.with_suffix(".manifest.json")
+    step(
+        "jam_dataset", originals=originals, report=report, variants=checked, annotations=[],
+        adjudications=None, selection=json.loads(study.selection()), dataset=data,
+        manifest=manifest, disputed=Path("disputed.tsv"),
+    )  # fmt: skip
+    sentences = load_jsonl(data, JamSentence)
+    assert len(sentences) == 8
+    answers = ({"id": item.id, "idioms": list(item.true_idioms)} for item in sentences)
+    write(Path("mine.jsonl"), "".join(f"{json.dumps(answer)}\n" for answer in answers))
+    step(
+        "jam_statistics", originals=originals, report=report, train=None, manifest=manifest,
+        conditions=conditions(study.data_conditions()),
+        output=Path("results/metrics/jam/dutch/statistics.json"),
+    )  # fmt: skip
+    predictions = Path("predictions.jsonl")
+    step("take_jam_predictions", file=Path("mine.jsonl"), sentences=data, output=predictions)
+    common = {"sentences": data, "manifest": manifest, "scoring": "paper", "resamples": 20}
+    place = "results/metrics/jam/dutch/mine/zero_shot/seed-1.json"
+    step(
+        "jam_metrics", predictions=predictions, report=report, model="mine", setting="zero_shot",
+        seed=1, conditions=conditions(study.conditions("mine", "zero_shot")), output=Path(place),
+        **common,
+    )  # fmt: skip
+    scored = [Path(path) for path in study.baselines("dutch")]
+    stated = conditions(study.baseline_conditions())
+    step("jam_baselines", conditions=stated, outputs=scored, **common)
+    assert "jam_drift" in check_marks(run)
+    rows = [row for row in read_comparisons("jam_drift.csv") if row["model"] == "mine"]
+    assert {row["ours"] for row in rows if row["metric"] == "negative_drift"} == {"0.00"}
+    assert "Dutch" in Path("jam_drift.tex").read_text("utf-8")
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_even_the_papers_own_files_are_own_data_there(released: bool) -> None:
+    stated = Conditions(deviations=("epochs 4, the paper 20",)).of_own_data("own data: x", "P")
+    item = SimpleNamespace(dataset_is_released=released, conditions=stated)
+    assert zero_shot.obstacles_of(item) == ["own data, the paper P", "epochs 4, the paper 20"]
+    assert zero_shot.notes_on([item]) == ()
+    assert common.of_other_data(item) == []
+
+
+def test_page_and_provenance_say_whose_data_it_was(folder: Path) -> None:
+    shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
+    run = whole(studies=["idiolink"], idiolink=BM25)
+    assert _kind(run.displays, []) == "own"
+    described = json.loads(run.description())
+    assert (described["config"]["data"], described["config"]["own_data"]) == ("own", "corpus")
+    name = "idiolink/test/queries.json"
+    listed = {name: UpstreamFile(url="https://example.org/queries.json")}
+    (raw,) = described_raw_files([folder / name], "own", listed, {}, folder=str(folder))
+    assert (raw.url, raw.licence, raw.is_sample) == (None, None, False)
+    provenance = Provenance(
+        code=Code(commit=None, day=None, modified=None), data="own", config=described["config"],
+        python="3", packages={}, raw_files=[raw], models=[], recordings=[], outputs=[],
+    )  # fmt: skip
+    crate = ro_crate(provenance, version="1", workflow=None)
+    assert "A run on own data: corpus" in [each.get("name") for each in crate["@graph"]]
