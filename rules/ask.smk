@@ -4,9 +4,6 @@ from pieline.core import interpreter
 from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
 
-# Jobs from which on it pays to import once for all.
-WORTH_FORKING = 10
-
 for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values())):
 
     rule:
@@ -133,7 +130,7 @@ onerror:
 def fork_jobs(jobs):
     """Have the jobs of this run forked from a Python that has imported, if they are many."""
     # Elsewhere a process that has loaded so much is not safely forked.
-    if workflow.local_exec and sys.platform == "linux" and jobs >= WORTH_FORKING:
+    if workflow.local_exec and sys.platform == "linux" and jobs >= interpreter.WORTH_FORKING:
         # A rule's benchmark measures the job's own processes.
         interpreter.start(
             alone=[

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from pieline.core.interpreter import write_command
+
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
 NOT_COPIED = {
@@ -85,11 +87,60 @@ def _snakemake() -> Forks:
     return Forks("import snakemake.cli, snakemake.storage; snakemake.cli.get_argument_parser()")
 
 
-def run_snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run snakemake in a folder that holds the project."""
-    library = str(folder / "src")
+JOBS = """
+import os, sys
+from pathlib import Path
+from pieline.core import interpreter
+
+run = interpreter._run
+
+def run_with_its_own_library(arguments):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pieline"]:
+        del sys.modules[name]
+    sys.path[:0] = os.environ["PYTHONPATH"].split(os.pathsep)
+    run(arguments)
+
+interpreter._run = run_with_its_own_library
+own = {"pieline", "torch", "transformers", "sentence_transformers"}  # few jobs load models
+given = [name for name in interpreter.IMPORTED if name.partition(".")[0] not in own]
+interpreter.serve(Path(sys.argv[1]), [*given, "litellm", "agno.models.litellm"])
+"""
+
+
+@cache
+def _shared_python() -> Path:
+    """A folder with the command `python` of an interpreter that serves all runs of this process.
+
+    The jobs of a small run import longer than they work, and no run has another's library.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="python-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    write_command(folder, folder / "socket")
+    subprocess.Popen(
+        [sys.executable, "-P", "-c", JOBS, str(folder / "socket")],
+        stdin=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )
+    return folder
+
+
+def run_snakemake(
+    folder: Path, *arguments: str, as_users_do: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run snakemake in a folder that holds the project.
+
+    Its jobs are forked from an interpreter that other runs share, unless it is to be run as users
+    run it.
+    """
+    library, share = str(folder / "src"), ""
+    if not as_users_do:
+        share = (
+            "from pieline.core import interpreter; interpreter.WORTH_FORKING = 1;"
+            " interpreter.start = lambda alone: os.environ.update("
+            f"PATH={str(_shared_python())!r} + os.pathsep + os.environ['PATH']);"
+        )
     return _snakemake().run(
-        f"os.chdir({str(folder)!r}); sys.path.insert(0, {library!r}); snakemake.cli.main()",
+        f"os.chdir({str(folder)!r}); sys.path.insert(0, {library!r}); {share} snakemake.cli.main()",
         *arguments,
         environment=os.environ | {"PYTHONPATH": library},
     )

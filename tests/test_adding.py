@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, run_snakemake
 
 TEXT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", TEXT))
@@ -28,8 +28,6 @@ PROMISED = {
 }
 """What each section promises: a file, or what its commands print, and what stands in it."""
 
-PROGRAMS = {"snakemake": ("-m", "snakemake"), "python": ()}
-
 
 def carry_out(section: str, project: Path) -> str:
     """Write the files of a section, apply its changes, run its commands; gives what they print."""
@@ -44,7 +42,11 @@ def carry_out(section: str, project: Path) -> str:
         elif kind == "console":
             for line in text.splitlines():
                 program, *arguments = shlex.split(line.removeprefix("$ "))
-                printed += run([sys.executable, *PROGRAMS[program], *arguments], project)
+                if program == "snakemake":
+                    printed += succeeded(run_snakemake(project, *arguments))
+                else:
+                    assert program == "python"
+                    printed += run([sys.executable, *arguments], project)
     return printed
 
 
@@ -60,7 +62,11 @@ def run(command: list[str], folder: Path, given: str | None = None) -> str:
         check=False,
         timeout=900,
     )
-    assert result.returncode == 0, (command, result.stdout[-2000:] + result.stderr[-4000:])
+    return succeeded(result)
+
+
+def succeeded(result: subprocess.CompletedProcess[str]) -> str:
+    assert result.returncode == 0, (result.args, result.stdout[-2000:] + result.stderr[-4000:])
     return result.stdout
 
 

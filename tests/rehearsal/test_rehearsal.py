@@ -25,9 +25,8 @@ MARK = REHEARSAL_NOTE.partition(":")[0]
 def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small rehearsal."""
     folder = tmp_path_factory.mktemp("rehearsal")
-    result = run_snakemake(
-        ROOT, "--cores", "2", "--directory", str(folder), *ARGUMENTS, "--", "all"
-    )
+    arguments = ("--cores", "2", "--directory", str(folder), *ARGUMENTS, "--", "all")
+    result = run_snakemake(ROOT, *arguments, as_users_do=True)
     assert result.returncode == 0, (result.stdout + result.stderr)[-4000:]
     return folder
 

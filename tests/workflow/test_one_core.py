@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from support import output_digests, run_snakemake
 
 METRICS = "results/metrics/idiolink"
@@ -17,13 +16,12 @@ ASKED = [
 
 
 def test_run_from_scratch_with_one_core_gives_the_same_bytes(
-    project: Path, request: pytest.FixtureRequest
+    project: Path, default_run: Path
 ) -> None:
     result = run_snakemake(project, "--cores", "1", *ASKED)
     assert result.returncode == 0, result.stderr[-4000:]
     again = output_digests(project)
     assert set(ASKED) <= set(again)
     assert len(again) > 10
-    # Only now, so that both runs can be under way at the same time.
-    before = output_digests(request.getfixturevalue("default_run"))
+    before = output_digests(default_run)
     assert again == {name: before[name] for name in again}

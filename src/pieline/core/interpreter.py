@@ -37,6 +37,9 @@ IMPORTED = (
 )
 """What the scripts import that takes long."""
 
+WORTH_FORKING = 10
+"""Jobs from which on it pays to import once for all."""
+
 _CLIENT = """#!{python} -ISB
 # Of all modules those that load at once: this is done for each job.
 import _socket as socket, marshal, os, sys

@@ -77,10 +77,12 @@ def _unpack_gguf(gguf: Path, output: Path) -> None:
     plain_config = type(loaded.config).from_dict(
         {key: value for key, value in loaded.config.to_dict().items() if "quantization" not in key}
     )
-    model = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
-        plain_config, dtype=torch.float32
-    )
-    model.load_state_dict(loaded.state_dict())
+    # Nothing is drawn for weights that are taken from elsewhere.
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+            plain_config, dtype=torch.float32
+        )
+    model.load_state_dict(loaded.state_dict(), assign=True)
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     with _complete_folder(output) as complete:
         model.save_pretrained(complete)
