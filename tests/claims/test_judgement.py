@@ -17,6 +17,7 @@ from pieline.reporting.printed import compare, write_comparisons
 from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.formulas import ClaimError
 from pieline.results.claims.judgement import (
+    _why_missing,
     judge_claims,
     judge_on_ours,
     judge_on_printed,
@@ -391,3 +392,10 @@ def test_a_wrong_selection_is_one_line_that_names_the_claim(
         judge_claims([claim], ledger.catalogue, ledger.printed, {})
     assert str(raised.value).startswith(f"claim x: {problem}")
     assert "\n" not in str(raised.value)
+
+
+def test_what_is_missing_is_told_by_its_commonest_reason_with_some_rows() -> None:
+    rows = [("1", "z"), ("2", "z"), ("3", "a"), ("4", "a"), ("5", "m"), ("6", "m"), ("7", "m")]
+    assert _why_missing(rows, 9) == (
+        "7 of 9 numbers missing: m (3: 5, 6 and 1 more); a (2: 3, 4); z (2: 1, 2)"
+    )
