@@ -1,6 +1,5 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
-from pieline.core import interpreter
 from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
 
@@ -125,20 +124,6 @@ use rule estimate_cost as answers with:
 onerror:
     # A mark may stand for runs that lack answers; without it they are asked for again.
     shutil.rmtree("results/served", ignore_errors=True)
-
-
-def fork_jobs(jobs):
-    """Have the jobs of this run forked from a Python that has imported, if they are many."""
-    # Elsewhere a process that has loaded so much is not safely forked.
-    if workflow.local_exec and sys.platform == "linux" and jobs >= interpreter.WORTH_FORKING:
-        # A rule's benchmark measures the job's own processes.
-        interpreter.start(
-            alone=[
-                Path(rule.input.script).name
-                for rule in workflow.rules
-                if rule.benchmark and not CONFIG.rehearsal
-            ]
-        )
 
 
 onstart:
