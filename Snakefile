@@ -51,9 +51,3 @@ rule all:
         WHOLE.targets(),
         ["paper_tables/rehearsal.html", "paper_tables/forecast.html"] if CONFIG.rehearsal else [],
     localrule: True
-
-
-if workflow.remote_exec and "--executor" not in sys.argv:
-    # A group of jobs on a node of a cluster, by name; no hook is called there.
-    named = sys.argv[sys.argv.index("--target-jobs") + 1 :]
-    fork_jobs(len(list(takewhile(lambda word: not word.startswith("--"), named))))

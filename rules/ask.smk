@@ -1,5 +1,6 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
+from pieline.core import interpreter
 from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
 
@@ -131,7 +132,17 @@ onstart:
         # Snakemake's limit of jobs a second has it look for jobs to start once a second for each that has
         # finished, which takes more time than the jobs. Only a cluster is submitted to too fast.
         workflow.scheduler.job_rate_limiter = None
-    fork_jobs(len(list(workflow.dag.needrun_jobs())))
+        jobs = len(list(workflow.dag.needrun_jobs()))
+        # Elsewhere a process that has loaded so much is not safely forked.
+        if sys.platform == "linux" and jobs >= interpreter.WORTH_FORKING:
+            # A rule's benchmark measures the job's own processes.
+            interpreter.start(
+                alone=[
+                    Path(rule.input.script).name
+                    for rule in workflow.rules
+                    if rule.benchmark and not CONFIG.rehearsal
+                ]
+            )
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG)
     # Before any job starts, and so before money is spent: all that is missing, in one message.

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from functools import cache
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 
 # Every path is relative to the working directory, so that no output depends on where the clone lies.
@@ -31,7 +31,6 @@ from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from pieline.config import layered, load_config, load_studies
-from pieline.core import interpreter
 from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
 from pieline.core.files import check_writable
@@ -285,17 +284,3 @@ def shown(path):
 
 wildcard_constraints:
     seed=r"\d+",
-
-
-def fork_jobs(jobs):
-    """Have the jobs of this run forked from a Python that has imported, if they are many."""
-    # Elsewhere a process that has loaded so much is not safely forked.
-    if workflow.local_exec and sys.platform == "linux" and jobs >= interpreter.WORTH_FORKING:
-        # A rule's benchmark measures the job's own processes.
-        interpreter.start(
-            alone=[
-                Path(rule.input.script).name
-                for rule in workflow.rules
-                if rule.benchmark and not CONFIG.rehearsal
-            ]
-        )
