@@ -8,6 +8,7 @@ import pytest
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.core.files import sha256
 from pieline.core.uncertainty import Interval
 from pieline.reporting.printed import (
     Statement,
@@ -163,13 +164,17 @@ def test_every_column_of_what_is_compared(tmp_path: Path) -> None:
     write_comparisons(tmp_path / "none.csv", [], decimals=2)
     assert read_comparisons(tmp_path / "none.csv") == []
     (tmp_path / "other.csv").write_text("ours,printed,reproduced\n")
-    with pytest.raises(UserError, match=r"other\.csv: no column 'comparable'; name a CSV of paper"):
+    with pytest.raises(UserError, match=r"other\.csv:1: no column 'comparable'; name a CSV"):
         read_comparisons(tmp_path / "other.csv")
 
 
 def test_printed_numbers_are_read_with_their_scales(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("model,size,score,note\na,110M,1.5,big\nb,0.5B,,7\n")
+    columns = "texts: [model, size, note], numbers: [score]"
+    (tmp_path / "schema.yaml").write_text(
+        f"p: {{{columns}, rows: 2, sha256: {sha256(path)}}}", encoding="utf-8"
+    )
     assert read_published(path, ["model"]) == {
         ("a",): {"size": 110_000_000, "score": 1.5},
         ("b",): {"size": 500_000_000, "note": 7},

@@ -111,7 +111,7 @@ def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: P
         ("filtered_originals", "",
          f"not published: the release holds what variant validation left; {why}"),
     ]  # fmt: skip
-    assert rows[0]["reason"] == "the training file is not in the mirror"
+    assert rows[0]["reason"] == "there is no training file"
 
 
 def test_other_originals_are_compared_in_no_number(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def freeze():
     while True:  # SLURM wakes what it is about to end
         os.kill(os.getpid(), signal.SIGSTOP)
 
-if MARK.exists() and any(name.endswith("fine_tune.py") for name in sys.orig_argv):
+# A snakemake names the script as well, among the files that its job waits for.
+if MARK.exists() and sys.orig_argv[1:] and sys.orig_argv[1].endswith("fine_tune.py"):
     threading.Thread(target=freeze, daemon=True).start()
 """,
         encoding="utf-8",

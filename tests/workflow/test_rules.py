@@ -79,7 +79,7 @@ def names(rules: list[Rule], wrong: Callable[[Rule], object]) -> list[str]:
 
 def script_of(rule: Rule) -> Path:
     """The program that the rule runs: all rules name it as their input `script`."""
-    return Path(dict(rule.input._allitems())["script"])
+    return ROOT / "scripts" / Path(dict(rule.input._allitems())["script"]).name
 
 
 def options_of(rule: Rule) -> set[str]:

@@ -165,6 +165,8 @@ class Transport:
     async def close(self) -> None:
         """Close litellm's connections, which belong to the running event loop."""
         await close_litellm_async_clients()  # type: ignore[no-untyped-call]
+        # Or a later event loop that is taken for this one would find them closed.
+        litellm.in_memory_llm_clients_cache.flush_cache()  # type: ignore[no-untyped-call]
 
     def _model(self, question: Question) -> LiteLLM:
         """The model with these parameters and none of agno's own defaults."""
