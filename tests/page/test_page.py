@@ -13,6 +13,7 @@ from small_run import make_page, make_run
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.comparison import read_cells
 
 
@@ -73,11 +74,12 @@ def test_the_first_screen_says_what_the_run_is(small_page: Path) -> None:
     ("mark", "data", "says"),
     [
         (
-            "REHEARSAL: nothing.",
+            REHEARSAL_NOTE,
             "released",
-            'REHEARSAL: nothing.</strong> What it proves stands in <a href="rehearsal.html">',
+            f'{REHEARSAL_NOTE}</strong> What it proves stands in <a href="rehearsal.html">',
         ),
         ("", "released", "A run on mixed data."),
+        ("Own data: mine.", "own", "Own data: mine."),
     ],
 )
 def test_other_runs_say_so(tmp_path: Path, mark: str, data: str, says: str) -> None:

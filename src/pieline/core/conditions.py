@@ -1,7 +1,7 @@
 """Under which conditions a number was computed, and how they differ from the paper's."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
@@ -37,6 +37,23 @@ class Conditions(Frozen):
     def are_of_own_data(self) -> bool:
         """Whether the data are the user's own; deviations then say so."""
         return _DATA in self.settings
+
+
+class Measured(Protocol):
+    """What tables ask every metric file of data that a paper has."""
+
+    @property
+    def dataset_is_released(self) -> bool:
+        """Whether the data are the paper's."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """How settings, weights and data of the user's own differ from the paper's."""
+
+
+def data_is_told(measured: Measured) -> bool:
+    """Whether data need no reason of their own: the paper's, or the user's, told as a deviation."""
+    return measured.dataset_is_released or measured.conditions.are_of_own_data
 
 
 NO_CONDITIONS = Conditions()

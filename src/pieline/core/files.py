@@ -45,12 +45,10 @@ def check_writable(folder: str | Path) -> None:
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
-            probe.write(bytes(_A_LITTLE))
+            probe.write(bytes(1 << 16))
     except OSError as error:
-        why = error.strerror or str(error)
-        raise UserError(
-            why, where=Path(folder).absolute(), mend="check permissions and room"
-        ) from None
+        error.filename = str(Path(folder).absolute())  # not that of the probe
+        raise cannot(error) from None
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
@@ -64,7 +62,6 @@ def write_text(path: str | Path, text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
-_A_LITTLE = 1 << 16
 _HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape of JSON that, alone, is no character."""
 

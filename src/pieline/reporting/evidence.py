@@ -4,7 +4,7 @@ Nothing here is computed again. What a metric file says it was computed from is 
 digest was checked, and cut down to what a reader looks at.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,8 +78,8 @@ def load_metric_file(path: str | Path) -> MetricFile:
     return MetricFile(str(path), sha256(path), fields)
 
 
-def check_inputs(metrics: Iterable[MetricFile]) -> None:
-    """Check that the files behind the numbers are still those that they were computed from.
+def checked(metrics: Iterable[MetricFile]) -> Iterator[MetricFile]:
+    """Each of them, once the files behind it are seen to be those that it was computed from.
 
     Raises:
         UserError: a file is missing or has another digest.
@@ -101,6 +101,7 @@ def check_inputs(metrics: Iterable[MetricFile]) -> None:
                     where=metric.path,
                     mend="run snakemake again",
                 )
+        yield metric
 
 
 def input_of(metric: MetricFile, ending: str) -> str:

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.files import atomic_path
+from pieline.reporting.models import REHEARSAL_NOTE
 
 
 def use_style(path: str | Path) -> None:
@@ -22,12 +23,11 @@ def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str =
         figure: what to write.
         pdf: as PDF.
         png: as PNG.
-        mark: stands small below it; of one that begins in capitals, because the figure is no
-            result, what is before the colon is written across it.
+        mark: stands small below it; of that of a rehearsal, because the figure is no result, what
+            is before the colon is written across it instead.
     """
-    warning = mark.partition(":")[0]
-    if warning.isupper():
-        word = figure.text(0.5, 0.5, warning, ha="center", va="center")
+    if mark == REHEARSAL_NOTE:
+        word = figure.text(0.5, 0.5, mark.partition(":")[0], ha="center", va="center")
         word.set(fontsize=48, color="#c00000", alpha=0.15, rotation=30, in_layout=False)
     elif mark:
         figure.text(

@@ -24,11 +24,11 @@ from pieline.core.named import named
 from pieline.reporting.evidence import (
     Json,
     Pool,
-    check_inputs,
+    checked,
     load_metric_file,
 )
 from pieline.reporting.latex import render_html
-from pieline.reporting.models import ModelDescription
+from pieline.reporting.models import REHEARSAL_NOTE, ModelDescription
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.comparison import ComparedCell, read_cells, summary
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
@@ -127,8 +127,6 @@ def write_page(
     ]
     cells = [cell for view in tables for cell in view.cells]
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
-    # One metric file in memory at a time: each holds a decision for every sentence.
-    check_inputs(map(load_metric_file, sorted(study_of)))
     _write_items(Path(items), study_of, depth)
     claims = [JudgedClaim.model_validate(claim) for claim in read_json(ledger)["claims"]]
     folder = Path(path).parent
@@ -160,7 +158,7 @@ def write_page(
 
 def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
     """What the run is: rehearsal, sample, mixed, or what the data are called."""
-    if displays.mark and displays.data != "own":
+    if displays.mark == REHEARSAL_NOTE:
         return "rehearsal"
     of_sample = any("sample data" in cell.reason for cell in cells)
     return "mixed" if of_sample and displays.data == "released" else displays.data
@@ -211,8 +209,9 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pool = Pool()
-    for number, (path, study) in enumerate(sorted(study_of.items())):
-        metric = load_metric_file(path)
+    # One metric file in memory at a time: each holds a decision for every sentence.
+    for number, metric in enumerate(checked(map(load_metric_file, sorted(study_of)))):
+        study = study_of[metric.path]
         evidence = named(study.evidence)(metric, pool, depth) if study.evidence else None
         if evidence:
             evidence["recording"] = _recording(study, evidence["predictions"])

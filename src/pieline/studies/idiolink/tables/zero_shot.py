@@ -1,9 +1,9 @@
 """IdioLink's tables: zero-shot results (Table 2), BM25 (appendix E), index compositions."""
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
-from pieline.core.conditions import Conditions
+from pieline.core.conditions import Measured, data_is_told
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
@@ -49,21 +49,9 @@ Grid = Mapping[R, Mapping[tuple[str, str], float | None]]
 """Per cent by row, and by metric and query mode."""
 
 
-class Measured(Protocol):
-    """What tables ask every metric file."""
-
-    @property
-    def dataset_is_released(self) -> bool:
-        """Whether the data are the paper's."""
-
-    @property
-    def conditions(self) -> Conditions:
-        """How settings, weights and data of the user's own differ from the paper's."""
-
-
 def obstacles_of(*measured: Measured) -> list[str]:
     """What keeps numbers from being comparable with the printed ones: data, then settings."""
-    data = [] if all(map(_is_told, measured)) else [NOT_RELEASED]
+    data = [] if all(map(data_is_told, measured)) else [NOT_RELEASED]
     settings = (reason for item in measured for reason in item.conditions.deviations)
     return [*data, *dict.fromkeys(settings)]
 
@@ -72,7 +60,7 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     """What a table or figure says of its data and inputs, and of scores that it lacks."""
     found = list(measured)
     notes: list[str] = []
-    if not all(map(_is_told, found)):
+    if not all(map(data_is_told, found)):
         notes.append(SAMPLE_NOTE)
     if any(item.conditions.settings.get("inputs") == "released" for item in found):
         notes.append(RELEASED_INPUTS_NOTE)
@@ -83,11 +71,6 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
         for metric in METRICS
     )
     return tuple(notes if known else [*notes, UNKNOWN_NOTE])
-
-
-def _is_told(item: Measured) -> bool:
-    """Whether data are the paper's, or the user's own, which the conditions say."""
-    return item.dataset_is_released or item.conditions.are_of_own_data
 
 
 def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
-from pieline.core.conditions import Conditions
+from pieline.core.conditions import Measured, data_is_told
 from pieline.core.uncertainty import Spread
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
@@ -167,25 +166,12 @@ def left_out_seeds(given: Given, runs: Collection[RunKey]) -> tuple[str, ...]:
     )
 
 
-class Measured(Protocol):
-    """What tables ask every metric file of the dataset."""
-
-    @property
-    def dataset_is_released(self) -> bool:
-        """Whether the data are the paper's."""
-
-    @property
-    def conditions(self) -> Conditions:
-        """How settings, weights and data of the user's own differ from the paper's."""
-
-
 def of_other_data(*measured: Measured) -> list[str]:
     """What keeps numbers of other data than the paper's from being comparable.
 
     Of the user's own data the conditions say it.
     """
-    told = (item.dataset_is_released or item.conditions.are_of_own_data for item in measured)
-    return [] if all(told) else [NOT_RELEASED]
+    return [] if all(map(data_is_told, measured)) else [NOT_RELEASED]
 
 
 def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:
