@@ -135,12 +135,13 @@ onstart:
         jobs = len(list(workflow.dag.needrun_jobs()))
         # Elsewhere a process that has loaded so much is not safely forked.
         if sys.platform == "linux" and jobs >= interpreter.WORTH_FORKING:
-            # A rule's benchmark measures the job's own processes.
+            # A rule's benchmark measures the job's own processes, where there is something to measure.
+            is_small = CONFIG.rehearsal or CONFIG.data == "sample"
             interpreter.start(
                 alone=[
                     Path(rule.input.script).name
                     for rule in workflow.rules
-                    if rule.benchmark and not CONFIG.rehearsal
+                    if rule.benchmark and not is_small
                 ]
             )
     if CONFIG.rehearsal:

@@ -76,7 +76,7 @@ rule embed_documents:
         model=IDIOLINK.embedder_constraint(),
     conda:
         "../envs/gpu.yaml"
-    threads: 8
+    threads: IDIOLINK.settings.embedding_threads
     resources:
         mem_mb=growing(model_memory),
         runtime=growing(120),
@@ -115,7 +115,7 @@ rule embed_queries:
         model=IDIOLINK.embedder_constraint(),
     conda:
         "../envs/gpu.yaml"
-    threads: 8
+    threads: IDIOLINK.settings.embedding_threads
     resources:
         mem_mb=growing(model_memory),
         runtime=growing(60),

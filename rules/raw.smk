@@ -38,11 +38,12 @@ rule unpack_weights:
         directory("results/raw/weights/{model}"),
     log:
         "logs/raw/weights/{model}.log",
+    # The longest way begins with it.
+    priority: 1
     # A pickle is downloaded, which compute nodes often cannot.
     localrule: True
     conda:
         "../envs/gpu.yaml"
-    threads: 2
     resources:
         mem_mb=growing(model_memory),
         runtime=growing(30),

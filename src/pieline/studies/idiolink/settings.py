@@ -150,6 +150,10 @@ class IdiolinkSettings(Settings):
         description="Index compositions; every one but 'full' is the ablation.",
     )
     top_k: PositiveInt = Field(default=100, description="Documents kept for each query.")
+    embedding_threads: PositiveInt = Field(
+        default=8,
+        description="Threads that embed on CPU, of the cores there are; no number depends on it.",
+    )
     dataset: Origin = Field(
         default="released_format",
         description="Texts of the experiments: from the released files (or the sample in their"
