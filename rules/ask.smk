@@ -137,12 +137,18 @@ onstart:
         if sys.platform == "linux" and jobs >= interpreter.WORTH_FORKING:
             # A rule's benchmark measures the job's own processes, where there is something to measure.
             is_small = CONFIG.rehearsal or CONFIG.data == "sample"
+            scripted = [rule for rule in workflow.rules if "script" in rule.input.keys()]
             interpreter.start(
+                models=[
+                    Path(rule.input.script).name
+                    for rule in scripted
+                    if rule.conda_env.endswith(("gpu.yaml", "llm.yaml"))
+                ],
                 alone=[
                     Path(rule.input.script).name
-                    for rule in workflow.rules
+                    for rule in scripted
                     if rule.benchmark and not is_small
-                ]
+                ],
             )
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG)

@@ -101,8 +101,7 @@ def run_with_its_own_library(arguments):
     run(arguments)
 
 interpreter._run = run_with_its_own_library
-own = {"pieline", "torch", "transformers", "sentence_transformers"}  # few jobs load models
-given = [name for name in interpreter.IMPORTED if name.partition(".")[0] not in own]
+given = [name for name in interpreter.IMPORTED if not name.startswith("pieline.")]
 interpreter.serve(Path(sys.argv[1]), [*given, "litellm", "agno.models.litellm"])
 """
 
@@ -136,7 +135,7 @@ def run_snakemake(
     if not as_users_do:
         share = (
             "from pieline.core import interpreter; interpreter.WORTH_FORKING = 1;"
-            " interpreter.start = lambda alone: os.environ.update("
+            " interpreter.start = lambda **_: os.environ.update("
             f"PATH={str(_shared_python())!r} + os.pathsep + os.environ['PATH']);"
         )
     return _snakemake().run(

@@ -108,6 +108,34 @@ def test_what_a_command_leaves_to_its_end_is_done(command: Path, tmp_path: Path)
     assert result.stdout.splitlines() == ["in a pool", "in a thread", "at its end"]
 
 
+def test_few_scripts_are_forked_where_models_can_be_loaded(tmp_path: Path) -> None:
+    address = tmp_path / "socket"
+    code = (
+        "import sys; from pathlib import Path; from pieline.core import interpreter as given;"
+        " given.IMPORTED, given.IMPORTED_FOR_MODELS = ['csv'], ['wave'];"
+        f" given.serve_both(Path({str(address)!r}))"
+    )
+    write_command(tmp_path, address, models=["embeds.py"])
+    for name in ("embeds.py", "counts.py"):
+        told = "import sys; print([name for name in ('csv', 'wave') if name in sys.modules])"
+        (tmp_path / name).write_text(told)
+    server = subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    )
+    both = (address, address.with_suffix(".models"))
+    while not all(path.exists() for path in both):
+        time.sleep(0.02)
+    own = tmp_path / "python"
+    assert run(own, "embeds.py", folder=tmp_path).stdout == "['csv', 'wave']\n"
+    assert run(own, "counts.py", folder=tmp_path).stdout == "['csv']\n"
+    server.kill()
+    server.wait()
+    # The other ends with it.
+    waited = time.monotonic() + 10
+    while run(own, "embeds.py", folder=tmp_path).stdout != "[]\n":
+        assert time.monotonic() < waited
+
+
 def test_a_script_that_is_to_be_measured_is_run_by_a_python_of_its_own(
     command: Path, tmp_path: Path
 ) -> None:

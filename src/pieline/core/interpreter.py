@@ -1,9 +1,10 @@
-"""A Python that has imported already: each job of a run on this machine is forked from it.
+"""Pythons that have imported already: each job of a run on this machine is forked from one.
 
 Most jobs would spend more time on importing than on their work. The command `python` that
 `write_command` makes hands its arguments, its environment and its three
-streams to this server, waits for the child, and ends as it ended. Where no server listens, it is
-the Python that it stands for.
+streams to a server, waits for the child, and ends as it ended. Where no server listens, it is
+the Python that it stands for. There are two servers, since forking takes the longer the more is
+loaded, and few jobs load models or ask them.
 """
 
 import array
@@ -30,12 +31,18 @@ from pieline.core.files import write_text
 
 IMPORTED = (
     *("pandas", "matplotlib.pyplot", "jinja2", "scipy.stats", "seqeval.metrics", "rank_bm25"),
-    *("sklearn.metrics", "torch", "transformers", "sentence_transformers", "adjustText"),
-    *("ir_measures", "pytrec_eval", "rapidfuzz.distance", "pyarrow.parquet", "fontTools.subset"),
+    *("sklearn.metrics", "adjustText", "ir_measures", "pytrec_eval", "rapidfuzz.distance"),
     *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
-    *("pieline.llm.transport", "pieline.config", "pieline.planned"),
+    *("pyarrow.parquet", "fontTools.subset", "pieline.config", "pieline.planned"),
+    *("pieline.core.program", "pieline.studies.idiolink.metrics.scores"),
 )
 """What the scripts import that takes long."""
+
+IMPORTED_FOR_MODELS = (
+    *("torch", "transformers", "sentence_transformers", "pieline.llm.transport"),
+    "pieline.studies.idiolink.training.contrastive",
+)
+"""What those import besides that load models or ask them."""
 
 WORTH_FORKING = 10
 """Jobs from which on it pays to import once for all."""
@@ -44,10 +51,11 @@ _CLIENT = """#!{python} -ISB
 # Of all modules those that load at once: this is done for each job.
 import _socket as socket, marshal, os, sys
 link = socket.socket(socket.AF_UNIX)
+name = os.path.basename(sys.argv[1]) if sys.argv[1:] else ""
 try:
-    if sys.argv[1:2] and os.path.basename(sys.argv[1]) in {alone!r}:
+    if name in {alone!r}:
         raise OSError
-    link.connect({address!r})
+    link.connect({address!r} + ".models" * (name in {models!r}))
 except OSError:
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 asked = marshal.dumps([os.getcwd(), dict(os.environ), sys.argv[1:]])
@@ -59,37 +67,56 @@ sys.exit(int.from_bytes(told, "big", signed=True) if told else 1)
 """
 
 
-def write_command(folder: Path, address: Path, alone: Collection[str] = ()) -> None:
+def write_command(
+    folder: Path, address: Path, *, models: Collection[str] = (), alone: Collection[str] = ()
+) -> None:
     """Write the command `python` into a folder that is to stand first on PATH.
 
     Args:
         folder: for nothing but this command.
-        address: the socket of the server.
+        address: the socket of the server; that of the one for models is `address.models`.
+        models: file names of scripts that load models or ask them.
         alone: file names of scripts that are not forked, so that their memory can be measured.
     """
     # A first line of more than 127 bytes is cut off by some kernels; nothing mends that.
     write_text(
         folder / "python",
-        _CLIENT.format(python=sys.executable, address=str(address), alone=sorted(alone)),
+        _CLIENT.format(
+            python=sys.executable,
+            address=str(address),
+            models=sorted(models),
+            alone=sorted(alone),
+        ),
     )
     (folder / "python").chmod(0o755)
 
 
-def start(alone: Collection[str]) -> None:
-    """Start a server, and put its command first on PATH; both end with this process.
+def start(*, models: Collection[str], alone: Collection[str]) -> None:
+    """Start the servers, and put their command first on PATH; all end with this process.
 
     Args:
+        models: see `write_command`.
         alone: see `write_command`.
     """
     # A socket's name may have but 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="python-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    write_command(folder, folder / "socket", alone)
+    write_command(folder, folder / "socket", models=models, alone=alone)
     os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
     subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(folder / "socket")])
 
 
-def serve(address: Path, imported: Iterable[str] = IMPORTED) -> None:
+def serve_both(address: Path) -> None:
+    """Be the server for most scripts, and let a child be that for models."""
+    die_with_parent()
+    _import(IMPORTED)
+    if os.fork():
+        serve(address, ())
+    else:
+        serve(address.with_suffix(".models"), IMPORTED_FOR_MODELS)
+
+
+def serve(address: Path, imported: Iterable[str]) -> None:
     """Import, then fork a child for each command until the process that started this one ends.
 
     Args:
@@ -97,8 +124,7 @@ def serve(address: Path, imported: Iterable[str] = IMPORTED) -> None:
         imported: modules.
     """
     die_with_parent()
-    for module in imported:
-        import_module(module)
+    _import(imported)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(address))
     listener.listen(256)
@@ -138,6 +164,15 @@ def serve(address: Path, imported: Iterable[str] = IMPORTED) -> None:
                     code = os.waitstatus_to_exitcode(status)
                     link.sendall((code if code >= 0 else 128 - code).to_bytes(4, "big"))
                 link.close()
+
+
+def _import(modules: Iterable[str]) -> None:
+    for module in modules:
+        import_module(module)
+    if "transformers" in sys.modules:
+        # Or the first model that a child loads has it compile a thousand regular expressions.
+        conversions: Any = import_module("transformers.conversion_mapping")
+        conversions.get_checkpoint_conversion_mapping("bert")
 
 
 def die_with_parent() -> None:
@@ -241,4 +276,4 @@ def _received(link: socket.socket) -> tuple[tuple[str, dict[str, str], list[str]
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve_both(Path(sys.argv[1]))

@@ -317,12 +317,21 @@ def _patterns(first: int, fewest: int, most: int, behind: int) -> list[Pattern]:
     By ascending gain.
     """
     found = []
+    for pattern in _all_patterns():
+        hits = sum(rank < first for rank in pattern.ranks)
+        if fewest <= hits <= most and len(pattern.ranks) - hits <= behind:
+            found.append(pattern)
+    return found
+
+
+@cache
+def _all_patterns() -> list[Pattern]:
+    """Every pattern, by ascending gain."""
+    found = []
     for code in range(1 << _CUT):
-        ranks = frozenset(rank for rank in range(_CUT) if code >> rank & 1)
-        hits = sum(rank < first for rank in ranks)
-        if fewest <= hits <= most and len(ranks) - hits <= behind:
-            found.append(Pattern(sum(_DISCOUNTS[rank] for rank in sorted(ranks)), ranks))
-    return sorted(found, key=lambda pattern: (pattern.gain, sorted(pattern.ranks)))
+        ranks = [rank for rank in range(_CUT) if code >> rank & 1]
+        found.append((sum(_DISCOUNTS[rank] for rank in ranks), ranks))
+    return [Pattern(gain, frozenset(ranks)) for gain, ranks in sorted(found)]
 
 
 class _Others:
