@@ -7,9 +7,11 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from support import ROOT
 
 from pieline.config import load_config
 from pieline.core.errors import UserError, run_command
-from pieline.core.files import check_writable
+from pieline.core.files import atomic_folder, atomic_path, check_writable
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.llm.archive import import_archive, summarise, verify
@@ -599,6 +601,24 @@ def test_what_the_system_refuses_is_told_in_one_line(
     told = capsys.readouterr().err
     assert told.startswith("error: ")
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("writing", [atomic_path, atomic_folder])
+def test_a_full_disk_is_told_whatever_a_library_says(
+    writing: Callable[[Path], AbstractContextManager[Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def write() -> None:
+        with writing(tmp_path / "weights"):
+            raise RuntimeError("[enforce fail at inline_container.cc:664]")
+
+    with pytest.raises(RuntimeError):
+        write()
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+    with pytest.raises(OSError, match=r"No space left on device: '.*/weights'"):
+        write()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_named() -> None:

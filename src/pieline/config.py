@@ -153,27 +153,27 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
 
 def _check_data(config: Config, where: str) -> None:
     """Raise a `UserError` unless the settings agree on whose data it is, and a folder has it."""
-    if config.data != "own":
-        if config.own_data:
-            raise UserError(
-                f"own_data with data: {config.data}",
-                where=where,
-                mend="set data: own, or own_data: null",
-            )
-        return
+    if config.data != "own" and config.own_data:
+        raise UserError(
+            f"own_data with data: {config.data}",
+            where=where,
+            mend="set data: own, or own_data: null",
+        )
     for name in ("mirror", "rehearsal"):
-        if getattr(config, name):
+        if config.data == "own" and getattr(config, name):
             raise UserError(f"{name} with data: own", where=where, mend=f"set {name}: null")
-    if not config.own_data:
+    if config.data == "own" and not config.own_data:
         raise UserError(
             "data: own without a folder", where=where, mend="name the folder as own_data"
         )
-    if not Path(config.own_data).is_dir():
-        raise UserError(
-            f"no such folder: {config.own_data}",
-            where=f"{where}: own_data",
-            mend=f"correct it (a relative path counts from {Path.cwd()})",
-        )
+    for name in ("mirror", "own_data"):
+        folder = getattr(config, name)
+        if folder and not Path(folder).is_dir():
+            raise UserError(
+                f"no such folder: {folder}",
+                where=f"{where}: {name}",
+                mend=f"correct it (a relative path counts from {Path.cwd()})",
+            )
 
 
 def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, Study[Any]]:

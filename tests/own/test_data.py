@@ -128,6 +128,7 @@ WRONG = {
     "other data": ({"own_data": "corpus"}, "own_data with data: sample; set data: own"),
     "mirror": ({"data": "own", "own_data": "corpus", "mirror": "m"}, "mirror with data: own"),
     "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal with data"),
+    "no mirror": ({"mirror": "nowhere"}, "mirror: no such folder: nowhere"),
     "absent": ({"data": "own", "own_data": "nowhere"}, "own_data: no such folder: nowhere"),
 }
 

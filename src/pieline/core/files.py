@@ -1,11 +1,13 @@
 """Reading and writing files so that a crash leaves nothing half-written and bytes repeat."""
 
 import codecs
+import errno
 import gzip
 import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -27,7 +29,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
+        with _telling_a_full_disk(path):
+            yield temporary
         # mkstemp makes files private; outputs follow the user's umask like any other file.
         umask = os.umask(0)
         os.umask(umask)
@@ -35,6 +38,39 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """Give a new folder to fill; if the block succeeds it becomes `path`, which must not exist."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as unfinished:
+        complete = Path(unfinished) / path.name
+        complete.mkdir()
+        with _telling_a_full_disk(path):
+            yield complete
+        complete.replace(path)
+
+
+_NO_ROOM = 1 << 20
+"""Bytes; with fewer left a disk is full."""
+
+
+@contextmanager
+def _telling_a_full_disk(path: Path) -> Iterator[None]:
+    """Raise the system's error where a library that writes `path` has one of its own.
+
+    So torch.save and safetensors do.
+    """
+    try:
+        yield
+    except (OSError, UserError):
+        raise
+    except Exception as error:
+        if shutil.disk_usage(path.parent).free < _NO_ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
 
 
 def check_writable(folder: str | Path) -> None:

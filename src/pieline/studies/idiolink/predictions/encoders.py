@@ -1,9 +1,6 @@
 """Loading a text-embedding model as its entry of models.yaml says."""
 
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Normalize, Pooling, Transformer
 
 from pieline.core.errors import UserError
-from pieline.core.files import sha256
+from pieline.core.files import atomic_folder, sha256
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.weights import loading, weights_location
 from pieline.studies.idiolink.predictions.checkpoint_checks import (
@@ -55,17 +52,8 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
 
 def save_folder(model: SentenceTransformer, output: Path) -> None:
     """Write a model as a safetensors folder; it appears only when it is complete."""
-    with _complete_folder(output) as folder:
+    with atomic_folder(output) as folder:
         model.save(str(folder), create_model_card=False)
-
-
-@contextmanager
-def _complete_folder(output: Path) -> Iterator[Path]:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as unfinished:
-        complete = Path(unfinished) / output.name
-        yield complete
-        complete.replace(output)
 
 
 def _unpack_gguf(gguf: Path, output: Path) -> None:
@@ -84,7 +72,7 @@ def _unpack_gguf(gguf: Path, output: Path) -> None:
         )
     model.load_state_dict(loaded.state_dict(), assign=True)
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
-    with _complete_folder(output) as complete:
+    with atomic_folder(output) as complete:
         model.save_pretrained(complete)
         tokenizer.save_pretrained(complete)
 

@@ -1,6 +1,5 @@
 """A token-classification model with its tokenizer: loading, tagging, saving."""
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from pieline.core.files import atomic_folder
 from pieline.models.encoder import EncoderEntry
 from pieline.models.weights import loading, weights_location
 from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag
@@ -59,13 +59,9 @@ class Tagger:
 
     def save(self, folder: str | Path) -> None:
         """Write weights and tokenizer; the folder appears only when it is complete."""
-        place = Path(folder)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as unfinished:
-            complete = Path(unfinished) / place.name
+        with atomic_folder(folder) as complete:
             self.model.save_pretrained(complete)
             self.tokenizer.save_pretrained(complete)
-            complete.replace(place)
 
 
 def autocast(device: torch.device, *, bfloat16: bool) -> torch.autocast:
