@@ -1,6 +1,5 @@
 """The ledger on the printed numbers, and that no formula of it is empty."""
 
-import copy
 import csv
 import random
 from collections.abc import Iterable, Iterator
@@ -148,7 +147,10 @@ CellName = tuple[str, tuple[str, ...], str]
 
 def copied(printed: PrintedNumbers, cells: Iterable[CellName]) -> PrintedNumbers:
     """The printed numbers, with copies of the tables in which cells are to be changed."""
-    return printed | {table: copy.deepcopy(printed[table]) for table in {cell[0] for cell in cells}}
+    return printed | {
+        table: {row: dict(numbers) for row, numbers in printed[table].items()}
+        for table in {cell[0] for cell in cells}
+    }
 
 
 def cells_of(claim: Claim, ledger: Ledger) -> list[CellName]:
