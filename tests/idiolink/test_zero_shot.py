@@ -257,6 +257,8 @@ class TestRuns:
         write_run(tmp_path / "one.run.gz", run, tag="test")
         write_run(tmp_path / "two.run.gz", run, tag="test")
         assert read_run(tmp_path / "one.run.gz") == run
+        first = {"q1": {"b": 1 / 3}, "q2": {"a": 1e-17}}
+        assert read_run(tmp_path / "one.run.gz", top_k=1) == first
         assert (tmp_path / "one.run.gz").read_bytes() == (tmp_path / "two.run.gz").read_bytes()
         with gzip.open(tmp_path / "one.run.gz", "rt") as stream:
             assert stream.readline() == "q1 Q0 b 1 0.3333333333333333 test\n"

@@ -18,10 +18,10 @@ def evidence(metric: MetricFile, pool: Pool, depth: int) -> Json | None:
     documents = pool.read(documents_path, _load_documents)
     queries = pool.read(queries_path, _load_queries)
     qrels = pool.read(queries_path, lambda _: meaning_qrels(queries, list(documents.values())))
-    run = read_run(run_path)
+    run = read_run(run_path, top_k=depth)
     rows = []
     for query in queries:
-        best = list(run.get(query.id, {}).items())[:depth]
+        best = run.get(query.id, {}).items()
         relevant = qrels[query.id]
         pool.add(queries_path, query.id, _text_of(query))
         for name, _ in best:

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
@@ -90,14 +91,18 @@ def write_run(path: str | Path, run: Run, *, tag: str) -> None:
             stream.write("".join(lines).encode())
 
 
-def read_run(path: str | Path) -> Run:
+def read_run(path: str | Path, *, top_k: int | None = None) -> Run:
     """Read a TREC run, gzipped if its name ends so.
+
+    Args:
+        path: the run.
+        top_k: documents to read of each query, the first in the file; None: all.
 
     Raises:
         UserError: a line has not six fields or no number as its score; names file and line.
     """
     run: Run = {}
-    for _, query_id, document_id, score in _lines(path):
+    for _, query_id, document_id, score in _lines(path, top_k):
         run.setdefault(query_id, {})[document_id] = score
     return run
 
@@ -149,13 +154,19 @@ def read_foreign_run(
     return run
 
 
-def _lines(path: str | Path) -> Iterator[tuple[int, str, str, float]]:
-    """Number, query, document and score of each line."""
+def _lines(path: str | Path, top_k: int | None = None) -> Iterator[tuple[int, str, str, float]]:
+    """Number, query, document and score of each line, or of the first lines of each query."""
+    seen: Counter[str] = Counter()
     opened = gzip.open if str(path).endswith(".gz") else open
     number = 0
     try:
         with opened(path, "rt", encoding="utf-8") as stream:
             for number, line in enumerate(stream, start=1):
+                if top_k is not None:
+                    name = line.partition(" ")[0]
+                    seen[name] += 1
+                    if seen[name] > top_k:
+                        continue
                 query_id, _, document_id, _, score, _ = line.split()
                 value = float(score)
                 if not isfinite(value):

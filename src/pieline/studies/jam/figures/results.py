@@ -296,8 +296,6 @@ def _name(axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark]) -> None:
         force_static=(1.2, 1.8),
         force_pull=(0.002, 0.002),
         max_move=(20, 20),
-        # Where marks are many, names would be swapped to and fro at every step.
-        prevent_crossings=False,
         iter_lim=600,
     )
 
