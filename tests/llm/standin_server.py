@@ -15,6 +15,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 notes, words = Path(sys.argv[1]), sys.argv[2:]
 how = words[words.index("--how") + 1] if "--how" in words else ""
@@ -70,7 +71,15 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-server = ThreadingHTTPServer(("127.0.0.1", int(words[words.index("--port") + 1])), Handler)
+class Server(ThreadingHTTPServer):
+    """Says nothing of clients that have hung up."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+server = Server(("127.0.0.1", int(words[words.index("--port") + 1])), Handler)
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 with notes.open("a", encoding="utf-8") as stream:
     note = {
