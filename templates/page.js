@@ -121,9 +121,9 @@
     get("shown").textContent = `${rows} rows of tables and ${claims} claims`;
   }
 
-  /** Go to what the address names; filters that hide it are dropped. */
-  function go() {
-    const parts = new URLSearchParams(location.hash.slice(1));
+  /** Go to what the end of an address names; filters that hide it are dropped. */
+  function go(hash) {
+    const parts = new URLSearchParams(hash.slice(1));
     const target = [...parts].find(([, value]) => !value)?.[0] ?? "";
     if (filters.some((id) => parts.has(id))) for (const id of filters) assign(id, parts.get(id) ?? "");
     filter();
@@ -138,12 +138,18 @@
       element.scrollIntoView();
     }
     const number = element && numbersOf.get(element)?.[parts.get("number")];
-    if (number) show(number);
+    if (number) {
+      show(number);
+    } else {
+      opened = "";
+      dialog.close();
+    }
     address();
   }
 
   for (const id of filters) get(id).addEventListener("input", () => { filter(); address(); });
-  addEventListener("hashchange", go);
+  // The address may have been rewritten since it changed: a dialog tells late that it closed.
+  addEventListener("hashchange", (event) => go(new URL(event.newURL).hash));
 
   // Keyboard: one tab stop for a table; arrows move inside it --------------------------------------------
   const heads = (table) => all("th[scope=col]", table);
@@ -365,7 +371,7 @@
   }
   get("close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-  dialog.addEventListener("close", () => { opened = ""; address(); });
+  dialog.addEventListener("close", () => { if (!dialog.open) { opened = ""; address(); } });
 
-  go();
+  go(location.hash);
 })();
