@@ -38,7 +38,7 @@ rule unpack_weights:
         directory("results/raw/weights/{model}"),
     log:
         "logs/raw/weights/{model}.log",
-    # The longest way begins with it.
+    # The longest chain of jobs begins with it.
     priority: 1
     # A pickle is downloaded, which compute nodes often cannot.
     localrule: True
