@@ -132,7 +132,10 @@ def run_snakemake(
     run it.
     """
     library, share = str(folder / "src"), ""
-    if not as_users_do:
+    environment = os.environ | {"PYTHONPATH": library}
+    if as_users_do:
+        environment.pop("OMP_NUM_THREADS", None)
+    else:
         share = (
             "from pieline.core import interpreter; interpreter.WORTH_FORKING = 1;"
             " interpreter.start = lambda **_: os.environ.update("
@@ -141,7 +144,7 @@ def run_snakemake(
     return _snakemake().run(
         f"os.chdir({str(folder)!r}); sys.path.insert(0, {library!r}); {share} snakemake.cli.main()",
         *arguments,
-        environment=os.environ | {"PYTHONPATH": library},
+        environment=environment,
     )
 
 

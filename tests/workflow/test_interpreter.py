@@ -29,7 +29,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     write_command(folder, address)
     code = (
         "import sys; from pathlib import Path; from pieline.core.interpreter import serve;"
-        f" serve(Path({str(address)!r}), ['json'])"
+        f" serve(Path({str(address)!r}), ['json', 'numpy'])"
     )
     server = subprocess.Popen(
         [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
@@ -62,6 +62,18 @@ def test_runs_a_script_as_python_does(command: Path, tmp_path: Path, served: boo
     result = run(command, "says.py", "3", "a b", folder=tmp_path)
     assert (result.returncode, result.stderr) == (3, "to stderr\n")
     assert result.stdout == f"['says.py', '3', 'a b'] something {tmp_path} __main__\n"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_sums_are_made_by_as_many_threads_as_the_job_has(
+    command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+    (tmp_path / "tells.py").write_text(
+        "import numpy, threadpoolctl\n"
+        "print([each['num_threads'] for each in threadpoolctl.threadpool_info()])"
+    )
+    assert run(command, "tells.py", folder=tmp_path).stdout == f"[{threads}]\n"
 
 
 def test_tells_an_error_and_a_text_to_end_with(command: Path, tmp_path: Path) -> None:

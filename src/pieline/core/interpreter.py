@@ -27,6 +27,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from threadpoolctl import threadpool_limits
+
 from pieline.core.files import write_text
 
 IMPORTED = (
@@ -43,6 +45,8 @@ IMPORTED_FOR_MODELS = (
     "pieline.studies.idiolink.training.contrastive",
 )
 """What those import besides that load models or ask them."""
+
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 WORTH_FORKING = 10
 """Jobs from which on it pays to import once for all."""
@@ -167,6 +171,8 @@ def serve(address: Path, imported: Iterable[str]) -> None:
 
 
 def _import(modules: Iterable[str]) -> None:
+    # A child has as many as it is told; none can be forked.
+    os.environ.update(_ONE_THREAD)
     for module in modules:
         import_module(module)
     if "transformers" in sys.modules:
@@ -216,6 +222,10 @@ def _be(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    # Numerical libraries read it when they are loaded, and the last digits of sums depend on it.
+    threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    if threads > 1:
+        threadpool_limits(threads)
     try:
         _run(arguments)
     except SystemExit as ending:
