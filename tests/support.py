@@ -118,7 +118,8 @@ def _shared_python() -> Path:
     subprocess.Popen(
         [sys.executable, "-P", "-c", JOBS, str(folder / "socket")],
         stdin=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        # Or litellm looks for prices in the network, thrice, and nothing is served meanwhile.
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     )
     return folder
 

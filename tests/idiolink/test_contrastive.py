@@ -398,7 +398,7 @@ class TestTraining:
             trainer(max_epochs=1, batch_size=1000, drop_last=True)
 
     def test_going_on_from_a_checkpoint_changes_nothing(
-        self, trainer: Trainer, tmp_path: Path
+        self, trainer: Trainer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         whole = trainer(max_epochs=4)
         seen = []
@@ -418,7 +418,9 @@ class TestTraining:
             scored.append(run)
             return ndcg_at_10(run, trainer.qrels)
 
+        assert capsys.readouterr().err == ""
         resumed = trainer(checkpoint, score=counts, max_epochs=4)
+        assert capsys.readouterr() == ("", "training goes on after epoch 2\n")
         assert len(scored) == 2
         assert resumed[0] == whole[0]
         assert same(resumed[1], whole[1])

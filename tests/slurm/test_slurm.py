@@ -97,8 +97,7 @@ def test_training_goes_on_from_its_checkpoint(
     training_on_a_slow_node.wait()
     folder = training_on_a_slow_node.folder
     log = (folder / "logs/training/idiolink/sbert/sentence/paper/seed-42.log").read_text()
-    left = {int(total) for total in re.findall(r"training: \d+ of (\d+) epochs", log)}
-    assert left == {1}, log  # of two epochs
+    assert "training goes on after epoch 1\n" in log
     expected = contents(default_run, TRAINING)
     assert f"{TRAINING}/weights/model.safetensors" in expected
     made = contents(folder, TRAINING)

@@ -1,8 +1,10 @@
 """Contrastive fine-tuning of an embedder (IdioLink, section 4.3 and appendix F)."""
 
 import hashlib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +139,9 @@ def fine_tune(
         state.resume(checkpoint)
     remaining = range(len(state.epochs), settings.max_epochs)
     with Progress(remaining, desc="training", unit="epochs", shown=progress) as epochs:
-        training.say = epochs.write
+        training.say = partial(epochs.write, file=sys.stderr)
+        if state.epochs:
+            training.say(f"training goes on after epoch {len(state.epochs)}")
         for epoch in epochs:
             if state.stale >= settings.patience:
                 break
@@ -167,7 +171,7 @@ class _Training:
         self.settings = settings
         self.instructed = settings.train_mode.startswith("instruction")
         self.by_span = settings.train_mode.endswith("span")
-        self.say: Callable[[str], None] = print
+        self.say: Callable[[str], None] = partial(print, file=sys.stderr)
         self.recomputes = False
         self.texts_at_once = _TEXTS_AT_ONCE
         self._queries = {query.id: query for query in data.train.queries}

@@ -8,6 +8,7 @@ Unlike the released code, which chooses the best epoch on the test set, this cho
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,6 +98,8 @@ def fine_tune(
     training = _Training(tagger, train, settings, seed)
     name = _fingerprint(train, dev, settings, seed=seed, identity=identity)
     state = training.restore(Path(checkpoint), name)
+    if state.epochs:
+        print(f"training goes on after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
     for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
         loss = training.one_epoch(epoch)
         tags = tagger.tag([item.tokens for item in dev], bfloat16=settings.bfloat16)
