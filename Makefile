@@ -38,7 +38,7 @@ test: $(READY)  ## The whole test suite.
 	    --dist loadfile --no-loadscope-reorder --durations 25
 
 explore: $(READY)  ## Only the property tests, on a thousand fresh examples each.
-	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m hypothesis
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m hypothesis --numprocesses auto
 
 check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/ruff check .

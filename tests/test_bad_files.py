@@ -484,6 +484,8 @@ def test_the_sample_is_accepted(file: File, tmp_path: Path) -> None:
     assert outcome(file, file.text.encode(), tmp_path) == "accepted"
 
 
+# For `make explore`, which does not see the property inside.
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_broken_file_is_an_error_in_one_line_or_sound(
     file: File, tmp_path_factory: pytest.TempPathFactory
@@ -525,6 +527,35 @@ def test_settings_that_nothing_can_be_run_with(
     section: str, changes: dict[str, Any], problem: str
 ) -> None:
     load_config(changed_config())
+    with pytest.raises(UserError, match=re.escape(problem)):
+        load_config(changed_config(**{section: changes}))
+
+
+@pytest.mark.parametrize(
+    ("section", "changes", "problem"),
+    [
+        ("jam", {"seed": [1]}, "unknown key 'jam.seed'; did you mean 'seeds'?"),
+        ("jam", {"humans": None, "huamns": 1}, "unknown key 'jam.huamns'; did you mean 'humans'?"),
+        (
+            "jam",
+            {"prompts": {"mine": {"file": "own.jinja", "setings": 1}}},
+            "unknown key 'jam.prompts.mine.setings'; ",
+        ),
+        (
+            "llm",
+            {"providers": {"openai": {"concurency": 2}}},
+            "unknown key 'llm.providers.openai.concurency'; did you mean 'concurrency'?",
+        ),
+        (
+            "idiolink",
+            {"bm25": {"k": [1]}},
+            "unknown key 'idiolink.bm25.k'; did you mean 'k1'?",
+        ),
+    ],
+)
+def test_a_mistyped_key_is_named_with_the_nearest(
+    section: str, changes: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(UserError, match=re.escape(problem)):
         load_config(changed_config(**{section: changes}))
 

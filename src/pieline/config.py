@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
+from types import UnionType
 from typing import Any, Literal, get_args
 
 from pydantic import Field, PositiveInt, ValidationError, create_model
@@ -211,8 +212,8 @@ def _keys_at(location: tuple[int | str, ...]) -> list[str]:
             model = model.model_fields[str(part)].annotation
         else:  # a mapping: its keys are free, its values are of one kind
             model = get_args(model)[1]
-        # A section that may be left out.
-        model = next((kind for kind in get_args(model) if hasattr(kind, "model_fields")), model)
+        if isinstance(model, UnionType):  # a section that may be left out
+            model = next((kind for kind in get_args(model) if hasattr(kind, "model_fields")), model)
     return list(getattr(model, "model_fields", []))
 
 
