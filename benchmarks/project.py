@@ -2,8 +2,8 @@
 
     python benchmarks/project.py [NAME ...] [--keep]
 
-prints for each measure the ratio of seconds, CPU-seconds and peak memory (of the largest process,
-10**6 bytes) to the baseline; `--keep` makes what was measured the new one. Run it on a quiet
+prints for each measure the ratio of seconds, CPU-seconds and peak memory (of the largest process
+and of all together, 10**6 bytes) to the baseline; `--keep` makes what was measured the new one. Run it on a quiet
 machine and from the project's environment. `default_run`, `no_op`, `suite` and `plan` use that
 environment on a copy of the project, `environment` makes its own; `scoring`, `table`, `items` and
 `page` measure one process each, on made-up data: a million documents, and ten times the papers'
@@ -17,10 +17,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 # Little is imported here: a process counts the memory of the one that it was forked from.
 
@@ -253,11 +256,32 @@ COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
 """What goes before, and what is measured, in a copy of the project."""
 
 
+class Together(threading.Thread):
+    """How much memory this process's descendants hold together, looked at twice a second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak = 0
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Look until `ended`."""
+        while not self.ended.wait(0.5):
+            now = 0
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):
+                    # What several share counts once.
+                    now += process.memory_full_info().pss
+            self.peak = max(self.peak, now)
+
+
 def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float]:
-    """Seconds, CPU-seconds of all processes, and peak MB (10**6 bytes) of the largest."""
+    """Seconds, CPU-seconds of all processes, peak MB (10**6 bytes) of the largest and of all."""
     # Snakemake does not wait for the Pythons that jobs are forked from: they end as orphans, and
     # come to this process, or their time would be counted nowhere.
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
+    together = Together()
+    together.start()
     began = time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(code / "src")}
     with (folder / "output.txt").open("w") as output:
@@ -269,12 +293,14 @@ def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float
     with suppress(ChildProcessError):
         while True:
             all_used.append(os.wait4(-1, 0)[2])
+    together.ended.set()
     if status:
         sys.exit(f"{' '.join(command)} failed:\n{(folder / 'output.txt').read_text()[-2000:]}")
     return {
         "seconds": round(seconds, 1),
         "cpu_seconds": round(sum(each.ru_utime + each.ru_stime for each in all_used), 1),
         "peak_mb": round(max(each.ru_maxrss for each in all_used) * 1024 / 1e6),
+        "together_mb": round(together.peak / 1e6),
     }
 
 
