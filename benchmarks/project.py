@@ -3,11 +3,11 @@
     python benchmarks/project.py [NAME ...] [--keep]
 
 prints for each measure the ratio of seconds, CPU-seconds and peak memory (of the largest process
-and of all together, 10**6 bytes) to the baseline; `--keep` makes what was measured the new one. Run it on a quiet
-machine and from the project's environment. `default_run`, `no_op`, `suite` and `plan` use that
-environment on a copy of the project, `environment` makes its own; `scoring`, `table`, `items` and
-`page` measure one process each, on made-up data: a million documents, and ten times the papers'
-sentences, queries and documents.
+and of all together, 10**6 bytes) to the baseline; `--keep` makes what was measured the new one.
+Run it on a quiet machine and from the project's environment. `default_run`, `no_op`, `suite` and
+`plan` use that environment on a copy of the project, `environment` makes its own; `scoring`,
+`table`, `items` and `page` measure one process each, on made-up data: a million documents, and ten
+times the papers' sentences, queries and documents.
 """
 
 import argparse
