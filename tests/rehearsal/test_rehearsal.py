@@ -14,7 +14,7 @@ from pieline.reporting.models import REHEARSAL_NOTE
 
 pytestmark = pytest.mark.skipif(
     "PIELINE_REHEARSE" not in os.environ,
-    reason="2,256 jobs take over six minutes of two cores: set PIELINE_REHEARSE=1 to run them",
+    reason="2,256 jobs take six minutes of two cores: set PIELINE_REHEARSE=1 to run them",
 )
 ARGUMENTS = ("--configfile", "config/rehearsal.yaml", "--config", "rehearsal={size: small}")
 MARK = REHEARSAL_NOTE.partition(":")[0]
