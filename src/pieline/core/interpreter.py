@@ -171,7 +171,7 @@ def serve(address: Path, imported: Iterable[str]) -> None:
 
 
 def _import(modules: Iterable[str]) -> None:
-    # A child has as many as it is told; none can be forked.
+    # Threads cannot be forked: each child starts as many as its job has.
     os.environ.update(_ONE_THREAD)
     for module in modules:
         import_module(module)
