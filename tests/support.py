@@ -135,6 +135,7 @@ def run_snakemake(
     library, share = str(folder / "src"), ""
     environment = os.environ | {"PYTHONPATH": library}
     if as_users_do:
+        # The workers' own setting would hide what a job leaves to the machine.
         environment.pop("OMP_NUM_THREADS", None)
     else:
         share = (

@@ -143,7 +143,7 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("last", [1, 2, 3])
 def test_interrupted_after_an_epoch_ends_as_uninterrupted(
-    entry: EncoderEntry, tmp_path: Path, last: int
+    entry: EncoderEntry, tmp_path: Path, capsys: pytest.CaptureFixture[str], last: int
 ) -> None:
     whole, log = train(entry, tmp_path / "whole.pt")
     checkpoint = tmp_path / "broken.pt"
@@ -159,11 +159,14 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
             seed=5, identity="t", checkpoint=checkpoint, after_epoch=stop,
         )  # fmt: skip
     seen: list[int] = []
+    told = f"training goes on after epoch {last}\n"
+    assert told not in capsys.readouterr().err
     resumed = load_tagger(entry, seed=99)  # its head comes from the checkpoint
     resumed_log = fine_tune(
         resumed, TRAIN, DEV, SETTINGS,
         seed=5, identity="t", checkpoint=checkpoint, after_epoch=seen.append,
     )  # fmt: skip
+    assert told in capsys.readouterr().err
     assert seen == list(range(last + 1, SETTINGS.epochs + 1))
     assert weights(resumed) == weights(whole)
     assert resumed_log == log

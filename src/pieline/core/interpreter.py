@@ -222,11 +222,11 @@ def _be(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # Numerical libraries read it when they are loaded, and the last digits of sums depend on it.
-    threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
-    if threads > 1:
-        threadpool_limits(threads)
     try:
+        # Read by numerical libraries when they are loaded; the last digits of sums depend on it.
+        threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+        if threads > 1:
+            threadpool_limits(threads)
         _run(arguments)
     except SystemExit as ending:
         _leave(ending.code)
