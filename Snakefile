@@ -44,6 +44,10 @@ for study in EVERY_STUDY.values():
         include: rules_file
 
 
+if workflow.remote_exec:
+    fork_jobs(int(os.environ.get("PIELINE_SUBMITTED_JOBS", 1)))
+
+
 rule all:
     default_target: True
     input:

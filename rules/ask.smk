@@ -1,6 +1,5 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
-from pieline.core import interpreter
 from pieline.llm.estimates import check as check_answers
 from pieline.llm.task import load_task
 
@@ -132,24 +131,9 @@ onstart:
         # Snakemake's limit of jobs a second has it look for jobs to start once a second for each that has
         # finished, which takes more time than the jobs. Only a cluster is submitted to too fast.
         workflow.scheduler.job_rate_limiter = None
-        jobs = len(list(workflow.dag.needrun_jobs()))
-        # Elsewhere a process that has loaded so much is not safely forked.
-        if sys.platform == "linux" and jobs >= interpreter.WORTH_FORKING:
-            # A rule's benchmark measures the job's own processes, where there is something to measure.
-            is_small = CONFIG.rehearsal or CONFIG.data == "sample"
-            scripted = [rule for rule in workflow.rules if "script" in rule.input.keys()]
-            interpreter.start(
-                models=[
-                    Path(rule.input.script).name
-                    for rule in scripted
-                    if rule.conda_env.endswith(("gpu.yaml", "llm.yaml"))
-                ],
-                alone=[
-                    Path(rule.input.script).name
-                    for rule in scripted
-                    if rule.benchmark and not is_small
-                ],
-            )
+        fork_jobs(len(list(workflow.dag.needrun_jobs())))
+    elif workflow.executor_plugin.name == "slurm":
+        submit_once(workflow.executor_plugin.executor)
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG)
     # Before any job starts, and so before money is spent: all that is missing, in one message.

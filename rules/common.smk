@@ -31,6 +31,7 @@ from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from pieline.config import layered, load_config, load_studies
+from pieline.core import interpreter
 from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
 from pieline.core.files import check_writable
@@ -259,6 +260,37 @@ def training_memory(wildcards):
 def training_gpu_memory(wildcards):
     """Megabytes of GPU memory that a training of this model needs."""
     return gpu_memory_mb(REGISTRY[wildcards.model], training=True)
+
+
+def fork_jobs(number):
+    """Have the jobs of this process forked from Pythons that have imported, if there are enough."""
+    # Elsewhere a process that has loaded so much is not safely forked.
+    if sys.platform != "linux" or number < interpreter.WORTH_FORKING:
+        return
+    # A rule's benchmark measures the job's own processes, where there is something to measure.
+    is_small = CONFIG.rehearsal or CONFIG.data == "sample"
+    scripted = [rule for rule in workflow.rules if "script" in rule.input.keys()]
+    interpreter.start(
+        models=[
+            Path(rule.input.script).name
+            for rule in scripted
+            if rule.conda_env.endswith(("gpu.yaml", "llm.yaml"))
+        ],
+        alone=[
+            Path(rule.input.script).name for rule in scripted if rule.benchmark and not is_small
+        ],
+    )
+
+
+def submit_once(executor):
+    """Have the snakemake of a submission run its jobs itself, as many at a time as it has CPUs.
+
+    SLURM's executor has it start a snakemake for each, one after the other.
+    """
+    executor.additional_general_args = lambda self: ""
+    executor.get_job_exec_prefix = lambda self, job: (
+        f"export PIELINE_SUBMITTED_JOBS={len(job) if job.is_group() else 1}"
+    )
 
 
 def growing(amount):

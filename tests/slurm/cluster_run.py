@@ -23,7 +23,7 @@ CONFIGURATION = {
         "finetuning": {"models": [], "train_modes": ["sentence"], "seeds": [42]},
     },
 }
-"""IdioLink's part of the default run with few jobs of a kind, since each starts a snakemake."""
+"""IdioLink's part of the default run with few jobs of a kind."""
 
 TABLES = ("paper_tables/idiolink_zero_shot.tex",)
 

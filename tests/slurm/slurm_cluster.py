@@ -9,7 +9,6 @@ which exists. As a program it runs one command with the cluster up:
 
 import getpass
 import os
-import shlex
 import shutil
 import socket
 import subprocess
@@ -101,28 +100,18 @@ class SlurmCluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.environment = os.environ | {
-            "SLURM_CONF": str(folder / "slurm.conf"),
-            "PATH": os.pathsep.join([str(folder / "bin"), os.environ["PATH"]]),
-        }
+        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
 
     def start(self) -> None:
         """Write the configuration, start the daemons, and wait until both nodes take jobs."""
         folder = self.folder
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)
-        for name in ("state", "spool-node1", "spool-node2", "bin"):
+        for name in ("state", "spool-node1", "spool-node2"):
             (folder / name).mkdir()
         text = CONFIGURATION.format(folder=folder, ports=free_ports(3), user=getpass.getuser())
         (folder / "slurm.conf").write_text(text)
         (folder / "gres.conf").write_text(GRES)
-        # Snakemake's job step drops SLURM_CONF, and this cluster is not configured in /etc/slurm.
-        srun = folder / "bin" / "srun"
-        srun.write_text(
-            f"#!/bin/sh\nexport SLURM_CONF={shlex.quote(str(folder / 'slurm.conf'))}\n"
-            f'exec {find_program("srun")} "$@"\n'
-        )
-        srun.chmod(0o755)
         key = folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
@@ -168,6 +157,13 @@ class SlurmCluster:
         records = self.output("scontrol", "--oneliner", "--all", "show", "job").splitlines()
         return [
             dict(field.split("=", 1) for field in line.split() if "=" in field) for line in records
+        ]
+
+    def steps(self) -> list[str]:
+        """What the nodes' logs say of each `srun` within a job or by itself."""
+        logs = (self.folder / f"slurmd-{node}.log" for node in ("node1", "node2"))
+        return [
+            line for log in logs for line in log.read_text().splitlines() if "launch task" in line
         ]
 
     def _launch(self, name: str, *arguments: str) -> None:

@@ -24,6 +24,7 @@ def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:
         sleep = cluster.run("sbatch", "--output=/dev/null", "--wrap=sleep 600", cwd=tmp_path)
         assert sleep.returncode == 0, sleep.stderr
         assert cluster.output("srun", "--partition=gpu", "--gpus=1", "hostname")
+        assert len(cluster.steps()) == 1
         job = cluster.jobs()[1]
         assert (job["NodeList"], job["TresPerJob"]) == ("node2", "gres:gpu:1")
     for process in Path("/proc").glob("[0-9]*"):
@@ -58,6 +59,12 @@ def test_small_jobs_share_submissions(study: ClusterRun) -> None:
     groups = [name.split("_")[0] for name in jobs if not name.startswith("embed_")]
     assert sorted(groups) == ["data", "scores", "tables"]
     assert {"embed_documents", "embed_queries"} <= set(jobs)
+
+
+def test_a_submission_starts_no_snakemake_for_each_of_its_jobs(study: ClusterRun) -> None:
+    """SLURM's executor would do so by `srun`."""
+    assert study.cluster.jobs()
+    assert study.cluster.steps() == []
 
 
 def test_small_models_take_no_gpu(study: ClusterRun) -> None:
