@@ -45,6 +45,7 @@ for study in EVERY_STUDY.values():
 
 
 if workflow.remote_exec:
+    # Here, since hooks run only where the run was started, and after all rules are known.
     fork_jobs(int(os.environ.get("PIELINE_SUBMITTED_JOBS", 1)))
 
 

@@ -287,7 +287,9 @@ def submit_once(executor):
 
     SLURM's executor has it start a snakemake for each, one after the other.
     """
+    job_args = executor.get_job_args
     executor.additional_general_args = lambda self: ""
+    executor.get_job_args = lambda self, job: f"{job_args(self, job)} --cores {job.threads}"
     executor.get_job_exec_prefix = lambda self, job: (
         f"export PIELINE_SUBMITTED_JOBS={len(job) if job.is_group() else 1}"
     )
