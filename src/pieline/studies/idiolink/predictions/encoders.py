@@ -1,8 +1,10 @@
 """Loading a text-embedding model as its entry of models.yaml says."""
 
+import functools
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -56,11 +58,21 @@ def save_folder(model: SentenceTransformer, output: Path) -> None:
         model.save(str(folder), create_model_card=False)
 
 
-def _unpack_gguf(gguf: Path, output: Path) -> None:
+def _unpack_gguf(path: Path, output: Path) -> None:
+    import gguf
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    folder, name = str(gguf.parent), gguf.name
-    loaded = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
+    folder, name = str(path.parent), path.name
+    # transformers parses the file three times and makes the table of all tensors' names anew for
+    # each module: over half of the time.
+    read_once = mock.patch.multiple(
+        gguf,
+        GGUFReader=functools.cache(gguf.GGUFReader),
+        get_tensor_name_map=functools.cache(gguf.get_tensor_name_map),
+    )
+    with read_once:
+        loaded = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     # transformers refuses to save what it marks as quantised, though it holds plain float32 by now.
     plain_config = type(loaded.config).from_dict(
         {key: value for key, value in loaded.config.to_dict().items() if "quantization" not in key}
@@ -71,7 +83,6 @@ def _unpack_gguf(gguf: Path, output: Path) -> None:
             plain_config, dtype=torch.float32
         )
     model.load_state_dict(loaded.state_dict(), assign=True)
-    tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     with atomic_folder(output) as complete:
         model.save_pretrained(complete)
         tokenizer.save_pretrained(complete)
