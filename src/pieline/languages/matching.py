@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Literal
 
 from pieline.languages.inflection import base_forms, same_word
@@ -61,8 +62,21 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
 
     A PIE that is only one content word counts by its whole form, and an empty one never does.
     """
-    words, wanted = words_of(text, language), words_of(pie, language)
-    return bool(wanted) and _holds(words, wanted, language)
+    words, forms = _read(text, language)
+    wanted, _ = _read(pie, language)
+    # Most PIEs asked for have a word that is nowhere in the text.
+    return (
+        bool(wanted)
+        and not any(base_forms(word, language).isdisjoint(forms) for word in wanted)
+        and _holds(words, wanted, language)
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _read(text: str, language: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """A text's words, and the base forms of all of them: many PIEs are looked for in one text."""
+    words = tuple(words_of(text, language))
+    return words, frozenset().union(*(base_forms(word, language) for word in words))
 
 
 def words_of(text: str, language: str) -> list[str]:

@@ -6,6 +6,7 @@ that go with it, and varies in its words as prose does.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from random import Random
 from typing import NamedTuple
@@ -29,7 +30,7 @@ class Prose:
     words: tuple[str, ...]
     span: Span | None = None
 
-    @property
+    @cached_property
     def tokens(self) -> tuple[str, ...]:
         """The words with the space that follows each, as ID10M has them."""
         after = (*self.words[1:], ".")
@@ -38,7 +39,7 @@ class Prose:
             for word, follower in zip(self.words, after, strict=True)
         )
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The sentence."""
         return "".join(self.tokens)

@@ -63,7 +63,7 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
     for start, rows in _blocks(path):
         tags: list[Tag] = []
         for offset, (_, tag) in enumerate(rows):
-            tags.append(_checked(tag, tags, where=f"{path}:{start + offset}"))
+            tags.append(_checked(tag, tags, path, start + offset))
         sentences.append(
             TaggedSentence(
                 id=f"{split}-{len(sentences) + 1:04d}",
@@ -115,14 +115,15 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
         yield number + 1 - len(rows), rows
 
 
-def _checked(tag: str, before: Sequence[Tag], *, where: str) -> Tag:
+def _checked(tag: str, before: Sequence[Tag], path: str | Path, line: int) -> Tag:
     """The tag, if it may follow these."""
     found = _KNOWN.get(tag)
     if found is None:
         mend = f"write one of {', '.join(TAGS)}"
         if tag.endswith("\r"):
             mend = "end lines with a line feed only, as upstream does"
-        raise UserError(f"unknown tag {tag!r}", where=where, mend=mend)
+        raise UserError(f"unknown tag {tag!r}", where=f"{path}:{line}", mend=mend)
     if found == "I-IDIOM" and (not before or before[-1] == "O"):
-        raise UserError("I-IDIOM without B-IDIOM", where=where, mend="begin the idiom with B-IDIOM")
+        mend = "begin the idiom with B-IDIOM"
+        raise UserError("I-IDIOM without B-IDIOM", where=f"{path}:{line}", mend=mend)
     return found
