@@ -35,7 +35,6 @@ from pieline.core import interpreter
 from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
 from pieline.core.files import check_writable
-from pieline.core.upstream import load_upstream
 from pieline.languages.registry import known as known_languages
 from pieline.llm.obstacles import obstacles
 from pieline.models.registry import load_registry
@@ -74,7 +73,7 @@ try:
     # Rules are there for every study; what a run makes is that of the chosen ones.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
-    load_upstream(STUDIES[0].run.upstream)
+    STUDIES[0].run.public_files
     # No param, so that another timeout or mode of asking reruns nothing.
     LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 except (UserError, OSError) as error:

@@ -219,7 +219,7 @@ rule forecast:
         "../envs/llm.yaml"
     params:
         *modules("forecast"),
-        # Of the real run nothing is answered yet, and retired models cannot be asked.
+        # As if all were asked anew: retired models cannot be.
         config=CONFIG.model_copy(
             update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh", "api_bases": {}})}
         ).model_dump_json(),

@@ -30,7 +30,8 @@ def main(it: Options) -> None:
         Estimator(
             registry=registry,
             texts=Texts.of(it.datasets),
-            estimates=estimates(planned.tasks, planned.settings),
+            # What a rehearsal records are answers of stand-ins, and it does so meanwhile.
+            estimates=estimates(planned.tasks, planned.settings, from_recordings=False),
             kinds={
                 asking.name: asking.task.__name__
                 for study in studies.values()

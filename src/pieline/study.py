@@ -9,13 +9,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
-from pieline.core.upstream import load_upstream
+from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.llm.obstacles import obstacles
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
@@ -83,6 +84,15 @@ class Run:
         """The list of public files with their digests."""
         return str(self.listed or self.root / "data" / "upstream.yaml")
 
+    @cached_property
+    def public_files(self) -> Mapping[str, UpstreamFile]:
+        """What that list says, read once: every raw file of a plan is looked up in it.
+
+        Raises:
+            UserError: names the file and the entry that is wrong.
+        """
+        return load_upstream(self.upstream)
+
     def here(self, *parts: str) -> str:
         """A file of the project, as seen from the working directory."""
         return str(self.root.joinpath(*parts))
@@ -98,7 +108,7 @@ class Run:
         """
         if folder := self.own_data or self.mirror:
             return Path(folder, name).exists()
-        known = load_upstream(self.upstream).get(name)
+        known = self.public_files.get(name)
         return known is None or known.url is not None
 
     def local(self, name: str) -> list[str]:

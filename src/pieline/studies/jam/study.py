@@ -8,7 +8,6 @@ from typing import get_args
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.core.upstream import load_upstream
 from pieline.languages.registry import find, known
 from pieline.llm.obstacles import cannot_be_asked
 from pieline.llm.prompts import load_prompt
@@ -332,7 +331,7 @@ class JamStudy(Study[JamSettings]):
         name = name.format(language=language)
         if self.run.own_data:
             return self.run.can_be_had(name)
-        return name in load_upstream(self.run.upstream)
+        return name in self.run.public_files
 
     def released_originals(self, language: str) -> list[str]:
         """The released originals that decisions are derived from, if they are."""

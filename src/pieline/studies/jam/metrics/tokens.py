@@ -39,15 +39,14 @@ def tagging_scores(
     Raises:
         ValueError: other numbers of sentences or tags.
     """
-    import seqeval.metrics
     import sklearn.metrics
+    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError("gold and predicted tags do not belong to the same sentences")
-    exact = [
-        float(measure(_lists(gold), _lists(predicted), zero_division=0))
-        for measure in (seqeval.metrics.precision_score, seqeval.metrics.recall_score)
-    ]
+    exact = precision_recall_fscore_support(
+        _lists(gold), _lists(predicted), average="micro", zero_division=0
+    )
     wanted = [tag for tags in gold for tag in tags]
     found = [tag for tags in predicted for tag in tags]
     precision, recall, f1, _ = sklearn.metrics.precision_recall_fscore_support(
@@ -61,9 +60,9 @@ def tagging_scores(
     )
     return TaggingScores(
         sentences=len(gold),
-        span_precision=exact[0],
-        span_recall=exact[1],
-        span_f1=span_f1(gold, predicted),
+        span_precision=float(exact[0]),
+        span_recall=float(exact[1]),
+        span_f1=float(exact[2]),
         token_precision=float(precision),
         token_recall=float(recall),
         token_f1=float(f1),
