@@ -174,7 +174,8 @@ rule plan_of_the_real_run:
         profile=here("profiles/slurm/config.yaml"),
         counting=here("tools/count_submissions.py"),
     output:
-        plan="results/on_standins/plan.txt",
+        # It has dates.
+        plan=temp("results/on_standins/plan.txt"),
         submissions="results/on_standins/submissions.txt",
     log:
         "logs/on_standins/plan.log",

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pieline.core.files import read_text, write_text
 from pieline.core.program import Options, program
@@ -15,13 +16,13 @@ from pieline.core.program import Options, program
     plan=(Path, "jobs to write"), submissions=(Path, "counts to write"),
 )  # fmt: skip
 def main(it: Options) -> None:
-    it.plan.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "snakemake", "--snakefile", it.snakefile]
     command += ["--profile", it.profile, "--configfile", it.configuration]
     # All that can be asked at any price is in the plan.
     command += ["--config", f"mirror={it.mirror.absolute()}", "llm={max_cost_usd: 100000}"]
-    command += ["--directory", it.plan.parent / "real", "--dry-run", "--forceall", "all"]
-    listed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    with TemporaryDirectory() as folder:
+        command += ["--directory", folder, "--dry-run", "--forceall", "all"]
+        listed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     write_text(it.plan, listed)
     counting = [sys.executable, str(it.counting)]
     counted = subprocess.run(

@@ -89,13 +89,18 @@ def estimator(registry: Registry, **changes: object) -> Estimator:
 class TestPlan:
     def test_a_dry_run_says_who_makes_whose_inputs(self) -> None:
         assert read_plan(DRY_RUN.splitlines(keepends=True)) == [
-            PlannedJob("7", "raw_file", {"name": "texts.json"}, 0, ()),
-            PlannedJob("3", "idiolink_dataset", {"split": "test"}, 0, ("7",)),
             PlannedJob(
                 "1", "embed_documents", {"split": "test", "model": "e5-mistral", "seed": "0"}, 2,
                 ("3", "7"),
             ),
+            PlannedJob("3", "idiolink_dataset", {"split": "test"}, 0, ("7",)),
+            PlannedJob("7", "raw_file", {"name": "texts.json"}, 0, ()),
         ]  # fmt: skip
+
+    def test_the_order_of_a_dry_run_does_not_matter(self) -> None:
+        head, *told = DRY_RUN.split("[Sun")
+        other = "[Sun".join([head, *reversed(told)])
+        assert read_plan(other.splitlines()) == read_plan(DRY_RUN.splitlines())
 
     def test_a_run_with_nothing_to_do_is_no_plan(self) -> None:
         with pytest.raises(UserError, match="no job in it"):

@@ -66,6 +66,8 @@ class Schedule(NamedTuple):
 def read_plan(lines: Iterable[str]) -> list[PlannedJob]:
     """The jobs of a dry run (`snakemake -n`), each with those that make its inputs.
 
+    They are sorted: Snakemake lists them in an order that depends on where it runs.
+
     Raises:
         UserError: there is no job in it.
     """
@@ -75,7 +77,10 @@ def read_plan(lines: Iterable[str]) -> list[PlannedJob]:
             told.append({"rule": rule[1]})
         elif told and (field := _FIELD.match(line.rstrip())):
             told[-1].setdefault(field[1], field[2])
-    jobs = [each for each in told if each["rule"] not in _NO_JOBS]
+    jobs = sorted(
+        (each for each in told if each["rule"] not in _NO_JOBS),
+        key=lambda job: (job["rule"], job.get("wildcards", ""), job.get("output", "")),
+    )
     if not jobs:
         raise UserError("no job in it", where="the plan", mend="pipe `snakemake -n -F all` into it")
     maker = {path: job["jobid"] for job in jobs for path in _listed(job.get("output"))}
