@@ -2,14 +2,12 @@
 
 import gc
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from filelock import FileLock
-from support import copy_project, run_snakemake
+from support import copy_project, copy_run, run_snakemake
 
 # Collecting imports a million objects that stay: looking through them for garbage takes seconds.
 gc.disable()
@@ -81,17 +79,6 @@ def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def finished(default_run: Path, tmp_path: Path) -> Iterator[Path]:
+def finished(default_run: Path, tmp_path: Path) -> Path:
     """A copy of the finished default run, that a test may change."""
-    folder = tmp_path / "finished"
-    # Unpacked weights are large and no test changes them: share them.
-    shutil.copytree(default_run, folder, symlinks=True, copy_function=_copy_or_link)
-    yield folder
-    shutil.rmtree(folder)
-
-
-def _copy_or_link(source: str, target: str) -> None:
-    if source.endswith(".safetensors"):
-        os.link(source, target)
-    else:
-        shutil.copy2(source, target)
+    return copy_run(default_run, tmp_path / "finished")

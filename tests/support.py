@@ -19,9 +19,7 @@ from pieline.core.interpreter import write_command
 
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
-NOT_COPIED = {
-    ".git", ".venv", ".snakemake", "results", "paper_tables", "runs", "logs", "models.local.yaml",
-}  # fmt: skip
+OUTPUTS = {"results", "paper_tables", "runs", "logs", "models.local.yaml"}
 
 needs_mirror = pytest.mark.skipif(
     not MIRROR.is_dir(), reason=f"the papers' real data is not here: {MIRROR} (PIELINE_MIRROR)"
@@ -84,7 +82,10 @@ for line in sys.stdin:
 
 @cache
 def _snakemake() -> Forks:
-    return Forks("import snakemake.cli, snakemake.storage; snakemake.cli.get_argument_parser()")
+    # The last is what Snakemake imports when it reads its first file.
+    return Forks(
+        "import snakemake.cli, snakemake.storage, smart_open; snakemake.cli.get_argument_parser()"
+    )
 
 
 JOBS = """
@@ -173,15 +174,23 @@ def training_script(name: str) -> Callable[..., int]:
 
 
 def copy_project(target: Path) -> Path:
-    """Copy what git would track, without outputs."""
-    shutil.copytree(
-        ROOT,
-        target,
-        ignore=lambda folder, names: (
-            NOT_COPIED & set(names) if Path(folder) == ROOT else {"__pycache__"} & set(names)
-        ),
-    )
+    """Copy what a run needs of the project: no outputs, no caches, nothing hidden."""
+
+    def not_copied(folder: str, names: list[str]) -> set[str]:
+        hidden = {name for name in names if name.startswith((".", "__pycache__"))}
+        return hidden | OUTPUTS if Path(folder) == ROOT else hidden
+
+    shutil.copytree(ROOT, target, ignore=not_copied)
     return target
+
+
+def copy_run(run: Path, target: Path) -> Path:
+    """Copy a project in which something has run; weights, which no test changes, are shared."""
+
+    def copy(source: str, place: str) -> None:
+        (os.link if source.endswith(".safetensors") else shutil.copy2)(source, place)
+
+    return Path(shutil.copytree(run, target, symlinks=True, copy_function=copy))
 
 
 def output_digests(folder: Path) -> dict[str, str]:

@@ -40,7 +40,7 @@ def test_all_answered_none_twice_none_lost(folder: Path) -> None:
     with FaultServer(faulty) as server:
         spec = spec_for(server.api_base)
         settings = settings_for(folder, concurrency=CONCURRENCY, timeout_s=4, max_attempts=12)
-        questions = questions_for(spec, 2000)
+        questions = questions_for(spec, 1200)
         answers = ask(questions, spec, settings, path, progress=False)
         requests = server.requests
         assert server.most_in_flight <= CONCURRENCY
@@ -90,7 +90,7 @@ def _ask_all(api_base: str, folder: Path, path: Path, count: int, mode: str = "r
 
 @pytest.mark.parametrize("mode", ["record", "fresh"])
 def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> None:
-    kills, count = (20, 1000) if mode == "record" else (5, 250)
+    kills, count = (12, 600) if mode == "record" else (5, 250)
     path = folder / "sub" / "a.jsonl"
     collected = path if mode == "record" else path.with_name("a.jsonl.fresh")
     moments = random.Random(7)

@@ -84,7 +84,7 @@ def test_four_slots_answer_as_one(tmp_path: Path) -> None:
             [("system", "You mark idioms."), ("user", f"Sentence {i}: {SENTENCE[i:]}")],
             {"temperature": 0, "max_tokens": 16},
         )
-        for i in range(20)
+        for i in range(12)
     ]
     texts = []
     for slots in (1, 4):

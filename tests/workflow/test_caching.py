@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support import run_snakemake
+from support import copy_run, run_snakemake
 
 CHAT = "smollm2-135m-instruct"
 TAGGER = "minilm-tagger"
@@ -173,9 +173,7 @@ def dependants(jobs: list[Job], touched: list[Job]) -> list[Job]:
 @pytest.fixture(scope="module")
 def folder(default_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the finished default run, which each test leaves as it found it."""
-    place = tmp_path_factory.mktemp("caching") / "project"
-    shutil.copytree(default_run, place, symlinks=True)
-    return place
+    return copy_run(default_run, tmp_path_factory.mktemp("caching") / "project")
 
 
 @pytest.fixture(scope="module")
