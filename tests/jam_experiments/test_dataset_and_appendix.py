@@ -9,10 +9,12 @@ from support import ROOT
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.uncertainty import Interval
+from pieline.reporting.figures import use_style
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import TableContent, shown, write_table
+from pieline.studies.jam.figures.dataset import flow
 from pieline.studies.jam.metrics.attention_records import AttentionMetrics, MeanShare
 from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
@@ -25,6 +27,7 @@ PRINTED = {
     "text_numbers": str(ROOT / "published" / "text_numbers.csv"),
 }
 NOT_RELEASED = "sample data or other than the released ID10M-JAM"
+LANGUAGES = ("english", "german")
 GPT = ModelDescription(
     name="gpt-4o-mini", kind="llm", label="GPT-4o mini", published_as="GPT-4o mini"
 )
@@ -72,6 +75,33 @@ MADE = {
     "variants_source": "generated", "dataset_is_released": False, "dataset_originals": 170,
     "dataset_figurative": 151, "dataset_literal": 19, "dataset_variants": 510, "unique_pies": 149,
 }  # fmt: skip
+
+
+ALL_REASONS = {
+    "ambiguous": 12, "wrong_label": 11, "several_pies": 13, "translation_appended": 10,
+    "no_known_pie": 17,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dropped", [{"not_recorded": 22}, ALL_REASONS])
+@pytest.mark.parametrize("variants", [None, 250, 350, 534])
+def test_what_the_flow_figure_remarks_is_readable(
+    dropped: dict[str, int], variants: int | None, tmp_path: Path
+) -> None:
+    use_style(ROOT / "templates/pieline.mplstyle")
+    left = {"candidate_variants": variants, "dataset_originals": variants and 170}
+    figure = flow(given(tmp_path, *(counts(name, dropped=dropped, **left) for name in LANGUAGES)))
+    figure.canvas.draw()
+    for axis in figure.axes:
+        panel = axis.get_window_extent()
+        remarks = [text for text in axis.texts if len(text.get_text()) > len("unknown")]
+        assert len(remarks) == 1 + bool(variants)
+        for text in remarks:
+            row = int(text.get_position()[1])
+            box, bar = text.get_window_extent(), axis.patches[row].get_window_extent()
+            others = [other for other in axis.texts if other is not text and other.get_text()]
+            assert not any(box.overlaps(other.get_window_extent()) for other in others)
+            assert box.x1 <= (bar.x1 if text.get_color() == "white" else panel.x1)
 
 
 def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What filtering, generation and validation leave of ID10M."""
 
+import textwrap
 from collections.abc import Mapping
 from itertools import zip_longest
 
@@ -14,6 +15,8 @@ from pieline.reporting.given import Given
 from pieline.studies.jam.metrics.statistics import JamStatistics
 
 _SENTENCES, _VARIANTS = "#2171b5", "#d95f0e"
+_PANEL = 1.15
+"""Width of a panel, in longest bars."""
 _REASONS = {
     "ambiguous": "ambiguous",
     "wrong_label": "wrong label",
@@ -58,22 +61,22 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         axis.barh(row, count or 0, height=0.6, color=colour)
         text = "unknown" if count is None else str(count)
         axis.text((count or 0) + longest * 0.02, row, text, va="center", fontsize=7)
-        # Beside a short bar, within a long one.
+        # Beside the bar or within it, wherever there is more room.
         place, ink = (count or 0) + longest * (0.05 + 0.04 * len(text)), "#555555"
-        if place > longest / 2:
+        if (count or 0) > _PANEL * longest - place:
             place, ink = longest * 0.02, "white"
         axis.text(place, row, remark, va="center", fontsize=5.5, color=ink)
     axis.set_yticks(range(len(bars)), [name for name, *_ in bars])
     axis.invert_yaxis()
-    axis.set(title=find(item.language).label, xlim=(0, longest * 1.15))
+    axis.set(title=find(item.language).label, xlim=(0, _PANEL * longest))
     axis.grid(axis="y", visible=False)
 
 
 def _removed(reasons: Mapping[str, int]) -> str:
     parts = [f"{count} {_REASONS[reason]}" for reason, count in sorted(reasons.items())]
-    # Two a line, so that the remark stays within its panel.
-    lines = [", ".join(parts[start : start + 2]) for start in range(0, len(parts), 2)]
-    return "dropped: " + ",\n".join(lines) if parts else ""
+    # Each reason stays on one line with its number.
+    kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+    return textwrap.fill(f"dropped: {kept}", 30) if parts else ""
 
 
 def _too_few(item: JamStatistics) -> str:
