@@ -6,6 +6,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pieline.core.records import load_record
 from pieline.reporting.given import Given
@@ -54,5 +55,6 @@ def _heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) 
         if place in variant.pie_words:
             text.set_fontweight("bold")
     axis.set_ylabel("layer")
+    axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     axis.grid(visible=False)
     axis.set_title(f"{title} (orange: cue words, {100 * variant.share:.1f} %)", fontsize=7)

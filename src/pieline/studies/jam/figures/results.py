@@ -166,7 +166,7 @@ def confused_models(given: Given) -> Figure:
             title += f" (printed: {row['value']:g})"
         axis.set(title=title, xlabel="runs that a variant confuses")
         most = max(most, len(heights))
-        axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         if not heights:
             axis.text(0.5, 0.5, "no variant", transform=axis.transAxes, ha="center")
             axis.set_ylim(0, max(1.0, axis.get_ylim()[1]))
