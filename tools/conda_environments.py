@@ -46,9 +46,9 @@ BROUGHT = {"pip", "setuptools"}
 """What conda itself installs."""
 
 
-def locked() -> dict[str, str]:
-    """Pins of the lock, without hashes, by canonical name."""
-    text = (ENVS / "requirements.lock").read_text(encoding="utf-8")
+def locked(name: str) -> dict[str, str]:
+    """Pins of a lock, without hashes, by canonical name."""
+    text = (ENVS / name).read_text(encoding="utf-8")
     pins = re.findall(r"^([\w.-]+)(==\S+)", text, flags=re.MULTILINE)
     return {canonicalize_name(name): name + version for name, version in pins}
 
@@ -77,8 +77,10 @@ def closure(names: list[str]) -> set[str]:
 
 def environment(kind: str) -> str:
     """Text of one environment file."""
-    pins = locked()
-    lines = [pins[name] for name in sorted(closure(DIRECT[kind].split()) - BROUGHT)]
+    pins = locked("requirements.lock")
+    # What only the CUDA build of torch requires is pip's to find, where pip takes that build.
+    left_out = BROUGHT | locked("requirements-cuda.lock").keys()
+    lines = [pins[name] for name in sorted(closure(DIRECT[kind].split()) - left_out)]
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
     return HEAD + "".join(f"      - {line}\n" for line in lines)
 
