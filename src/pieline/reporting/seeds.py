@@ -128,7 +128,7 @@ def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
 def pooled(rows: Sequence[Spread]) -> tuple[float, int]:
     """The root of the mean variance of some rows, by degrees of freedom, and these together."""
     degrees = sum(row.seeds - 1 for row in rows)
-    squares = sum((row.seeds - 1) * (row.deviation or 0.0) ** 2 for row in rows)
+    squares = math.fsum((row.seeds - 1) * (row.deviation or 0.0) ** 2 for row in rows)
     return math.sqrt(squares / degrees), degrees
 
 

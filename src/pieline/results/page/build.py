@@ -6,10 +6,10 @@ read other files there.
 """
 
 import base64
-import gzip
 import os
 import re
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -243,7 +243,8 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
 
 def _write_script(folder: Path, name: str, content: Json) -> None:
     """Write JSON, compressed, as a script that gives it to the page."""
-    packed = gzip.compress(canonical_json(content).encode(), compresslevel=6, mtime=0)
+    # What gzip.compress writes into the header depends on the version of Python.
+    packed = zlib.compress(canonical_json(content).encode(), level=6, wbits=31)
     text = base64.b64encode(packed).decode("ascii")
     write_text(folder / f"{name}.js", f'pieline("{name}", "{text}");\n')
 

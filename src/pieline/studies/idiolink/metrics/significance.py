@@ -6,6 +6,7 @@ are drawn, not queries.
 
 from collections.abc import Mapping
 from itertools import combinations
+from math import fsum
 
 import numpy as np
 
@@ -105,7 +106,8 @@ def compare_modes(
                     first=first,
                     second=second,
                     metric=metric,
-                    difference=sum(of_pies) / len(queries),
+                    # From Python 3.12 on, sum() rounds otherwise.
+                    difference=fsum(of_pies) / len(queries),
                     interval=ratio_interval(of_pies, sizes, resamples=resamples, seed=seed),
                     p_value=chances[place],
                     p_holm=corrected[place],
