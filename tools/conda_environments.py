@@ -46,9 +46,9 @@ BROUGHT = {"pip", "setuptools"}
 """What conda itself installs."""
 
 
-def locked(name: str) -> dict[str, str]:
+def locked(lock: str) -> dict[str, str]:
     """Pins of a lock, without hashes, by canonical name."""
-    text = (ENVS / name).read_text(encoding="utf-8")
+    text = (ENVS / lock).read_text(encoding="utf-8")
     pins = re.findall(r"^([\w.-]+)(==\S+)", text, flags=re.MULTILINE)
     return {canonicalize_name(name): name + version for name, version in pins}
 
