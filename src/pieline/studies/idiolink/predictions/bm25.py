@@ -26,33 +26,35 @@ def tokenize(text: str) -> list[str]:
 
 
 class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
-    """BM25Okapi with the same scores to the bit, but each term's frequencies looked up once.
+    """BM25Okapi with the same scores to the bit, but of a term's documents only.
 
-    BM25Okapi looks a query term up in all documents anew for each query; here the column of a term
-    is kept, which makes 1,500 sentence queries over 7,500 documents some twenty times faster.
+    BM25Okapi looks each term of a query up in all documents; here an inverted index tells where it
+    stands.
     """
 
     def __init__(self, corpus: Sequence[list[str]], *, k1: float, b: float) -> None:
         super().__init__(corpus, k1=k1, b=b)
-        self._frequencies: dict[str, NDArray[np.int64]] = {}
         self._lengths = np.array(self.doc_len)
+        found: dict[str, list[tuple[int, int]]] = {}
+        for number, frequencies in enumerate(self.doc_freqs):
+            for term, frequency in frequencies.items():
+                found.setdefault(term, []).append((number, frequency))
+        # A row of documents and one of frequencies for each term.
+        self._postings = {term: np.array(pairs).T for term, pairs in found.items()}
 
     def get_scores(self, query: Sequence[str]) -> NDArray[np.float64]:
         """BM25 score of every document, shape (documents,)."""
         scores = np.zeros(self.corpus_size)
         for term in query:
-            frequency = self._frequency(term)
-            scores += (self.idf.get(term) or 0) * (
-                frequency
-                * (self.k1 + 1)
-                / (frequency + self.k1 * (1 - self.b + self.b * self._lengths / self.avgdl))
-            )
+            if term in self._postings:
+                documents, frequency = self._postings[term]
+                lengths = self._lengths[documents]
+                scores[documents] += self.idf[term] * (
+                    frequency
+                    * (self.k1 + 1)
+                    / (frequency + self.k1 * (1 - self.b + self.b * lengths / self.avgdl))
+                )
         return scores
-
-    def _frequency(self, term: str) -> NDArray[np.int64]:
-        if term not in self._frequencies:
-            self._frequencies[term] = np.array([words.get(term, 0) for words in self.doc_freqs])
-        return self._frequencies[term]
 
     def with_parameters(self, parameters: Bm25Parameters) -> "Bm25Index":
         """The same index at another grid point; statistics of the corpus are shared."""
