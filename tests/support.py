@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pieline.core.interpreter import write_command
+from pieline.core.interpreter import spawn, write_command
 
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
@@ -89,8 +89,10 @@ def _snakemake() -> Forks:
 
 
 JOBS = """
-import os, sys
-from pathlib import Path
+import os, select, sys
+sys.path.insert(0, sys.argv[1])
+# Or litellm looks for prices in the network, thrice, and nothing is served meanwhile.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 from pieline.core import interpreter
 
 run = interpreter._run
@@ -102,26 +104,31 @@ def run_with_its_own_library(arguments):
     run(arguments)
 
 interpreter._run = run_with_its_own_library
-given = [name for name in interpreter.IMPORTED if not name.startswith("pieline.")]
-interpreter.serve(Path(sys.argv[1]), [*given, "litellm", "agno.models.litellm"])
+listener = int(sys.argv[3])
+# Of models, whose libraries take longest to import, not every worker is in need.
+select.select([listener], [], [])
+given = getattr(interpreter, sys.argv[2]) + ("litellm", "agno.models.litellm")
+interpreter.serve(listener, [name for name in given if not name.startswith("pieline.")])
 """
+
+LOADS_MODELS = (
+    *("embed_documents.py", "embed_queries.py", "fine_tune.py", "fine_tune_tagger.py"),
+    *("jam_attention.py", "tag_idioms.py", "unpack_weights.py"),
+)
 
 
 @cache
 def _shared_python() -> Path:
-    """A folder with the command `python` of an interpreter that serves all runs of this process.
+    """A folder with the command `python` of interpreters that serve all runs of this process.
 
     The jobs of a small run import longer than they work, and no run has another's library.
     """
     folder = Path(tempfile.mkdtemp(prefix="python-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    write_command(folder, folder / "socket")
-    subprocess.Popen(
-        [sys.executable, "-P", "-c", JOBS, str(folder / "socket")],
-        stdin=subprocess.DEVNULL,
-        # Or litellm looks for prices in the network, thrice, and nothing is served meanwhile.
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-    )
+    write_command(folder, folder / "socket", models=LOADS_MODELS)
+    for imported, address in (("IMPORTED", "socket"), ("IMPORTED_FOR_MODELS", "socket.models")):
+        command = [sys.executable, "-P", "-c", JOBS, str(ROOT / "src"), imported]
+        spawn(command, folder / address)
     return folder
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from pieline.core.interpreter import write_command
+from pieline.core.interpreter import spawn, write_command
 
 SAYS = """
 import os, sys
@@ -22,20 +22,19 @@ sys.exit(int(sys.argv[1]))
 """
 
 
+SERVER = (
+    *(sys.executable, "-c"),
+    f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r});"
+    " from pieline.core import interpreter; exec(sys.argv.pop(1))",
+)
+
+
 @pytest.fixture(scope="module")
 def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("interpreter")
     address = folder / "socket"
     write_command(folder, address)
-    code = (
-        "import sys; from pathlib import Path; from pieline.core.interpreter import serve;"
-        f" serve(Path({str(address)!r}), ['json', 'numpy'])"
-    )
-    server = subprocess.Popen(
-        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    )
-    while not address.exists():
-        time.sleep(0.02)
+    server = spawn([*SERVER, "interpreter.serve(int(sys.argv[1]), ['json', 'numpy'])"], address)
     yield folder / "python"
     server.kill()
     server.wait()
@@ -122,21 +121,15 @@ def test_what_a_command_leaves_to_its_end_is_done(command: Path, tmp_path: Path)
 
 def test_few_scripts_are_forked_where_models_can_be_loaded(tmp_path: Path) -> None:
     address = tmp_path / "socket"
-    code = (
-        "import sys; from pathlib import Path; from pieline.core import interpreter as given;"
-        " given.IMPORTED, given.IMPORTED_FOR_MODELS = ['csv'], ['wave'];"
-        f" given.serve_both(Path({str(address)!r}))"
-    )
     write_command(tmp_path, address, models=["embeds.py"])
     for name in ("embeds.py", "counts.py"):
         told = "import sys; print([name for name in ('csv', 'wave') if name in sys.modules])"
         (tmp_path / name).write_text(told)
-    server = subprocess.Popen(
-        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    code = (
+        "interpreter.IMPORTED, interpreter.IMPORTED_FOR_MODELS = ['csv'], ['wave'];"
+        " interpreter.serve_both(*map(int, sys.argv[1:]))"
     )
-    both = (address, address.with_suffix(".models"))
-    while not all(path.exists() for path in both):
-        time.sleep(0.02)
+    server = spawn([*SERVER, code], address, address.with_suffix(".models"))
     own = tmp_path / "python"
     assert run(own, "embeds.py", folder=tmp_path).stdout == "['csv', 'wave']\n"
     assert run(own, "counts.py", folder=tmp_path).stdout == "['csv']\n"
@@ -146,6 +139,38 @@ def test_few_scripts_are_forked_where_models_can_be_loaded(tmp_path: Path) -> No
     waited = time.monotonic() + 10
     while run(own, "embeds.py", folder=tmp_path).stdout != "[]\n":
         assert time.monotonic() < waited
+
+
+def test_a_command_waits_for_a_server_that_is_importing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("slow.py").write_text(
+        "import time; from pathlib import Path\nwhile not Path('asked').exists(): time.sleep(0.02)"
+    )
+    Path("tells.py").write_text("import sys; print('slow' in sys.modules)")
+    write_command(tmp_path, tmp_path / "socket")
+    server = spawn([*SERVER, "interpreter.serve(int(sys.argv[1]), ['slow'])"], tmp_path / "socket")
+    asked = subprocess.Popen(["./python", "tells.py"], stdout=subprocess.PIPE, text=True)
+    time.sleep(0.2)
+    assert asked.poll() is None
+    Path("asked").touch()
+    assert asked.communicate(timeout=60)[0] == "True\n"
+    server.kill()
+    server.wait()
+
+
+def test_commands_run_by_themselves_where_the_server_cannot_import(tmp_path: Path) -> None:
+    (tmp_path / "says.py").write_text(SAYS)
+    write_command(tmp_path, tmp_path / "socket")
+    server = spawn(
+        [*SERVER, "interpreter.serve(int(sys.argv[1]), ['no_such_module'])"], tmp_path / "socket"
+    )
+    # While it tries, and when it has ended.
+    for _ in range(2):
+        result = run(tmp_path / "python", "says.py", "3", folder=tmp_path)
+        assert (result.returncode, result.stderr) == (3, "to stderr\n")
+        server.wait(60)
 
 
 def test_a_script_that_is_to_be_measured_is_run_by_a_python_of_its_own(

@@ -1,10 +1,10 @@
 """Pythons that have imported already: each job of a run on this machine is forked from one.
 
 Most jobs would spend more time on importing than on their work. The command `python` that
-`write_command` makes hands its arguments, its environment and its three
-streams to a server, waits for the child, and ends as it ended. Where no server listens, it is
-the Python that it stands for. There are two servers, since forking takes the longer the more is
-loaded, and few jobs load models or ask them.
+`write_command` makes hands its arguments, its environment and its three streams to a server,
+waits for the child, and ends as it ended. It waits for a server that is still importing, too;
+where there is none or it cannot import, it is the Python that it stands for. There are two
+servers, since forking takes the longer the more is loaded, and few jobs load models or ask them.
 """
 
 import array
@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -60,6 +60,8 @@ try:
     if name in {alone!r}:
         raise OSError
     link.connect({address!r} + ".models" * (name in {models!r}))
+    if not link.recv(1):
+        raise OSError
 except OSError:
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 asked = marshal.dumps([os.getcwd(), dict(os.environ), sys.argv[1:]])
@@ -107,31 +109,51 @@ def start(*, models: Collection[str], alone: Collection[str]) -> None:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     write_command(folder, folder / "socket", models=models, alone=alone)
     os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(folder / "socket")])
+    spawn([sys.executable, "-P", "-m", __spec__.name], folder / "socket", folder / "socket.models")
 
 
-def serve_both(address: Path) -> None:
+def spawn(command: Sequence[str], *addresses: Path) -> "subprocess.Popen[bytes]":
+    """Start a server, to whose arguments the listeners at these addresses are added.
+
+    Whoever connects before it serves waits for it, or learns that it has ended.
+    """
+    listeners = [socket.socket(socket.AF_UNIX) for _ in addresses]
+    for listener, address in zip(listeners, addresses, strict=True):
+        listener.bind(str(address))
+        listener.listen(256)
+    numbers = [listener.fileno() for listener in listeners]
+    server = subprocess.Popen(
+        [*command, *map(str, numbers)], stdin=subprocess.DEVNULL, pass_fds=numbers
+    )
+    for listener in listeners:
+        listener.close()
+    return server
+
+
+def serve_both(listener: int, listener_for_models: int) -> None:
     """Be the server for most scripts, and let a child be that for models."""
     die_with_parent()
     _import(IMPORTED)
     if os.fork():
-        serve(address, ())
+        os.close(listener_for_models)
+        serve(listener, ())
     else:
-        serve(address.with_suffix(".models"), IMPORTED_FOR_MODELS)
+        os.close(listener)
+        serve(listener_for_models, IMPORTED_FOR_MODELS)
 
 
-def serve(address: Path, imported: Iterable[str]) -> None:
+def serve(listening: int, imported: Iterable[str]) -> None:
     """Import, then fork a child for each command until the process that started this one ends.
 
     Args:
-        address: the socket to listen at; before the imports are done, commands run by themselves.
+        listening: the file descriptor of a socket that listens.
         imported: modules.
     """
     die_with_parent()
     _import(imported)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(address))
-    listener.listen(256)
+    listener = socket.socket(fileno=listening)
+    # A program that a job starts would else keep it open when this process has gone.
+    listener.set_inheritable(False)
     # Or each child would look through all of it, and so copy it.
     gc.freeze()
     wake, woken = socket.socketpair()
@@ -193,6 +215,7 @@ def die_with_parent() -> None:
 def _start(link: socket.socket) -> int | None:
     """Fork a child for the command at the other end; null if that has gone."""
     try:
+        link.sendall(b"!")  # serves from now on
         given = _received(link)
     except (OSError, EOFError):
         link.close()
@@ -286,4 +309,4 @@ def _received(link: socket.socket) -> tuple[tuple[str, dict[str, str], list[str]
 
 
 if __name__ == "__main__":
-    serve_both(Path(sys.argv[1]))
+    serve_both(*map(int, sys.argv[1:]))
