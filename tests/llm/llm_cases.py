@@ -58,11 +58,11 @@ def questions_for(spec: LLMEntry, count: int, prefix: str = "q") -> list[Questio
 
 
 def start(run: Callable[..., None], *arguments: Any) -> ForkServerProcess:
-    """Run a function in a process of its own that has litellm loaded already."""
+    """Run a function in a process of its own that has litellm loaded already (see `forked`)."""
     paths = os.pathsep.join([str(SOURCE), str(Path(__file__).parent)])
     os.environ["PYTHONPATH"] = paths
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pieline.llm.transport"])
+    context.set_forkserver_preload(["forked"])
     process = context.Process(target=run, args=arguments)
     process.start()
     return process
