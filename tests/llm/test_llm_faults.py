@@ -40,7 +40,7 @@ def test_all_answered_none_twice_none_lost(folder: Path) -> None:
     with FaultServer(faulty) as server:
         spec = spec_for(server.api_base)
         settings = settings_for(folder, concurrency=CONCURRENCY, timeout_s=4, max_attempts=12)
-        questions = questions_for(spec, 1200)
+        questions = questions_for(spec, 400)
         answers = ask(questions, spec, settings, path, progress=False)
         requests = server.requests
         assert server.most_in_flight <= CONCURRENCY
@@ -69,7 +69,7 @@ def test_all_answered_none_twice_none_lost(folder: Path) -> None:
         if before and faulty(before).status == 429:
             waits.append(request.at - before.at)
         seen[request.text] = request
-    assert len(waits) > 100
+    assert len(waits) > 30
     assert min(waits) >= RETRY_AFTER
 
 
