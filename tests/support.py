@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pieline.core.interpreter import spawn, write_command
+from pieline.core.interpreter import IMPORTED, spawn, write_command
 
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
@@ -107,8 +107,8 @@ interpreter._run = run_with_its_own_library
 listener = int(sys.argv[3])
 # Of models, whose libraries take longest to import, not every worker is in need.
 select.select([listener], [], [])
-given = getattr(interpreter, sys.argv[2]) + ("litellm", "agno.models.litellm")
-interpreter.serve(listener, [name for name in given if not name.startswith("pieline.")])
+imported = sys.argv[2].split(",")
+interpreter.serve(listener, [name for name in imported if not name.startswith("pieline.")])
 """
 
 LOADS_MODELS = (
@@ -126,8 +126,11 @@ def _shared_python() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="python-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     write_command(folder, folder / "socket", models=LOADS_MODELS)
-    for imported, address in (("IMPORTED", "socket"), ("IMPORTED_FOR_MODELS", "socket.models")):
-        command = [sys.executable, "-P", "-c", JOBS, str(ROOT / "src"), imported]
+    for address, imported in (
+        ("socket", (*IMPORTED, "litellm", "agno.models.litellm")),
+        ("socket.models", ("torch", "transformers", "sentence_transformers")),
+    ):
+        command = [sys.executable, "-P", "-c", JOBS, str(ROOT / "src"), ",".join(imported)]
         spawn(command, folder / address)
     return folder
 

@@ -1,15 +1,15 @@
 """What the processes of `llm_cases.start` are forked from: all is imported that they need."""
 
 import gc
+from importlib import import_module
 
-import openai.resources  # noqa: F401 - litellm does so with its first question
-import pytest  # noqa: F401
-
-import pieline.llm.archive
-import pieline.llm.client
-import pieline.llm.transport
-import pieline.rehearsal.providers
-import pieline.rehearsal.reconcile  # noqa: F401
-
+for module in (
+    *("pytest", "pieline.llm.archive", "pieline.llm.client", "pieline.llm.asking"),
+    *("pieline.rehearsal.providers", "pieline.rehearsal.reconcile", "pieline.llm.transport"),
+    # What litellm imports when it is first asked.
+    *("openai.resources", "litellm.litellm_core_utils.default_encoding"),
+    "litellm.proxy.openai_files_endpoints.common_utils",
+):
+    import_module(module)
 # Or each child would look through all of it, and so copy it.
 gc.freeze()
