@@ -2,14 +2,13 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from llm_cases import SOURCE
-from support import ROOT
+from support import ROOT, Forks
 
 from pieline.config import layered, load_config
 from pieline.core.records import save_jsonl
@@ -31,8 +30,16 @@ GENERATED = {
 ORIGINALS = "results/originals/jam/german.jsonl"
 
 
+@pytest.fixture(scope="module")
+def forks() -> Forks:
+    return Forks(
+        f"sys.path.insert(0, {str(SOURCE)!r})\n"
+        f"import runpy; runpy.run_path({str(ROOT / 'scripts/estimate_cost.py')!r})"
+    )
+
+
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a script of the configuration in an empty folder, without keys."""
     for name in [*os.environ]:
         if name.endswith("_API_KEY"):
@@ -42,13 +49,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         raw = read_yaml(ROOT / "config.yaml") | GENERATED | {"data": "released"} | changes
         config = load_config(layered(raw, ROOT / "config/sample.yaml"))
         options = ["--config", config.model_dump_json(), "--models", ROOT / "models.yaml"]
-        return subprocess.run(
-            [sys.executable, ROOT / f"scripts/{script}.py", *options, "--root", ROOT],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
-            capture_output=True,
-            text=True,
-            check=False,
+        return forks.run(
+            f"os.chdir({str(tmp_path)!r})\n"
+            f"runpy.run_path({str(ROOT / 'scripts' / script)!r} + '.py', run_name='__main__')",
+            *map(str, [*options, "--root", ROOT]),
+            environment=dict(os.environ),
         )
 
     return run
