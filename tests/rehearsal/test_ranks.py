@@ -55,7 +55,8 @@ def dataset_of(pies: int, per_usage: dict[str, int]) -> IdiolinkDataset:
 
 @pytest.fixture(scope="module")
 def dataset() -> IdiolinkDataset:
-    return dataset_of(25, USAGES)
+    # Below some 250 queries one document more or less shows in the second decimal.
+    return dataset_of(16, USAGES)
 
 
 @pytest.fixture(scope="module")

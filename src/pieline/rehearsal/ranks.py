@@ -234,9 +234,11 @@ def _levels(
     """A share for each query, higher for an easier one, within its bounds and of the given mean."""
 
     def shifted(shift: float) -> list[float]:
+        shares = [1 / (1 + math.exp(-shift - each)) for each in ease]
+        # No min and max: it is asked for forty times a run.
         return [
-            min(max(1 / (1 + math.exp(-shift - each)), low), high)
-            for each, low, high in zip(ease, lows, highs, strict=True)
+            low if share < low else high if share > high else share
+            for share, low, high in zip(shares, lows, highs, strict=True)
         ]
 
     low, high = -20.0, 20.0

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -79,12 +80,12 @@ def meaning_qrels(queries: Iterable[Query], documents: Sequence[Document]) -> Qr
     by_pie = defaultdict(list)
     for text in documents:
         by_pie[text.pie].append(text)
-    return {
-        query.id: {
-            text.id: 1 for text in by_pie[query.pie] if text.usage in RELEVANT_USAGES[query.usage]
-        }
-        for query in queries
-    }
+
+    @cache
+    def relevant(pie: str, usage: str) -> dict[str, int]:
+        return {text.id: 1 for text in by_pie[pie] if text.usage in RELEVANT_USAGES[usage]}
+
+    return {query.id: dict(relevant(query.pie, query.usage)) for query in queries}
 
 
 def subject_qrels(queries: Iterable[Query], documents: Iterable[Document]) -> Qrels:
