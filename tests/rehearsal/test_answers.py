@@ -27,7 +27,7 @@ from pieline.models.registry import load_registry
 from pieline.planned import Planned, planned_tasks
 from pieline.rehearsal.answers.book import Answers
 from pieline.rehearsal.answers.idiots import printed_counts
-from pieline.rehearsal.answers.jam import PrintedJam
+from pieline.rehearsal.answers.jam import PrintedJam, printed_jam
 from pieline.rehearsal.answers.people import printed_labels, save_labels
 from pieline.rehearsal.answers.printed_runs import (
     FINE_TUNED,
@@ -97,7 +97,7 @@ def jam_sentences(language: str, literal: int, idiomatic: int) -> list[JamSenten
 
 @pytest.fixture(scope="module")
 def printed() -> PrintedJam:
-    return PrintedJam(PUBLISHED)
+    return printed_jam(PUBLISHED)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pieline.llm.questions import Question
 from pieline.models.llm import name_on_the_wire
 from pieline.planned import planned_tasks
 from pieline.rehearsal.answers.idiots import DetectionCounts, printed_counts, said
-from pieline.rehearsal.answers.jam import PrintedJam, mixed
+from pieline.rehearsal.answers.jam import mixed, printed_jam
 from pieline.rehearsal.answers.texts import detection, identification, neutral_variant
 from pieline.rehearsal.asked import Asked
 from pieline.studies.idiots.predictions import Detection
@@ -63,7 +63,7 @@ class Answers:
             update = {"inputs": inputs, "recordings": str(results / task.recordings)}
             of = _Planned(task.model_copy(update=update), entry.published_as or "", [])
             self._tasks.setdefault(name_on_the_wire(entry.checkpoint), []).append(of)
-        self._jam = PrintedJam(root / "published")
+        self._jam = printed_jam(root / "published")
         self._idiots = printed_counts(root / "published")
         self._known: dict[Key, tuple[Written, Question]] = {}
         self._lock = threading.Lock()

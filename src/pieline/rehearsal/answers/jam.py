@@ -3,6 +3,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -172,6 +173,10 @@ class PrintedJam:
             ways.append(found)
         literal, idiomatic = min(product(*ways), key=lambda counts: abs(sum(counts) - wanted))
         return ways[0][literal], ways[1][idiomatic]
+
+
+printed_jam = cache(PrintedJam)
+"""One for each folder: runs are searched for seconds."""
 
 
 def _flips(seeds: Sequence[Sequence[Judged]]) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pieline.rehearsal.answers.jam import PrintedJam
+from pieline.rehearsal.answers.jam import printed_jam
 from pieline.rehearsal.answers.printed_runs import FINE_TUNED
 from pieline.rehearsal.answers.texts import pie_span
 from pieline.studies.jam.bio import span_text, tags_of
@@ -29,7 +29,7 @@ def printed_tags(
     """
     if not sentences:
         return []
-    right = PrintedJam(published).right(sentences, (FINE_TUNED, model, sentences[0].language), seed)
+    right = printed_jam(published).right(sentences, (FINE_TUNED, model, sentences[0].language), seed)
     return [_prediction(item, names_pie=right[item.id] == item.is_figurative) for item in sentences]
 
 
