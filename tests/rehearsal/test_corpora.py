@@ -251,11 +251,12 @@ def test_magpie_s_pies_that_pass_are_idiolink_s(corpora: Corpora, tmp_path: Path
         assert report.released.valid == 109
 
 
+@pytest.mark.parametrize("corpora", ["small"], indirect=True)
 def test_the_same_seed_gives_the_same_bytes(corpora: Corpora, tmp_path: Path) -> None:
     write_corpora(tmp_path / "again", size="small", seed=1)
     write_corpora(tmp_path / "other", size="small", seed=2)
     same, other = (load_upstream(tmp_path / name / "upstream.yaml") for name in ("again", "other"))
-    assert (same == corpora.upstream) == (corpora.size == "small")
+    assert same == corpora.upstream
     assert not [name for name in same if same[name] == other[name]]
 
 
@@ -284,9 +285,9 @@ def test_what_the_mirror_has_is_taken_and_the_rest_fits_it(tmp_path: Path) -> No
     ],
 )
 def test_a_mirror_without_what_belongs_to_a_file_is_refused(
-    had: str, lacks: str, corpora: Corpora, tmp_path: Path
+    had: str, lacks: str, tmp_path: Path
 ) -> None:
     (tmp_path / "mirror" / had).parent.mkdir(parents=True)
-    (tmp_path / "mirror" / had).symlink_to(corpora.mirror / had)
+    (tmp_path / "mirror" / had).touch()
     with pytest.raises(UserError, match=f"{had} is there without {lacks}"):
         write_corpora(tmp_path / "out", size="small", seed=2, mirror=tmp_path / "mirror")

@@ -62,21 +62,23 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
 
     A PIE that is only one content word counts by its whole form, and an empty one never does.
     """
-    words, forms = _read(text, language)
-    wanted, _ = _read(pie, language)
+    words, _, forms = _read(text, language)
+    wanted, bases, _ = _read(pie, language)
     # Most PIEs asked for have a word that is nowhere in the text.
-    return (
-        bool(wanted)
-        and not any(base_forms(word, language).isdisjoint(forms) for word in wanted)
-        and _holds(words, wanted, language)
-    )
+    for base in bases:
+        if base.isdisjoint(forms):
+            return False
+    return bool(wanted) and _holds(words, wanted, language)
 
 
 @lru_cache(maxsize=10_000)
-def _read(text: str, language: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """A text's words, and the base forms of all of them: many PIEs are looked for in one text."""
+def _read(
+    text: str, language: str
+) -> tuple[tuple[str, ...], tuple[frozenset[str], ...], frozenset[str]]:
+    """A text's words, the base forms of each and of all: many PIEs are looked for in one text."""
     words = tuple(words_of(text, language))
-    return words, frozenset().union(*(base_forms(word, language) for word in words))
+    bases = tuple(base_forms(word, language) for word in words)
+    return words, bases, frozenset().union(*bases)
 
 
 def words_of(text: str, language: str) -> list[str]:

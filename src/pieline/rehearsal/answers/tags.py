@@ -29,7 +29,8 @@ def printed_tags(
     """
     if not sentences:
         return []
-    right = printed_jam(published).right(sentences, (FINE_TUNED, model, sentences[0].language), seed)
+    key = FINE_TUNED, model, sentences[0].language
+    right = printed_jam(published).right(sentences, key, seed)
     return [_prediction(item, names_pie=right[item.id] == item.is_figurative) for item in sentences]
 
 

@@ -102,9 +102,9 @@ def _spaced(prose: Prose) -> str:
 
 def _offsets(prose: Prose) -> list[tuple[int, int]]:
     """First character and the one after the last of each word of the PIE, in the spaced text."""
-    found, start = [], 0
-    for place, word in enumerate(prose.words):
-        if prose.span and place in range(*prose.span):
-            found.append((start, start + len(word)))
+    first, last = prose.span or (0, 0)
+    found, start = [], sum(len(word) + 1 for word in prose.words[:first])
+    for word in prose.words[first:last]:
+        found.append((start, start + len(word)))
         start += len(word) + 1
     return found

@@ -81,7 +81,8 @@ class Grammar:
             words = " = " in line
             symbol, _, rest = line.partition(" = " if words else ": ")
             alternatives = rest.split() if words else rest.split(" | ")
-            self._rules[symbol] = [tuple(item.split()) for item in alternatives]
+            # The other way round, since the last one that waits is taken first.
+            self._rules[symbol] = [tuple(item.split()[::-1]) for item in alternatives]
 
     def sentence(
         self, symbol: str, random: Random, expression: Expression | None = None, topic: str = ""
@@ -93,9 +94,8 @@ class Grammar:
         waiting = [symbol]
         while waiting:
             found = waiting.pop()
-            if found in self._rules:
-                rules = self._rules[found]
-                waiting += reversed(rules[int(random.random() * len(rules))])
+            if rules := self._rules.get(found):
+                waiting += rules[int(random.random() * len(rules))]
             elif found in forms:
                 start = len(words)
                 words += forms[found].split()

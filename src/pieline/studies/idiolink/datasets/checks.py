@@ -193,9 +193,15 @@ def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[Finding]:
     shared: Counter[tuple[int, int]] = Counter()
     for places in holders.values():
         shared.update(combinations(places, 2))
-    for (one, other), count in sorted(shared.items()):
-        fewest = min(len(shingles[one]), len(shingles[other]))
-        if count < _SHARED_SHINGLES * fewest or plain[one] == plain[other]:
+    needed = [_SHARED_SHINGLES * len(triples) for triples in shingles]
+    # Hardly any pair has so many in common: the others need not be in order.
+    near = (
+        (one, other)
+        for (one, other), count in shared.items()
+        if count >= needed[one] or count >= needed[other]
+    )
+    for one, other in sorted(near):
+        if plain[one] == plain[other]:
             continue
         pair = texts[one], texts[other]
         if {text.usage for text in pair} == {"idiomatic", "simplification"} and len(

@@ -6,13 +6,15 @@ Tokens keep their trailing space ("A \tO"), so a sentence is the concatenation o
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise, product
 from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
-from pieline.studies.jam.bio import TAGS, Span, Tag, span_text, spans_of
+from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, span_text, spans_of
 
-_KNOWN: dict[str, Tag] = {tag: tag for tag in TAGS}
+_FOLLOWS = frozenset(product(TAGS, TAGS)) - {(OUTSIDE, INSIDE)}
+"""Tags that may stand side by side."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +63,12 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
     """
     sentences: list[TaggedSentence] = []
     for start, rows in _blocks(path):
-        tags: list[Tag] = []
-        for offset, (_, tag) in enumerate(rows):
-            tags.append(_checked(tag, tags, path, start + offset))
-        sentences.append(
-            TaggedSentence(
-                id=f"{split}-{len(sentences) + 1:04d}",
-                tokens=tuple(token for token, _ in rows),
-                tags=tuple(tags),
-                line=start,
-            )
-        )
+        tokens, tags = zip(*rows, strict=True)
+        for line, follows in enumerate(pairwise((OUTSIDE, *tags)), start=start):
+            if follows not in _FOLLOWS:
+                raise _misplaced(follows[1], where=f"{path}:{line}")
+        name = f"{split}-{len(sentences) + 1:04d}"
+        sentences.append(TaggedSentence(name, tokens, tags, start))
     if not sentences:
         raise UserError("no sentences", where=path, mend="fetch the file again")
     return sentences
@@ -86,9 +83,9 @@ def write_id10m(sentences: Sequence[TaggedSentence]) -> str:
     )
 
 
-def _blocks(path: str | Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     """Line of its first token and rows (token, tag) of each sentence."""
-    rows: list[tuple[str, str]] = []
+    rows: list[list[str]] = []
     number = 0
     # Not splitlines: a token may hold one of the other characters that Unicode calls line ends.
     lines = read_text(path).removesuffix("\n").split("\n")
@@ -110,20 +107,18 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
             )
         if not columns[0].strip():
             raise UserError("an empty token", where=f"{path}:{number}", mend="delete this line")
-        rows.append((columns[0], columns[1]))
+        rows.append(columns)
     if rows:
         yield number + 1 - len(rows), rows
 
 
-def _checked(tag: str, before: Sequence[Tag], path: str | Path, line: int) -> Tag:
-    """The tag, if it may follow these."""
-    found = _KNOWN.get(tag)
-    if found is None:
-        mend = f"write one of {', '.join(TAGS)}"
-        if tag.endswith("\r"):
-            mend = "end lines with a line feed only, as upstream does"
-        raise UserError(f"unknown tag {tag!r}", where=f"{path}:{line}", mend=mend)
-    if found == "I-IDIOM" and (not before or before[-1] == "O"):
-        mend = "begin the idiom with B-IDIOM"
-        raise UserError("I-IDIOM without B-IDIOM", where=f"{path}:{line}", mend=mend)
-    return found
+def _misplaced(tag: str, *, where: str) -> UserError:
+    """What is wrong with a tag that may not follow the one before it."""
+    if tag == INSIDE:
+        return UserError(
+            f"{tag} without {BEGIN}", where=where, mend=f"begin the idiom with {BEGIN}"
+        )
+    mend = f"write one of {', '.join(TAGS)}"
+    if tag.endswith("\r"):
+        mend = "end lines with a line feed only, as upstream does"
+    return UserError(f"unknown tag {tag!r}", where=where, mend=mend)
