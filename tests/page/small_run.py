@@ -1,6 +1,7 @@
 """A run small enough to know by heart, with all three studies, made by the library itself."""
 
 import contextlib
+from functools import cache
 from pathlib import Path
 
 from support import ROOT
@@ -10,7 +11,7 @@ from pieline.core.records import save_jsonl
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
-from pieline.results.claims.claim import load_claims
+from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
@@ -142,6 +143,12 @@ def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
     )
 
 
+@cache
+def claims() -> list[Claim]:
+    """The papers' claims, read once."""
+    return load_claims(ROOT / "published/claims.yaml")
+
+
 def make_page(**said: str) -> Path:
     """The page, from the tables and metric files in the current folder; `said` of its displays."""
     shown = displays().model_copy(update=said)
@@ -153,7 +160,7 @@ def make_page(**said: str) -> Path:
     printed = load_printed(ROOT / "published", catalogue)
     names = {model.name: model.published_as for model in MODELS if model.published_as}
     judged = judge_claims(
-        load_claims(ROOT / "published/claims.yaml"),
+        claims(),
         catalogue,
         printed,
         load_ours(tables, catalogue, printed, names),

@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,12 @@ from support import ROOT
 from pieline.core.errors import UserError
 from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.comparison import read_cells
+
+
+@pytest.fixture
+def small_run(small_page: Path, tmp_path: Path) -> Path:
+    """A copy of the small run, that a test may change."""
+    return Path(shutil.copytree(small_page.parents[1], tmp_path / "run"))
 
 
 def script(page: Path, name: str) -> dict[str, Any]:
@@ -82,9 +89,8 @@ def test_the_first_screen_says_what_the_run_is(small_page: Path) -> None:
         ("Own data: mine.", "own", "Own data: mine."),
     ],
 )
-def test_other_runs_say_so(tmp_path: Path, mark: str, data: str, says: str) -> None:
-    make_run(tmp_path)
-    with contextlib.chdir(tmp_path):
+def test_other_runs_say_so(small_run: Path, mark: str, data: str, says: str) -> None:
+    with contextlib.chdir(small_run):
         assert says in make_page(mark=mark, data=data).read_text(encoding="utf-8")
 
 
@@ -180,15 +186,14 @@ def test_the_same_run_gives_the_same_page(small_page: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("change", ["delete", "edit"])
-def test_predictions_that_are_not_those_of_the_metrics(tmp_path: Path, change: str) -> None:
-    make_run(tmp_path)
-    run = tmp_path / "results/predictions/idiolink/test/sbert/span/seed-0.run.gz"
+def test_predictions_that_are_not_those_of_the_metrics(small_run: Path, change: str) -> None:
+    run = small_run / "results/predictions/idiolink/test/sbert/span/seed-0.run.gz"
     if change == "delete":
         run.unlink()
     else:
         run.write_bytes(run.read_bytes() + b"x")
     metric = "results/metrics/idiolink/test/sbert/span/seed-0.json"
-    with contextlib.chdir(tmp_path), pytest.raises(UserError) as raised:
+    with contextlib.chdir(small_run), pytest.raises(UserError) as raised:
         make_page()
     assert str(raised.value).startswith(f"{metric}: ")
     assert "run snakemake again" in str(raised.value)
