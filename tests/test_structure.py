@@ -39,6 +39,7 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """The modules of the library that a file imports, wherever in it."""
     known, found = modules(), set()

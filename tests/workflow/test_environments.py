@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,7 @@ def rules() -> Iterator[tuple[str, str, str]]:
             yield part.split(":")[0], script[1], kind[1]
 
 
+@cache
 def imports(path: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
