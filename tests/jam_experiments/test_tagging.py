@@ -33,7 +33,7 @@ def entry(tmp_path_factory: pytest.TempPathFactory) -> EncoderEntry:
     return save_tiny_bert(tmp_path_factory.mktemp("tiny"))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _one_thread() -> None:
     torch.set_num_threads(1)
 
@@ -44,6 +44,14 @@ def train(
     tagger = load_tagger(entry, seed=seed)
     log = fine_tune(tagger, TRAIN, DEV, settings, seed=seed, identity="t", checkpoint=checkpoint)
     return tagger, log
+
+
+@pytest.fixture(scope="module")
+def trained(
+    entry: EncoderEntry, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Tagger, TaggingLog]:
+    """A whole training; do not change its tagger."""
+    return train(entry, tmp_path_factory.mktemp("whole") / "checkpoint.pt")
 
 
 def weights(tagger: Tagger) -> bytes:
@@ -94,11 +102,12 @@ def test_random_batches_are_the_trainer_s() -> None:
     assert random_batches([1] * 50, 8, "random", generator) == list(loader)
 
 
-def test_batching_changes_the_training(entry: EncoderEntry, tmp_path: Path) -> None:
+def test_batching_changes_the_training(
+    entry: EncoderEntry, trained: tuple[Tagger, TaggingLog], tmp_path: Path
+) -> None:
     by_length = SETTINGS.model_copy(update={"batching": "by_length"})
-    first, _ = train(entry, tmp_path / "first.pt")
-    second, _ = train(entry, tmp_path / "second.pt", settings=by_length)
-    assert weights(first) != weights(second)
+    other, _ = train(entry, tmp_path / "checkpoint.pt", settings=by_length)
+    assert weights(trained[0]) != weights(other)
 
 
 def test_tags_do_not_depend_on_padding(entry: EncoderEntry) -> None:
@@ -107,8 +116,8 @@ def test_tags_do_not_depend_on_padding(entry: EncoderEntry) -> None:
     assert tagger.tag(texts) == [tagger.tag([text])[0] for text in texts]
 
 
-def test_it_learns_and_keeps_the_best_epoch(entry: EncoderEntry, tmp_path: Path) -> None:
-    tagger, log = train(entry, tmp_path / "checkpoint.pt")
+def test_it_learns_and_keeps_the_best_epoch(trained: tuple[Tagger, TaggingLog]) -> None:
+    tagger, log = trained
     scores = [epoch.dev_span_f1 for epoch in log.epochs]
     assert log.best_epoch == scores.index(max(scores)) + 1
     assert max(scores) > 0.9
@@ -130,11 +139,12 @@ def test_the_best_epoch_need_not_be_the_last(entry: EncoderEntry, tmp_path: Path
     assert again == best
 
 
-def test_same_seed_same_weights(entry: EncoderEntry, tmp_path: Path) -> None:
-    first, _ = train(entry, tmp_path / "first.pt")
-    second, _ = train(entry, tmp_path / "second.pt")
-    third, _ = train(entry, tmp_path / "third.pt", seed=7)
-    assert weights(first) == weights(second) != weights(third)
+def test_same_seed_same_weights(
+    entry: EncoderEntry, trained: tuple[Tagger, TaggingLog], tmp_path: Path
+) -> None:
+    again, _ = train(entry, tmp_path / "again.pt")
+    other, _ = train(entry, tmp_path / "other.pt", seed=7)
+    assert weights(trained[0]) == weights(again) != weights(other)
 
 
 class Killed(Exception):
@@ -143,9 +153,13 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("last", [1, 2, 3])
 def test_interrupted_after_an_epoch_ends_as_uninterrupted(
-    entry: EncoderEntry, tmp_path: Path, capsys: pytest.CaptureFixture[str], last: int
+    entry: EncoderEntry,
+    trained: tuple[Tagger, TaggingLog],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    last: int,
 ) -> None:
-    whole, log = train(entry, tmp_path / "whole.pt")
+    whole, log = trained
     checkpoint = tmp_path / "broken.pt"
 
     def stop(epoch: int) -> None:
@@ -230,8 +244,10 @@ training.span_f1 = score
     assert len(json.loads((whole / "training.json").read_text())["epochs"]) == 4
 
 
-def test_saved_weights_tag_alike(entry: EncoderEntry, tmp_path: Path) -> None:
-    tagger, _ = train(entry, tmp_path / "checkpoint.pt")
+def test_saved_weights_tag_alike(
+    entry: EncoderEntry, trained: tuple[Tagger, TaggingLog], tmp_path: Path
+) -> None:
+    tagger, _ = trained
     tagger.save(tmp_path / "weights")
     again = load_tagger(entry, weights=tmp_path / "weights", seed=1234)
     texts = [item.tokens for item in TEST]
