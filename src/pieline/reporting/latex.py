@@ -1,6 +1,7 @@
 """LaTeX and HTML from Jinja templates, with everything that comes from data escaped."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,16 @@ def render_latex(template: str | Path, output: str | Path, **values: Any) -> Non
     The delimiters are `\VAR{…}` and `\BLOCK{…}`, so a template is valid LaTeX to an editor;
     `|tex` escapes. An undefined name is an error.
     """
+    _render(_latex(Path(template).absolute().parent), template, output, values)
+
+
+def render_html(template: str | Path, output: str | Path, **values: Any) -> None:
+    """Fill an HTML template, escaping every value, and write it atomically."""
+    _render(_html(Path(template).absolute().parent), template, output, values)
+
+
+@cache  # with the templates that it has read, unless they change
+def _latex(folder: Path) -> jinja2.Environment:
     environment = jinja2.Environment(
         block_start_string=r"\BLOCK{",
         block_end_string="}",
@@ -55,23 +66,22 @@ def render_latex(template: str | Path, output: str | Path, **values: Any) -> Non
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - LaTeX, not HTML; |tex escapes
         undefined=jinja2.StrictUndefined,
-        loader=jinja2.FileSystemLoader(Path(template).parent),
+        loader=jinja2.FileSystemLoader(folder),
     )
     environment.filters["tex"] = escape
-    _render(environment, template, output, values)
+    return environment
 
 
-def render_html(template: str | Path, output: str | Path, **values: Any) -> None:
-    """Fill an HTML template, escaping every value, and write it atomically."""
-    environment = jinja2.Environment(
+@cache
+def _html(folder: Path) -> jinja2.Environment:
+    return jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
-        loader=jinja2.FileSystemLoader(Path(template).parent),
+        loader=jinja2.FileSystemLoader(folder),
     )
-    _render(environment, template, output, values)
 
 
 def _render(
