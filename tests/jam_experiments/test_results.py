@@ -620,10 +620,11 @@ def test_reasoning_models_are_in_the_medians_of_both_settings(tmp_path: Path) ->
 def test_figures_repeat_to_the_byte(tmp_path: Path) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     found = [metrics(GPT_4O), *SEEDS, metrics(GPT_4O, model="o3-mini", language="german")]
+    made_from = given(found, tmp_path)
     kinds = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
     for name in ("first", "second"):
         for kind in kinds:
-            figure = figure_of(kind, given(found, tmp_path))
+            figure = figure_of(kind, made_from)
             save_figure(
                 figure, pdf=tmp_path / f"{name}-{kind}.pdf", png=tmp_path / f"{name}-{kind}.png"
             )

@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +83,10 @@ def script_of(rule: Rule) -> Path:
     return ROOT / "scripts" / Path(dict(rule.input._allitems())["script"]).name
 
 
-def options_of(rule: Rule) -> set[str]:
+@cache
+def options_of(script: Path) -> set[str]:
     """The options that the program declares, without importing what it needs."""
-    tree = ast.parse(script_of(rule).read_text(encoding="utf-8"))
+    tree = ast.parse(script.read_text(encoding="utf-8"))
     declared = [
         keyword.arg or ""
         for node in ast.walk(tree)
@@ -172,7 +174,7 @@ def test_quotes_what_it_is_given(rule_set: RuleSet) -> None:
 
 def test_names_its_threads_to_a_program_that_takes_them(rule_set: RuleSet) -> None:
     def forgets(rule: Rule) -> bool:
-        return "--threads" in options_of(rule) and not re.search(
+        return "--threads" in options_of(script_of(rule)) and not re.search(
             r"--threads (1|\{(params\.)?threads\})", rule.shellcmd
         )
 
@@ -185,7 +187,7 @@ def test_passes_only_options_that_its_program_declares(rule_set: RuleSet) -> Non
         return set(re.findall(r"(?<!\S)--[a-z][\w-]*", given))
 
     assert any(map(passed, rule_set.rules))
-    assert {rule.name: passed(rule) - options_of(rule) for rule in rule_set.rules} == {
+    assert {rule.name: passed(rule) - options_of(script_of(rule)) for rule in rule_set.rules} == {
         rule.name: set() for rule in rule_set.rules
     }
 
