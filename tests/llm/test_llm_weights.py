@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import gguf
+import numpy as np
 import pytest
 
 from pieline.core.errors import UserError
@@ -57,11 +58,12 @@ WHOLE = {
 
 
 def metadata(path: Path, **keys: str) -> Path:
-    """A GGUF file of metadata."""
+    """A GGUF file of metadata and one tensor."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
     for key, value in keys.items():
         writer.add_string(key.replace("__", "."), value)
+    writer.add_tensor("one", np.ones(8, dtype=np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -80,6 +82,18 @@ def test_a_gguf_file_says_its_quantisation_and_its_template(tmp_path: Path) -> N
     with pytest.raises(UserError, match="no chat template, and the server would take one of its"):
         weights_path(file(without))
     assert weights_path(file(without, chat_template="{{ messages }}")) == without
+
+
+def test_what_is_no_gguf_file_or_half_of_one_is_an_error_in_one_line(tmp_path: Path) -> None:
+    whole = metadata(tmp_path / "whole.gguf", tokenizer__chat_template="{{ x }}").read_bytes()
+    path = tmp_path / "m.gguf"
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(UserError, match=r"^\S+/m\.gguf: not a whole GGUF file: [^\n]+$"):
+            weights_path(file(path))
+    path.write_text("Not found. " * 100)
+    with pytest.raises(UserError, match="GGUF magic invalid; fetch the file again"):
+        weights_path(file(path))
 
 
 def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:

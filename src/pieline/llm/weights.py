@@ -164,9 +164,11 @@ def folder_digest(folder: Path) -> str:
 
 def _gguf_says(path: Path) -> tuple[str, str]:
     """Quantisation and chat template, as a GGUF file itself has them."""
-    from gguf import GGUFReader, LlamaFileType
+    from gguf import LlamaFileType
 
-    fields = GGUFReader(path).fields
+    from pieline.models.gguf_reader import read_gguf
+
+    fields = read_gguf(path).fields
     kind, template = fields.get("general.file_type"), fields.get("tokenizer.chat_template")
     try:
         name = LlamaFileType(int(kind.contents())).name if kind else "unknown"

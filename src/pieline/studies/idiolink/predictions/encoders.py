@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Normalize, Pooling, Transformer
@@ -63,23 +62,14 @@ def _unpack_gguf(path: Path, output: Path) -> None:
     import gguf
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    class Reader(gguf.GGUFReader):
-        """Without a memory map: its slices, of which there are a million, take 8 times as long."""
-
-        @property
-        def data(self) -> Any:
-            return self._data
-
-        @data.setter
-        def data(self, mapped: Any) -> None:
-            self._data = np.asarray(mapped)
+    from pieline.models.gguf_reader import read_gguf
 
     folder, name = str(path.parent), path.name
     # transformers parses the file three times and makes the table of all tensors' names anew for
     # each module: over half of the time.
     read_once = mock.patch.multiple(
         gguf,
-        GGUFReader=functools.cache(Reader),
+        GGUFReader=functools.cache(read_gguf),
         get_tensor_name_map=functools.cache(gguf.get_tensor_name_map),
     )
     with read_once:
