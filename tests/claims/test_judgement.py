@@ -344,6 +344,7 @@ def test_files(ledger: Ledger, tmp_path: Path) -> None:
         (("a > b", "a > b + c"), "claim x: unknown number 'c'"),
         (("a > b", "a > b -"), "claim x: not a formula"),
         (("a > b", "a > b.size"), "claim x: not allowed in a formula: b.size"),
+        (("{text: q}", "{text: q r}"), "claim x: numbers.b: should be one word"),
         (
             ("{text: q}", "{text: q, where: {}}"),
             "claim x: numbers.b: a number of the running text has no 'where'",

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
-from pieline.core.records import Frozen, validated
+from pieline.core.records import Frozen, Id, validated
 from pieline.core.yamls import read_mapping
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.results.claims.formulas import ClaimError, Values
@@ -72,7 +72,8 @@ class Selection(Frozen):
             return fields
         if unknown := fields.keys() - {"text", "measured"}:
             raise ValueError(f"a number of the running text has no {min(unknown)!r}")
-        cell = {"table": TEXT_NUMBERS, "column": "value", "where": {"id": fields["text"]}}
+        text = TypeAdapter(Id).validate_python(fields["text"])
+        cell = {"table": TEXT_NUMBERS, "column": "value", "where": {"id": text}}
         return cell | {"measured": fields.get("measured", False)}
 
     def takes(self, named: Mapping[str, str]) -> bool:
