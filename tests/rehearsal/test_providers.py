@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -35,6 +36,7 @@ from pieline.rehearsal import providers
 from pieline.rehearsal.asked import Asked
 from pieline.rehearsal.bill import BILLED, Bill, Charge, Fault, read_bill
 from pieline.rehearsal.formats import PROVIDERS, api_bases
+from pieline.rehearsal.loopback import Reply
 from pieline.rehearsal.providers import BILL, THOUGHTS, Manners, Providers
 from pieline.rehearsal.reconcile import bill_matches, verdict
 
@@ -200,6 +202,9 @@ def test_whoever_asks_too_often_is_told_when_to_come_back(
     # However busy this machine is, a request comes every fiftieth of a second, and 10 are allowed.
     clock = SimpleNamespace(monotonic=partial(next, itertools.count(0.0, 0.02)))
     monkeypatch.setattr(providers, "time", clock)
+    sent: list[Reply] = []
+    refuse = providers._refusal
+    monkeypatch.setattr(providers, "_refusal", lambda *of: sent.append(refuse(*of)) or sent[-1])
     manners = Manners(requests_per_minute={model(name).provider: 600})
     with Providers(say, REGISTRY, tmp_path, manners) as server:
         answers = ask_all(server.address, tmp_path / "recordings", name, 13)
@@ -208,6 +213,9 @@ def test_whoever_asks_too_often_is_told_when_to_come_back(
     refused = [charge for charge in charges if charge.fault == "429"]
     assert len(charges) - len(refused) == 13 and len(refused) >= 2
     assert not any(charge.usd for charge in refused)
+    told = re.findall(r"(?:Retry-After|retryDelay)\W+([0-9.]+)", str(sent))
+    assert len(told) == len(sent) == len(refused)
+    assert 0.05 < max(map(float, told)) <= 0.1
 
 
 def post(url: str, body: object) -> tuple[int, dict[str, Any]]:
