@@ -26,6 +26,7 @@ from pieline.studies.idiolink.originals.released_list import (
     used_pies,
 )
 from pieline.studies.idiolink.originals.splits import SPLITS
+from pieline.studies.idiolink.raw.magpie import TARGET, read_magpie
 from pieline.studies.idiolink.raw.released import COMPOSITIONS, meaning_qrels, read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.settings import Construction
@@ -249,6 +250,16 @@ def test_magpie_s_pies_that_pass_are_idiolink_s(corpora: Corpora, tmp_path: Path
         assert report.candidates == TEXT_NUMBERS["idiolink.candidate_pies"]
         assert report.failed["manual"] == TEXT_NUMBERS["idiolink.removed_pies"]
         assert report.released.valid == 109
+
+
+@pytest.mark.parametrize("corpora", ["small"], indirect=True)
+def test_magpie_s_offsets_are_those_of_the_pie(corpora: Corpora) -> None:
+    found = list(read_magpie(corpora.mirror / "magpie/MAGPIE_unfiltered.jsonl"))
+    identical = [item for item in found if item.variant_type == "identical"]
+    assert len(identical) > 100
+    for item in identical:
+        words = [item.context[TARGET][start:end] for start, end in item.offsets]
+        assert " ".join(words) == item.idiom
 
 
 @pytest.mark.parametrize("corpora", ["small"], indirect=True)
