@@ -4,6 +4,7 @@ import atexit
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -111,11 +112,6 @@ imported = sys.argv[2].split(",")
 interpreter.serve(listener, [name for name in imported if not name.startswith("pieline.")])
 """
 
-LOADS_MODELS = (
-    *("embed_documents.py", "embed_queries.py", "fine_tune.py", "fine_tune_tagger.py"),
-    *("jam_attention.py", "tag_idioms.py", "unpack_weights.py"),
-)
-
 
 @cache
 def _shared_python() -> Path:
@@ -125,7 +121,16 @@ def _shared_python() -> Path:
     """
     folder = Path(tempfile.mkdtemp(prefix="python-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    write_command(folder, folder / "socket", models=LOADS_MODELS)
+    rules = [
+        part for path in ROOT.glob("rules/*.smk") for part in path.read_text().split("\nrule ")
+    ]
+    loads_models = [
+        f"{name}.py"
+        for rule in rules
+        if "envs/gpu.yaml" in rule
+        for name in re.findall(r"script\(\"(\w+)\"\)", rule)
+    ]
+    write_command(folder, folder / "socket", models=loads_models)
     for address, imported in (
         ("socket", (*IMPORTED, "litellm", "agno.models.litellm")),
         ("socket.models", ("torch", "transformers", "sentence_transformers")),

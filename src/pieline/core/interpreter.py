@@ -130,16 +130,16 @@ def spawn(command: Sequence[str], *addresses: Path) -> "subprocess.Popen[bytes]"
     return server
 
 
-def serve_both(listener: int, listener_for_models: int) -> None:
-    """Be the server for most scripts, and let a child be that for models."""
+def serve_both(listening: int, listening_for_models: int) -> None:
+    """Be the server for most scripts, and let a child be that for models; see `serve`."""
     die_with_parent()
     _import(IMPORTED)
     if os.fork():
-        os.close(listener_for_models)
-        serve(listener, ())
+        os.close(listening_for_models)
+        serve(listening, ())
     else:
-        os.close(listener)
-        serve(listener_for_models, IMPORTED_FOR_MODELS)
+        os.close(listening)
+        serve(listening_for_models, IMPORTED_FOR_MODELS)
 
 
 def serve(listening: int, imported: Iterable[str]) -> None:

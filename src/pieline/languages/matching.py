@@ -65,10 +65,11 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
     words, _, forms = _read(text, language)
     wanted, bases, _ = _read(pie, language)
     # Most PIEs asked for have a word that is nowhere in the text.
-    for base in bases:
-        if base.isdisjoint(forms):
-            return False
-    return bool(wanted) and _holds(words, wanted, language)
+    return (
+        bool(wanted)
+        and not any(base.isdisjoint(forms) for base in bases)
+        and _holds(words, wanted, language)
+    )
 
 
 @lru_cache(maxsize=10_000)

@@ -68,7 +68,7 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
             if follows not in _FOLLOWS:
                 raise _misplaced(follows[1], where=f"{path}:{line}")
         name = f"{split}-{len(sentences) + 1:04d}"
-        sentences.append(TaggedSentence(name, tokens, tags, start))
+        sentences.append(TaggedSentence(id=name, tokens=tokens, tags=tags, line=start))
     if not sentences:
         raise UserError("no sentences", where=path, mend="fetch the file again")
     return sentences
