@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from llm_cases import questions_for, settings_for, spec_for, start
 from pieline.core import progress
 from pieline.core.errors import UserError
 from pieline.llm import retries
+from pieline.llm import settings as llm_settings
 from pieline.llm.answers import Answer
 from pieline.llm.asking import Asking
 from pieline.llm.client import ask
@@ -281,6 +283,60 @@ def test_a_slow_drip_times_out(folder: Path) -> None:
 
 
 # The spending cap. Each answer costs 10 tokens in and 5 out: $0.0002 at these prices.
+TIMEOUTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], float]] = [
+    ({}, {}, {}, 120),
+    ({"reasoning": True}, {}, {}, 900),
+    ({"thinks": True}, {}, {}, 900),
+    ({"reasoning": True, "thinks": False}, {}, {}, 120),
+    ({"reasoning": True}, {"timeout_s": 30}, {}, 30),
+    ({}, {"timeout_s": 300}, {}, 300),
+    ({"reasoning": True}, {"timeout_s": 30}, {"timeout_s": 2000}, 2000),
+    ({}, {}, {"timeout_s": 15}, 15),
+]
+
+
+@pytest.mark.parametrize(("entry", "fields", "limits", "seconds"), TIMEOUTS)
+def test_a_model_that_thinks_is_given_more_time_unless_the_settings_say_otherwise(
+    entry: dict[str, Any], fields: dict[str, Any], limits: dict[str, Any], seconds: float
+) -> None:
+    spec = spec_for(**entry)
+    for provider in ("tests", "default"):
+        settings = LLMSettings.model_validate({"providers": {provider: limits}, **fields})
+        assert settings.timeout(spec) == seconds
+
+
+@pytest.mark.parametrize(
+    ("entry", "fields", "limits", "answered"),
+    [
+        ({}, {}, {}, False),
+        ({"reasoning": True}, {}, {}, True),
+        ({"reasoning": True}, {"timeout_s": 0.5}, {}, False),
+        ({}, {}, {"timeout_s": 20}, True),
+    ],
+)
+def test_a_slow_answer_is_waited_for_as_long_as_its_timeout(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    entry: dict[str, Any],
+    fields: dict[str, Any],
+    limits: dict[str, Any],
+    answered: bool,
+) -> None:
+    monkeypatch.setattr(llm_settings, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(llm_settings, "THINKING_TIMEOUT_S", 20.0)
+    with FaultServer(lambda _: answer("x", delay=1.5)) as server:
+        spec = spec_for(server.api_base, **entry)
+        settings = settings_for(
+            folder, limits=limits, max_attempts=1, **{"timeout_s": None, **fields}
+        )
+        run = partial(ask, questions_for(spec, 1), spec, settings, folder / "a.jsonl", False)
+        if answered:
+            assert len(run()) == len(server.requests) == 1
+        else:
+            with pytest.raises(UserError, match="TimeoutError: no answer in time"):
+                run()
+
+
 PRICES = {"input": 10.0, "output": 20.0}
 EACH = 10 * 10e-6 + 5 * 20e-6
 # "q1" has 2 bytes, 8 tokens around it and 64 of a template; at most 20 tokens come back.

@@ -84,6 +84,8 @@ def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond)
     )
     (request,) = arrived
     assert json.loads(request.content) == BODY
+    # The caller ends a request after 5 s; no timeout of litellm's comes before that.
+    assert set(request.extensions["timeout"].values()) == {65}
     assert str(request.url) == f"{SPEC.api_base}/chat/completions"
     assert request.headers["authorization"] == f"Bearer {KEY}"
 

@@ -177,7 +177,7 @@ class Asking:
             await self._stop.unless_stopped(self._rates.wait(input_tokens_about(question) + most))
         reserved = await self._budget.reserve(question)
         try:
-            async with asyncio.timeout(self._settings.timeout_s):
+            async with asyncio.timeout(self._settings.timeout(self._spec)):
                 answer = await sender.send(question)
         except BaseException as error:
             self._budget.settle(reserved, 0.0 if was_rejected(error) else None)

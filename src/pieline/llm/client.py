@@ -130,7 +130,9 @@ def _ask_missing(
         )
 
         async def run() -> tuple[dict[str, Answer], str]:
-            transport = Transport(spec, api_key=key, api_base=address, timeout_s=settings.timeout_s)
+            transport = Transport(
+                spec, api_key=key, api_base=address, timeout_s=settings.timeout(spec)
+            )
             asking = Asking(spec, settings, recorder, missing, _telling(bar, spec))
             return await asking.run(transport), asking.perhaps_billed
 

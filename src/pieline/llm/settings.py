@@ -10,13 +10,18 @@ from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
 from pieline.models.llm import LLMEntry
 
+TIMEOUT_S = 120.0
+THINKING_TIMEOUT_S = 900.0
+"""A model that thinks can take minutes, and is billed even if nobody waits for its answer."""
+
 
 class ProviderLimits(Settings):
-    """What one provider allows one account; null is no limit."""
+    """What one provider allows one account; null is no limit, or `llm.timeout_s`."""
 
     concurrency: int = Field(default=8, ge=1, le=256)
     requests_per_minute: int | None = Field(default=None, ge=1)
     tokens_per_minute: int | None = Field(default=None, ge=1)
+    timeout_s: float | None = Field(default=None, gt=0)
 
 
 class LLMSettings(Settings):
@@ -27,7 +32,8 @@ class LLMSettings(Settings):
             everything anew and then replaces the recordings.
         max_cost_usd: most that all runs with this recordings folder may spend together (see
             `spending`). The default of 0 asks nothing that costs money.
-        timeout_s: seconds for one attempt, from sending to the last byte.
+        timeout_s: seconds for one attempt, from sending to the last byte; null: 120, and 900 for a
+            model that thinks. That of the provider takes precedence.
         start_timeout_s: seconds that the server of a local model may take to load it.
         max_attempts: attempts for one question before it counts as failed.
         backoff_s: scale of the random exponential wait between attempts.
@@ -42,7 +48,7 @@ class LLMSettings(Settings):
 
     mode: Literal["record", "replay", "fresh"] = "record"
     max_cost_usd: float = Field(default=0.0, ge=0)
-    timeout_s: float = Field(default=120.0, gt=0)
+    timeout_s: float | None = Field(default=None, gt=0)
     start_timeout_s: float = Field(default=1800.0, gt=0)
     max_attempts: int = Field(default=6, ge=1)
     backoff_s: float = Field(default=1.0, gt=0)
@@ -92,6 +98,11 @@ class LLMSettings(Settings):
         """Whether a checkpoint is not asked: a gateway may serve what its provider has ended."""
         ended = entry.retired and self.gateway(entry) is None
         return bool(ended) or entry.checkpoint in self.retired
+
+    def timeout(self, entry: LLMEntry) -> float:
+        """Seconds for one attempt at a question of this model."""
+        default = THINKING_TIMEOUT_S if entry.bills_thoughts else TIMEOUT_S
+        return self.limits(entry.provider).timeout_s or self.timeout_s or default
 
     def limits(self, provider: str) -> ProviderLimits:
         """The limits of `provider`, else those of `default`."""
