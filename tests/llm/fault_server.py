@@ -5,10 +5,12 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pieline.rehearsal.loopback import LoopbackServer, Received, Reply, send
+
+ASKED = "the model that is asked"
 
 
 @dataclass
@@ -23,7 +25,10 @@ class Request:
 
 
 def answer(text: str, *, delay: float = 0.0, **extra: Any) -> Reply:
-    """A well-formed answer; `extra` replaces parts of it (`finish_reason`, `usage`, `message`)."""
+    """A well-formed answer; `extra` replaces `finish_reason`, `usage`, `message` or `model`.
+
+    It states the model that is asked.
+    """
     message = extra.get("message", {"role": "assistant", "content": text})
     finish = extra.get("finish_reason", "stop")
     usage = extra.get("usage", {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15})
@@ -31,7 +36,7 @@ def answer(text: str, *, delay: float = 0.0, **extra: Any) -> Reply:
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
-        "model": "served-model-2026",
+        "model": extra.get("model", ASKED),
         "system_fingerprint": "fp_test",
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
         "usage": usage,
@@ -72,6 +77,8 @@ class FaultServer(LoopbackServer):
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             reply = self.behave(request)
+            model = received.body["model"].encode()
+            reply = replace(reply, body=reply.body.replace(ASKED.encode(), model))
             is_whole = await send(reply, reader, writer)
         finally:
             self.in_flight -= 1

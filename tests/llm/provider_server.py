@@ -7,6 +7,8 @@ from typing import Any
 from pieline.models.llm import LLMEntry
 from pieline.rehearsal.loopback import LoopbackServer, Received, Reply, send
 
+SERVED = "served"
+"""Stands in a body for the model that it states."""
 CALL = {"id": "c", "type": "function", "function": {"name": "look_up", "arguments": '{"pie": 1}'}}
 
 
@@ -14,13 +16,13 @@ def chat(message: Any = None, finish: str = "stop", **fields: Any) -> dict[str, 
     """A chat completion of OpenAI, Together or a local server."""
     choice = {"index": 0, "message": message or {"role": "assistant", "content": "hi"}}
     usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
-    body = {"id": "r1", "object": "chat.completion", "created": 0, "model": "served"}
+    body = {"id": "r1", "object": "chat.completion", "created": 0, "model": SERVED}
     return {**body, "choices": [{**choice, "finish_reason": finish}], "usage": usage, **fields}
 
 
 def message(*content: Any, stop: str = "end_turn", **fields: Any) -> dict[str, Any]:
     """A message of Anthropic."""
-    body = {"id": "r1", "type": "message", "role": "assistant", "model": "served"}
+    body = {"id": "r1", "type": "message", "role": "assistant", "model": SERVED}
     usage = {"input_tokens": 9, "output_tokens": 3}
     return {**body, "content": list(content), "stop_reason": stop, "usage": usage, **fields}
 
@@ -29,7 +31,7 @@ def generated(*parts: Any, finish: str = "STOP", **fields: Any) -> dict[str, Any
     """What Gemini generates."""
     candidate = {"content": {"role": "model", "parts": list(parts)}, "finishReason": finish}
     usage = {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12}
-    body = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "served"}
+    body = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": SERVED}
     return {**body, "responseId": "r1", **fields}
 
 
@@ -43,14 +45,18 @@ REPLIES = {
 class ProviderServer(LoopbackServer):
     """Serves on a free port while the block runs; answers "hi", or `reply` if it is given.
 
+    Args:
+        reply: the body of all responses; null: "hi".
+        model: that they state in place of "served"; null: the one asked.
+
     Attributes:
         requests: all that arrived.
     """
 
-    def __init__(self, reply: dict[str, Any] | None = None) -> None:
+    def __init__(self, reply: dict[str, Any] | None = None, model: str | None = None) -> None:
         super().__init__()
         self.requests: list[Received] = []
-        self._reply = reply
+        self._reply, self._model = reply, model
 
     async def exchange(
         self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -60,6 +66,10 @@ class ProviderServer(LoopbackServer):
         self.requests.append(request)
         usual = next(value for end, value in REPLIES.items() if request.path.endswith(end))
         body = usual if self._reply is None else self._reply
+        asked = request.body.get("model") or request.path.partition("/models/")[2].partition(":")[0]
+        body = {
+            name: self._model or asked if value == SERVED else value for name, value in body.items()
+        }
         return await send(Reply(body=json.dumps(body).encode()), reader, writer)
 
     def play(self, entry: LLMEntry, **changes: Any) -> LLMEntry:

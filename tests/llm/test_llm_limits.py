@@ -86,7 +86,8 @@ class FakeSender:
         await asyncio.sleep(0.5)
         if self.failures:
             raise self.failures.pop(0)
-        return Answer(key=question.key, text="x", input_tokens=10, output_tokens=5)
+        counts = {"input_tokens": 10, "output_tokens": 5}
+        return Answer(key=question.key, text="x", returned_model="test-model", **counts)
 
     async def close(self) -> None:
         pass
@@ -282,7 +283,6 @@ def test_a_slow_drip_times_out(folder: Path) -> None:
         assert len(server.requests) == 2
 
 
-# The spending cap. Each answer costs 10 tokens in and 5 out: $0.0002 at these prices.
 TIMEOUTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], float]] = [
     ({}, {}, {}, 120),
     ({"reasoning": True}, {}, {}, 900),
@@ -337,6 +337,7 @@ def test_a_slow_answer_is_waited_for_as_long_as_its_timeout(
                 run()
 
 
+# The spending cap. Each answer costs 10 tokens in and 5 out: $0.0002 at these prices.
 PRICES = {"input": 10.0, "output": 20.0}
 EACH = 10 * 10e-6 + 5 * 20e-6
 # "q1" has 2 bytes, 8 tokens around it and 64 of a template; at most 20 tokens come back.

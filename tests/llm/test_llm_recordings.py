@@ -284,7 +284,7 @@ def test_exactly_the_question_is_sent(folder: Path) -> None:
         key=question.key,
         text="echo   c  ",
         finish_reason="stop",
-        returned_model="served-model-2026",
+        returned_model="test-model",
         fingerprint="fp_test",
         response_id="chatcmpl-1",
         input_tokens=10,

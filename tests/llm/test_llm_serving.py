@@ -317,7 +317,7 @@ def test_documented_entries_are_asked_as_they_say(
         model = name_on_the_wire(entry.checkpoint)
         if entry.is_local:
             continue
-        with ProviderServer() as server:
+        with ProviderServer(model=(entry.answers_as or [None])[0]) as server:
             played = server.play(entry, api_base_env=None)
             ask([question], played, settings, tmp_path / f"{name}.jsonl", progress=False)
         (request,) = server.requests

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_cases import KEY, settings_for
-from provider_server import CALL, ProviderServer, chat, generated, message
+from provider_server import CALL, SERVED, ProviderServer, chat, generated, message
 from support import ROOT
 
 from pieline.core.errors import UserError
@@ -131,15 +131,15 @@ def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str
     assert [(answer.text, answer.input_tokens, answer.output_tokens) for answer in answers] == [
         ("hi", 9, 3)
     ] * len(questions)
-    assert {(answer.response_id, answer.returned_model) for answer in answers} == {("r1", "served")}
+    wire = entry.litellm_id.partition("/")[2]
+    assert {(answer.response_id, answer.returned_model) for answer in answers} == {("r1", wire)}
     role = "user" if name == "o3-mini" else "system"
     for (turns, parameters), question, answer, request in zip(
         wanted, questions, answers, received, strict=True
     ):
         turns_sent = [Message(role if who == "system" else who, text) for who, text in turns]
         everything = {**UNASKED.get(name, {}), **parameters}
-        model = entry.litellm_id.partition("/")[2]
-        assert read(request.path, request.body) == (model, turns_sent, everything)
+        assert read(request.path, request.body) == (wire, turns_sent, everything)
         assert (list(question.messages), question.parameters) == (turns_sent, everything)
         assert answer.sent and answer.sent.path == request.path
         assert body_of(question, answer.sent) == request.body
@@ -266,9 +266,9 @@ BILLED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
      {"tool_calls": CALLED, "finish_reason": "tool_calls"}),
     ("gpt-4o", chat({"role": "assistant", "content": None}, "length"), {"finish_reason": "length"}),
     ("gpt-4o", chat({"role": "assistant", "content": None, "refusal": "No."}), {"refusal": "No."}),
-    ("gpt-4o", chat(choices=[]), {"returned_model": "served"}),
+    ("gpt-4o", chat(choices=[]), {"returned_model": "gpt-4o-2024-08-06"}),
     ("gpt-4o", chat(choices=None), {}),
-    ("llama-4-scout", {"usage": chat()["usage"]}, {}),
+    ("llama-4-scout", {"usage": chat()["usage"], "model": SERVED}, {}),
     ("claude-4-sonnet",
      message({"type": "tool_use", "id": "t", "name": "look_up", "input": {"pie": 1}},
              stop="tool_use"),

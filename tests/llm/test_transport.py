@@ -102,6 +102,7 @@ def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond)
          {"input_tokens": 0, "output_tokens": 3}),
         (chat(usage={"prompt_tokens": 9, "completion_tokens": -3, "total_tokens": 6}),
          {"input_tokens": 9, "output_tokens": None, "text": "hi"}),
+        (chat(model=4), {"returned_model": None, "text": "hi"}),
         # Nothing that litellm takes for an answer, but billed.
         ({"usage": {"prompt_tokens": 9, "completion_tokens": 3}},
          {"input_tokens": 9, "output_tokens": 3, "text": None}),

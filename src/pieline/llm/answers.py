@@ -1,10 +1,16 @@
 """What a model answered."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, NonNegativeInt
 
+from pieline.core.errors import UserError
 from pieline.core.records import Frozen
+from pieline.models.llm import LLMEntry, name_on_the_wire
+
+FILTERED = "content_filter"
 
 
 def _without_lone_surrogates(text: str) -> str:
@@ -46,7 +52,7 @@ class Answer(Frozen):
         finish_reason: why the model stopped, in litellm's names (`stop`, `length`,
             `content_filter`, `tool_calls`, ...).
         tool_calls: functions that it wanted called; nothing calls them.
-        returned_model: the checkpoint that the provider says has answered.
+        returned_model: the model that the response names; null where it names none.
         fingerprint: the provider's name for the system that answered.
         response_id: the provider's number for the request (null for local models).
         input_tokens, output_tokens: as counted by the provider; output includes reasoning.
@@ -74,3 +80,27 @@ class Answer(Frozen):
         """The fields to store: all but the key that are not null, and always the text."""
         fields = self.model_dump(exclude={"key"}, exclude_none=True)
         return {"text": None, **fields}
+
+
+def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
+    """Whether a response names another model, or none although a model has answered.
+
+    A request that a filter rejects is answered by no model.
+    """
+    if (answer.returned_model, answer.text, answer.finish_reason) == (None, None, FILTERED):
+        return False
+    return not spec.answers_with(answer.returned_model)
+
+
+def refuse_foreign(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> None:
+    """Raise a `UserError` for the first answer of another model, in the file `where`."""
+    for answer in answers:
+        if is_foreign(answer, spec):
+            raise UserError(
+                f"asked {name_on_the_wire(spec.checkpoint)}, answered by"
+                f" {answer.returned_model or 'an unnamed model'}",
+                where=where,
+                mend="if it is the same model, add the name ('*': any or none) to answers_as of its"
+                " entry in models.yaml; else leave the model out, or remove these answers to ask"
+                " again",
+            )

@@ -11,13 +11,13 @@ from typing import Any, Protocol
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
 from pieline.core.errors import UserError
-from pieline.llm.answers import Answer
+from pieline.llm.answers import Answer, is_foreign, refuse_foreign
 from pieline.llm.budget import Budget, CapReachedError
 from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_at_most, usd_of
 from pieline.llm.keeping import Keeper
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
-from pieline.llm.recordings import Recorder
+from pieline.llm.recordings import Recorder, foreign_file, record
 from pieline.llm.retries import Backoff, Rates, is_fatal, is_transient, was_rejected
 from pieline.llm.settings import LLMSettings
 from pieline.llm.stopping import Stop, StoppedError
@@ -79,6 +79,7 @@ class Asking:
         self._concurrency = (spec.slots or 1) if spec.is_local else limits.concurrency
         self._rates = Rates(limits)
         self._keeper = Keeper(recorder)
+        self._foreign = foreign_file(recorder.path)
         self._on_answer = on_answer
         self._stop = Stop()
         self._budget = Budget(spec, settings, recorder.path, self._stop)
@@ -97,9 +98,9 @@ class Asking:
         A question that fails in all its attempts does not keep the others from being asked.
 
         Raises:
-            UserError: the spending cap is reached, the key or model is refused, the provider fails
-                again and again, the disk is full, or some questions got no answer. All answers had
-                until then are kept.
+            UserError: the spending cap is reached, the key or model is refused, another model
+                answers, the provider fails again and again, the disk is full, or some questions got
+                no answer. All answers had until then are kept.
             KeyboardInterrupt, SystemExit: the process was told to stop; likewise.
         """
         count = min(self._concurrency, len(self._questions))
@@ -129,9 +130,13 @@ class Asking:
             try:
                 answer, settle = await self._ask(question, sender)
                 try:
-                    await self._keeper.keep(question, answer)
+                    if is_foreign(answer, self._spec):
+                        record(self._foreign, [(question, answer)])
+                    else:
+                        await self._keeper.keep(question, answer)
                 finally:
                     settle()
+                refuse_foreign([answer], self._spec, self._foreign)
             except StoppedError:
                 return
             except UnansweredError as error:

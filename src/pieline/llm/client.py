@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError, number_of
-from pieline.llm.answers import Answer
+from pieline.llm.answers import Answer, refuse_foreign
 from pieline.llm.costs import estimate, spent, usd_of
 from pieline.llm.keys import api_base, api_key
 from pieline.llm.locks import lock
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
-from pieline.llm.recordings import canonicalise, read_answers, recording, unite
+from pieline.llm.recordings import canonicalise, foreign_file, read_answers, recording, unite
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.llm.weights import require_digest
@@ -51,6 +51,8 @@ def ask(
     Processes that ask one provider take turns (a lock in the recordings folder), so that its limits
     hold for all of them together; a local model is asked by a server of its own, with as many
     questions at once as its entry has slots.
+    A response that names another model ends the run. It is kept beside the recordings (`.foreign`),
+    and no run asks again before that file is removed or the entry lists the name (`answers_as`).
     The spending cap holds for all runs with one recordings folder (see `spending`).
 
     Args:
@@ -64,14 +66,14 @@ def ask(
     Raises:
         UserError: in replay, answers are missing; no prices or no API key; a local model without
             its weights or their digest; a request that would not be its question; the provider
-            refuses, or gives no answer to some questions; the spending cap is reached; another
-            process writes the file; a damaged recordings file.
+            refuses, or gives no answer to some questions; another model answered; the spending cap
+            is reached; another process writes the file; a damaged recordings file.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
     _check(unique.values(), spec, settings, path)
     target = path.with_name(path.name + FRESH_SUFFIX) if settings.mode == "fresh" else path
-    answers = read_answers(target, unique.keys(), with_sent=False)
+    answers = _recorded(target, unique, spec)
     missing = [question for key, question in unique.items() if key not in answers]
     if missing and settings.mode == "replay":
         raise _not_recorded(missing, spec, path)
@@ -105,12 +107,16 @@ def _ask_missing(
                 lambda: say(f"waiting for another run that is asking {spec.label}"),
             )
         )
+        foreign = foreign_file(target)
+        # A run does not pay for more of them; if the entry now has their name, they are recordings.
+        refuse_foreign(read_answers(foreign).values(), spec, foreign)
+        _take_over(target, foreign)
         recorder = stack.enter_context(recording(target))
         stack.callback(canonicalise, target)
         if not spec.is_local:
             stack.enter_context(_turn(spec.provider, settings, say))
         # Another run may have had its turn in the meantime.
-        answers = read_answers(target, unique.keys(), with_sent=False)
+        answers = _recorded(target, unique, spec)
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
             return answers
@@ -145,6 +151,14 @@ def _ask_missing(
         bar.close()
         say(_summary(asked, spec) + besides)
     return answers | asked
+
+
+def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[str, Answer]:
+    """Recorded answers to these questions; an older one may not state its model."""
+    answers = read_answers(path, unique.keys(), with_sent=False)
+    stated = (answer for answer in answers.values() if answer.returned_model is not None)
+    refuse_foreign(stated, spec, path)
+    return answers
 
 
 def _telling(bar: "Progress", spec: LLMEntry) -> Callable[[Answer | None], None]:
@@ -201,7 +215,7 @@ def _turn(
 
 
 def _take_over(path: Path, fresh: Path) -> None:
-    """Replace recordings by the fresh ones of their keys; safe to repeat after a crash."""
+    """Move the answers of one file into the recordings; safe to repeat after a crash."""
     if not fresh.exists():
         return
     with recording(path), recording(fresh):

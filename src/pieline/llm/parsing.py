@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from pieline.llm.answers import Answer
+from pieline.llm.answers import FILTERED, Answer
 
 
 class Outcome(StrEnum):
@@ -136,7 +136,7 @@ def answer_text(answer: Answer) -> AnswerText:
     reason = ""
     if answer.finish_reason == "length":
         outcome, reason = Outcome.TRUNCATED, "the answer reached its longest length"
-    elif answer.finish_reason == "content_filter":
+    elif answer.finish_reason == FILTERED:
         outcome, reason = Outcome.FILTERED, "the provider filtered the answer"
     elif answer.refusal or answer.finish_reason == "refusal":
         outcome, reason = Outcome.REFUSED, answer.refusal or "the model refused"

@@ -412,6 +412,11 @@ def recording(path: str | Path) -> Iterator[Recorder]:
             os.close(handle)
 
 
+def foreign_file(path: Path) -> Path:
+    """The file beside these recordings that keeps billed answers of other models."""
+    return path.with_name(f"{path.name}.foreign")
+
+
 def record(path: str | Path, answered: Iterable[tuple[Question, Answer]]) -> None:
     """Add answers to a file and put it in canonical order (for scripted sample recordings)."""
     with recording(path) as recorder:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pieline.core.errors import UserError
-from pieline.llm.answers import Answer, Sent, ToolCall
+from pieline.llm.answers import FILTERED, Answer, Sent, ToolCall
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.retries import MalformedResponseError, NotSentError
@@ -46,8 +46,6 @@ for _name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "agno", "agno-team",
     logging.getLogger(_name).disabled = True
 for _name in ("openai", "httpx", "httpcore", "aiohttp", "anthropic"):
     logging.getLogger(_name).setLevel(logging.WARNING)
-
-FILTERED = "content_filter"
 
 
 @dataclass
@@ -135,8 +133,7 @@ class Transport:
         except Exception as error:
             if exchange.misfit:
                 raise self._not_sent(exchange.misfit) from None
-            came = _came(exchange)
-            fields = _billed(came or {})
+            fields = _billed(_came(exchange) or {})
             if isinstance(error, ContentPolicyViolationError):
                 fields["finish_reason"] = FILTERED
             if not fields:
@@ -154,8 +151,11 @@ class Transport:
                 where=self._spec.label,
                 mend="use an OpenAI-compatible address of the provider (openai/<name>, api_base)",
             )
+        came = _came(exchange) or {}
+        # Not as litellm reports it: where Gemini states no model, litellm states the one asked.
+        name = came.get("modelVersion") or came.get("model")
+        fields["returned_model"] = name if isinstance(name, str) and name else None
         if not self._spec.is_local:
-            came = _came(exchange) or {}
             fields["response_id"] = came.get("id") or came.get("responseId")
         for name in [name for name in fields if name.endswith("_tokens")]:
             if (fields[name] or 0) < 0:
@@ -197,7 +197,6 @@ def _fields(response: Any) -> dict[str, Any]:
         return {}
     details = getattr(usage, "completion_tokens_details", None)
     fields = {
-        "returned_model": response.model,
         "fingerprint": getattr(response, "system_fingerprint", None),
         "input_tokens": usage.prompt_tokens if counted else None,
         "output_tokens": usage.completion_tokens if counted else None,

@@ -3,6 +3,8 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date
+from fnmatch import fnmatchcase
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -62,6 +64,12 @@ class LLMEntry(ModelEntry):
         description="Provider prefix and checkpoint as litellm spells it; 'openai/<name>' of a "
         "local model.",
     )
+    answers_as: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Names that its responses may state, as shell patterns ('*' is any or none). "
+        "null: the litellm_id without its prefix; any name for a local model.",
+    )
     provider: str = Field(
         min_length=1, description="Whose limits apply: a key of llm.providers in config.yaml."
     )
@@ -100,6 +108,9 @@ class LLMEntry(ModelEntry):
     )
     retired: str | None = Field(
         default=None, description="Why the checkpoint cannot be asked any more."
+    )
+    ends: date | None = Field(
+        default=None, description="Day (YYYY-MM-DD) from which the provider no longer serves it."
     )
     package: str | None = None
     path: Path | None = None
@@ -282,6 +293,12 @@ class LLMEntry(ModelEntry):
             self.chat_template and f"template:{_short(self.chat_template)}",
         )
         return "+".join([f"{self.litellm_id}{pin}", *filter(None, said)])
+
+    def answers_with(self, name: str | None) -> bool:
+        """Whether a response that states this model name (null: none) comes from this model."""
+        wire = "*" if self.is_local else name_on_the_wire(self.checkpoint)
+        allowed = self.answers_as or (wire,)
+        return any(name == each or fnmatchcase(name or "", each) for each in allowed)
 
     def accepted(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Split wanted parameters into those sent (by name) and the names of those dropped.
