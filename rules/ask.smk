@@ -1,6 +1,6 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
-from pieline.llm.estimates import check as check_answers
+from pieline.llm.estimates import check as check_answers, estimates, record_now
 from pieline.llm.task import load_task
 
 for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values())):
@@ -146,11 +146,16 @@ onstart:
             file=sys.stderr,
             flush=True,
         )
-    asking = [job for job in workflow.dag.needrun_jobs() if "task" in job.params.keys()]
+    asking = [
+        load_task(job.params.kind, job.params.task)
+        for job in workflow.dag.needrun_jobs()
+        if "task" in job.params.keys()
+    ]
+    ending = [task for task in asking if REGISTRY[task.model].ends]
+    for line in record_now(estimates(ending, LLM_SETTINGS), REGISTRY):
+        print(line, file=sys.stderr, flush=True)
     try:
-        check_answers(
-            [load_task(job.params.kind, job.params.task) for job in asking], LLM_SETTINGS
-        )
+        check_answers(asking, LLM_SETTINGS)
     except UserError as error:
         if not workflow.execution_settings.keep_going:
             exit_with(error)

@@ -1,13 +1,21 @@
 """Print calls, tokens and dollars of every language model of the configuration; ask nothing."""
 
+import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from pieline.core.program import Options, program
-from pieline.llm.estimates import ENOUGH_ANSWERS, THOUGHT_TOKENS, TaskEstimate, estimates, lacks
-from pieline.models.llm import LLMEntry
+from pieline.llm.estimates import (
+    ENOUGH_ANSWERS,
+    THOUGHT_TOKENS,
+    TaskEstimate,
+    dollars,
+    estimates,
+    lacks,
+    record_now,
+)
 from pieline.planned import planned_tasks
 
 COLUMNS = ("asked for", "model", "questions", "recorded", "to ask", "tokens in", "tokens out",
@@ -17,13 +25,6 @@ BASES = (
     " others' if the model has too few), else by the form that is asked for (and"
     f" {THOUGHT_TOKENS} tokens of thoughts). At most, by the longest answers."
 )
-
-
-def dollars(entry: LLMEntry, usd: float | None) -> str:
-    """A sum for people."""
-    if usd is not None:
-        return f"{usd:.2f}" if entry.paid else "free"
-    return "unknown" if entry.cost_is_unknown else "unbounded"
 
 
 def row(found: TaskEstimate, *, retired: bool) -> list[str]:
@@ -42,8 +43,8 @@ def row(found: TaskEstimate, *, retired: bool) -> list[str]:
         number(cost.to_ask),
         number(cost.input_tokens),
         number(cost.likely_output_tokens),
-        number(dollars(entry, cost.likely_usd)),
-        number(dollars(entry, cost.usd)),
+        number(dollars(entry, cost.likely_usd).removeprefix("$")),
+        number(dollars(entry, cost.usd).removeprefix("$")),
         ", ".join(found.bases),
     ]
 
@@ -78,3 +79,5 @@ def main(it: Options) -> None:
             console.print(f"{model} cannot be asked: {', '.join(missing)}")
     for line in planned.not_made():
         console.print(line)
+    for line in record_now(found, planned.models):
+        print(line, file=sys.stderr)

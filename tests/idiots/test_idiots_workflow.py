@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from support import run_snakemake
 from pieline.core.records import load_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.questions import make_question
-from pieline.llm.recordings import record
+from pieline.llm.recordings import read_answers, record
 from pieline.studies.idiots.records import DetectionPrediction
 
 RUN = "results/predictions/idiots/smollm2-135m-instruct"
@@ -165,7 +166,8 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
 
     targets = ("paper_tables/idiots_detection.tex", "paper_tables/jam_statistics.tex")
     with FaultServer(faulty) as server:
-        serve(project, server, prices=None)
+        ends = date.today() + timedelta(20)
+        serve(project, server, prices=None, ends=ends)
         use(project, "served")
         edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 9\n  max_attempts: 1")
         reason = "it has no prices, so its cost is unknown"
@@ -182,8 +184,30 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
         bad = sum(len(request.text) % 4 == 0 for request in server.requests)
         assert 0 < bad < 82
         assert f"served: {bad} of 82 questions got no answer ({bad} × BadRequest" in line
+        soon = f"record now: served ends on {ends}, in 20 days; Detection: "
+        assert f"{soon}0 questions missing, likely $0.00" in failed.stderr
+        written = [*(project / "results").rglob("*"), *(project / "paper_tables").rglob("*")]
+        assert not any(
+            str(ends).encode() in path.read_bytes() for path in written if path.is_file()
+        )
         assert reason in (project / targets[0]).read_text(encoding="utf-8")
         assert (project / targets[1]).exists()
+
+        # Another model takes over: few answers are paid for, once, and none becomes a prediction.
+        server.requests.clear()
+        server.behave = lambda request: answer('{"hasIdiom": true}', model="successor")
+        recorded = digests(project, "recordings/idiots/served")
+        kept = "recordings/idiots/served/zero_shot-seed-0.jsonl.foreign"
+        for _ in range(2):
+            failed = run_snakemake(project, "--cores", "2", *targets)
+            (line,) = {line for line in failed.stderr.splitlines() if line.startswith("error: ")}
+            assert line.startswith(f"error: {kept}: asked test-model, answered by successor; if it")
+            assert 1 <= len(server.requests) <= 8
+            assert f"{soon}{bad} questions missing, likely $" in failed.stderr
+        paid = digests(project, "recordings/idiots/served")
+        assert {name: paid[name] for name in recorded} == recorded
+        assert len(read_answers(project / kept)) == len(server.requests)
+        (project / kept).unlink()
 
         server.requests.clear()
         server.behave = lambda request: answer('{"hasIdiom": false}')

@@ -2,11 +2,13 @@
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from llm_cases import SOURCE
 from support import ROOT, Forks
 
@@ -40,15 +42,26 @@ def forks() -> Forks:
 
 @pytest.fixture
 def run(forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a script of the configuration in an empty folder, without keys."""
+    """Runs a script of the configuration in an empty folder, without keys.
+
+    No model ends, but those that `ends` gives a date.
+    """
     for name in [*os.environ]:
         if name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
 
-    def run(script: str, **changes: Any) -> subprocess.CompletedProcess[str]:
+    def run(
+        script: str, ends: Mapping[str, date] | None = None, **changes: Any
+    ) -> subprocess.CompletedProcess[str]:
+        entries = read_yaml(ROOT / "models.yaml")
+        for name, entry in entries.items():
+            entry.pop("ends", None)
+            if name in (ends or {}):
+                entry["ends"] = ends[name]
+        (tmp_path / "models.yaml").write_text(yaml.safe_dump(entries))
         raw = read_yaml(ROOT / "config.yaml") | GENERATED | {"data": "released"} | changes
         config = load_config(layered(raw, ROOT / "config/sample.yaml"))
-        options = ["--config", config.model_dump_json(), "--models", ROOT / "models.yaml"]
+        options = ["--config", config.model_dump_json(), "--models", "models.yaml"]
         return forks.run(
             f"os.chdir({str(tmp_path)!r})\n"
             f"runpy.run_path({str(ROOT / 'scripts' / script)!r} + '.py', run_name='__main__')",
@@ -136,3 +149,20 @@ def test_the_check_passes_where_nothing_lacks(run: Run) -> None:
     done = run("check", **read_yaml(ROOT / "config.yaml"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("no key, weights or recordings are known to be missing;")
+
+
+@pytest.mark.parametrize("script", ["estimate_cost", "check"])
+def test_models_that_end_soon_are_listed_on_stderr_the_first_to_end_first(
+    run: Run, script: str
+) -> None:
+    today = date.today()
+    days = {"gpt-4o-mini": 20, "gemini-2.5-pro": 10, "llama-2-7b-chat": 200}
+    done = run(script, {name: today + timedelta(number) for name, number in days.items()})
+    first, second, *others = done.stderr.splitlines()
+    assert first.startswith(
+        f"record now: gemini-2.5-pro ends on {today + timedelta(10)}, in 10 days; HardVariants:"
+        " 0 questions missing, likely $0.00, at most $0.00, and more when all its data is made"
+    )
+    assert second.startswith("record now: gpt-4o-mini ends on ")
+    assert [line[:7] for line in others] == (["error: "] if script == "check" else [])
+    assert "record now" not in done.stdout

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Coroutine
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from pieline.llm.costs import (
     usd_at_most,
     usd_of,
 )
-from pieline.llm.estimates import TaskEstimate, check, estimates, lacks
+from pieline.llm.estimates import TaskEstimate, check, estimates, lacks, record_now
 from pieline.llm.parsing import Parsed
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import record
@@ -246,6 +247,60 @@ def test_questions_that_are_not_known_yet_are_told_by_their_inputs(folder: Path)
     assert isinstance(found, TaskEstimate)
     assert found.unknown == (f"{folder}/y", f"{folder}/z")
     assert found.estimate.questions == 2
+
+
+TODAY = date(2026, 11, 21)
+COSTLY = {"input": 2000, "output": 10_000}
+# Two questions of 9 tokens; likely 30 tokens come back, at most 5000.
+MISSING = "2 questions missing, likely $0.64, at most $100.04"
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ("2027-02-20", None),
+        ("2027-02-19", f"record now: m ends on 2027-02-19, in 90 days; Saying: {MISSING}"),
+        ("2026-11-22", f"record now: m ends on 2026-11-22, in 1 day; Saying: {MISSING}"),
+        ("2026-11-21", f"m ended on 2026-11-21, so another model may answer; Saying: {MISSING}"),
+        ("2025-01-31", f"m ended on 2025-01-31, so another model may answer; Saying: {MISSING}"),
+        (None, None),
+    ],
+)
+def test_what_is_missing_of_a_model_that_ends_within_90_days_is_to_be_recorded(
+    folder: Path, ends: str | None, told: str | None
+) -> None:
+    entry = spec_for(prices=COSTLY, ends=ends)
+    task = saying(folder, entry)
+    found = estimates([task], LLMSettings())
+    assert record_now(found, {"m": entry}, TODAY) == ([told] if told else [])
+    # Neither what nobody can record any more nor what is recorded already.
+    assert record_now(found, {"m": spec_for(ends=ends, retired="ended")}, TODAY) == []
+    folder.mkdir()
+    answers = [(one, answer(1, 1, key=one.key)) for one in task.questions(entry)]
+    record(Path(task.recordings), answers)
+    assert record_now(estimates([task], LLMSettings()), {"m": entry}, TODAY) == []
+
+
+def test_what_ends_first_is_recorded_first(folder: Path) -> None:
+    ends = {"c": "2026-12-01", "a": "2027-01-14", "b": "2026-11-30"}
+    entries = {name: spec_for(ends=day) for name, day in ends.items()}
+    unknown = {"inputs": {"x": f"{folder}/x"}}
+    tasks = [
+        *(saying(folder, entries[name], model=name) for name in ends),
+        saying(folder, entries["c"], model="c", **unknown),
+    ]
+    days = ["b ends on 2026-11-30, in 9", "c ends on 2026-12-01, in 10", "a ends on 2027-01-14, in"]
+    lines = record_now(estimates(tasks, LLMSettings()), entries, TODAY)
+    for line, day in zip(lines, days, strict=True):
+        assert line.startswith(f"record now: {day}")
+    more = ", likely free, at most free, and more when all its data is made"
+    assert lines[1].endswith(f"2 questions missing{more}")
+
+
+def test_when_a_model_ends_changes_nothing_that_it_computes() -> None:
+    ending = spec_for(ends="2026-12-01")
+    assert ending.execution_spec() == spec_for().execution_spec()
+    assert asking(ending).key == asking(spec_for()).key
 
 
 def test_all_that_is_missing_is_one_error(folder: Path) -> None:

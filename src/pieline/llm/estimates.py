@@ -4,6 +4,7 @@ Works on the very tasks that are asked (`pieline.llm.task`), so what is estimate
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -24,6 +25,9 @@ ENOUGH_ANSWERS = 20
 
 THOUGHT_TOKENS = 1000
 """Thoughts before one answer of a model that thinks, where none of its kind is recorded."""
+
+ENDS_SOON_DAYS = 90
+"""Days before the end of a model from which its missing answers are listed."""
 
 
 class TaskEstimate(NamedTuple):
@@ -133,6 +137,44 @@ def _likely(
     if entry.bills_thoughts:
         return expected + THOUGHT_TOKENS, "form and thoughts"
     return expected, "form"
+
+
+def record_now(
+    found: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
+) -> list[str]:
+    """List missing answers of models that end soon or have ended: a line each, by the date.
+
+    Args:
+        found: estimates of any models.
+        entries: these models by name, as in models.yaml.
+        today: the default is the current date, so no result may depend on these lines.
+    """
+    today = today or date.today()
+    lines = []
+    for item in found:
+        cost, entry = item.estimate, entries[item.model]
+        if entry.ends is None or entry.retired or not (cost.to_ask or item.unknown):
+            continue
+        days = (entry.ends - today).days
+        if days > ENDS_SOON_DAYS:
+            continue
+        soon = f"record now: {item.model} ends on {entry.ends}, in {number_of(days, 'day')}"
+        ended = f"{item.model} ended on {entry.ends}, so another model may answer"
+        more = ", and more when all its data is made" if item.unknown else ""
+        line = (
+            f"{soon if days > 0 else ended}; {item.kind}: {number_of(cost.to_ask, 'question')}"
+            f" missing, likely {dollars(entry, cost.likely_usd)},"
+            f" at most {dollars(entry, cost.usd)}{more}"
+        )
+        lines.append((entry.ends, line))
+    return [line for _, line in sorted(lines)]
+
+
+def dollars(entry: LLMEntry, usd: float | None) -> str:
+    """A sum as text, or why there is none."""
+    if usd is not None:
+        return f"${usd:.2f}" if entry.paid else "free"
+    return "unknown" if entry.cost_is_unknown else "unbounded"
 
 
 def not_made(task: Task) -> list[str]:

@@ -18,6 +18,7 @@ DESCRIPTIVE_FIELDS = frozenset(
         "released_inputs",
         "notes",
         "retired",
+        "ends",
         "trained_with_instructions",
     }
 )
