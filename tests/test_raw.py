@@ -1,15 +1,23 @@
-"""Downloads: what arrives is whole and right, or nothing arrives."""
+"""Downloads: what arrives is whole and right, or nothing arrives; and every file can be read."""
 
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.core.upstream import UpstreamFile, copy_file, download, load_upstream
+from pieline.studies.idiolink.datasets.tuples import read_released_tuples
+from pieline.studies.idiolink.originals.released_list import read_candidates
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.raw.released import read_released_originals
 
 CONTENT = b"the real thing\n" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -110,3 +118,30 @@ def test_upstream_list_names_a_wrong_entry(tmp_path: Path) -> None:
     path.write_text("a/b:\n  url: ftp://example.org\n  sha256: null\n")
     with pytest.raises(UserError, match=r"upstream\.yaml: a/b: url"):
         load_upstream(path)
+
+
+READERS: dict[str, Callable[[Path], list[Any]]] = {
+    "id10m/*.tsv": lambda path: read_id10m(path, split="x"),
+    "id10m-jam/*.json": read_released_originals,
+    "idiolink/*.csv": read_candidates,
+    "idiolink/*/*.json": lambda path: read_texts(
+        path, Document if path.stem == "indexes" else Query
+    ),
+    "idiolink/*/*.jsonl": lambda path: read_released_tuples(
+        path,
+        read_texts(path.with_name("queries.json"), Query),
+        read_texts(path.with_name("indexes.json"), Document),
+    ),
+}
+"""The reader that is meant for each file of the mirror."""
+
+
+@needs_mirror
+def test_every_file_of_the_mirror_is_read() -> None:
+    paths = {path for path in MIRROR.rglob("*") if path.is_file() and path.name != "SHA256SUMS"}
+    assert paths
+    for pattern, read in READERS.items():
+        for path in MIRROR.glob(pattern):
+            assert read(path), path
+            paths.remove(path)
+    assert not paths, "no reader is meant for these"

@@ -1,5 +1,7 @@
 """Reading ID10M's format strictly."""
 
+from dataclasses import replace
+
 import pytest
 from jam_cases import SAMPLE, write
 from support import MIRROR, needs_mirror
@@ -32,8 +34,10 @@ def test_the_last_sentence_may_end_the_file_in_any_way(tmp_path, end):
         ("He \tO\r\nkept \tO\r\n", 1, "unknown tag"),
         ("He \tO\nmum\tI-IDIOM\n", 2, "I-IDIOM without B-IDIOM"),
         ("He \tB-IDIOM\n\nmum\tI-IDIOM\n", 3, "I-IDIOM without B-IDIOM"),
-        ("He \tO\n\n\nYes\tO\n", 3, "empty sentence"),
-        ("\nHe \tO\n", 1, "empty sentence"),
+        ("He \tO\n\n\n\nmum\tI-IDIOM\n", 5, "I-IDIOM without B-IDIOM"),
+        ("He \tO\n\n\nkept\n", 4, "1 columns"),
+        ("He \tO\n\n \nkept \tO\n", 3, "1 columns"),
+        ("He \tO\n\n\t\nkept \tO\n", 3, "empty token"),
         ("He \tO\nkept\n", 2, "1 columns"),
         ("He \tO\tO\n", 1, "3 columns"),
         (" \tO\n", 1, "empty token"),
@@ -47,9 +51,36 @@ def test_a_mistake_names_file_and_line(tmp_path, text, line, problem):
     assert problem in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("change", "lines", "note"),
+    [
+        (lambda text: text, (1, 6), ""),
+        (lambda text: f"\n{text}", (2, 7), "1 surplus blank line, the first is line 1"),
+        (
+            lambda text: text.replace("\n\n", "\n\n\n"),
+            (1, 7),
+            "1 surplus blank line, the first is line 6",
+        ),
+        (
+            lambda text: text.replace("\n\n", "\n" * 5) + "\n\n",
+            (1, 9),
+            "4 surplus blank lines, the first is line 6",
+        ),
+    ],
+)
+def test_surplus_blank_lines_are_skipped_and_counted(tmp_path, capsys, change, lines, note):
+    path = write(tmp_path / "x.tsv", change(GOOD))
+    expected = read_id10m(write(tmp_path / "good.tsv", GOOD), split="test")
+    found = read_id10m(path, split="test")
+    assert [replace(item, line=0) for item in found] == [replace(item, line=0) for item in expected]
+    assert tuple(item.line for item in found) == lines
+    assert capsys.readouterr().err == (f"{path}: skipped {note}\n" if note else "")
+
+
 def test_an_empty_file_and_bad_utf8_are_errors(tmp_path):
-    with pytest.raises(UserError, match="no sentences"):
-        read_id10m(write(tmp_path / "x.tsv", ""), split="test")
+    for text in ("", "\n", "\n\n\n"):
+        with pytest.raises(UserError, match="no sentences"):
+            read_id10m(write(tmp_path / "x.tsv", text), split="test")
     (tmp_path / "y.tsv").write_bytes(b"He \tO\nm\xfcm\tO\n")
     with pytest.raises(UserError, match=r"y\.tsv:2: not UTF-8"):
         read_id10m(tmp_path / "y.tsv", split="test")
@@ -96,3 +127,14 @@ def test_the_released_files_in_any_language_come_back_to_the_byte(name, sentence
     found = read_id10m(path, split="x")
     assert (len(found), sum(bool(item.spans) for item in found)) == (sentences, with_idiom)
     assert write_id10m(found) == path.read_text(encoding="utf-8")
+
+
+@needs_mirror
+def test_a_released_file_with_a_double_blank_line_is_read(capsys):
+    path = MIRROR / "id10m/train_chinese.tsv"
+    found = read_id10m(path, split="train")
+    assert (len(found), sum(bool(item.spans) for item in found)) == (8249, 4706)
+    note = f"{path}: skipped 1 surplus blank line, the first is line 151413\n"
+    assert capsys.readouterr().err == note
+    # Nothing else was skipped.
+    assert write_id10m(found) == path.read_text(encoding="utf-8").replace("\n" * 3, "\n" * 2)

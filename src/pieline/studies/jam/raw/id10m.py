@@ -1,15 +1,16 @@
-r"""The format of ID10M: one `token<TAB>tag` a line, a blank line after each sentence.
+r"""The format of ID10M: one `token<TAB>tag` per line, blank lines between sentences.
 
 Tokens keep their trailing space ("A \tO"), so a sentence is the concatenation of its tokens.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from pathlib import Path
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, number_of
 from pieline.core.files import read_text
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, span_text, spans_of
 
@@ -50,7 +51,9 @@ class TaggedSentence:
 
 
 def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
-    """Read a file of ID10M, of whatever language.
+    """Read a file of ID10M, in any language.
+
+    Surplus blank lines, which the released files have, are skipped and counted on stderr.
 
     Args:
         path: the file.
@@ -58,8 +61,7 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
 
     Raises:
         UserError: bad UTF-8, a line without exactly two columns, an empty token, an unknown tag,
-            an I that follows no B or I, an empty sentence (two blank lines) or an empty file; names
-            file and line.
+            an I that follows no B or I, or a file without sentences; names file and line.
     """
     sentences: list[TaggedSentence] = []
     for start, rows in _blocks(path):
@@ -86,17 +88,18 @@ def write_id10m(sentences: Sequence[TaggedSentence]) -> str:
 def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     """Line of its first token and rows (token, tag) of each sentence."""
     rows: list[list[str]] = []
+    surplus: list[int] = []
     number = 0
+    text = read_text(path)
     # Not splitlines: a token may hold one of the other characters that Unicode calls line ends.
-    lines = read_text(path).removesuffix("\n").split("\n")
+    lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line == "":
-            if not rows and lines != [""]:
-                mend = "keep one blank line after each sentence"
-                raise UserError("an empty sentence", where=f"{path}:{number}", mend=mend)
             if rows:
                 yield number - len(rows), rows
-            rows = []
+                rows = []
+            else:
+                surplus.append(number)
             continue
         columns = line.split("\t")
         if len(columns) != 2:
@@ -110,6 +113,9 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
         rows.append(columns)
     if rows:
         yield number + 1 - len(rows), rows
+    if surplus:
+        skipped = f"skipped {number_of(len(surplus), 'surplus blank line')}"
+        print(f"{path}: {skipped}, the first is line {surplus[0]}", file=sys.stderr)
 
 
 def _misplaced(tag: str, *, where: str) -> UserError:
