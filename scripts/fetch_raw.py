@@ -25,8 +25,8 @@ def main(it: Options) -> None:
         raise UserError("no such upstream file", where=it.name, mend=mend)
     if it.mirror:
         source = Path(it.mirror) / it.name
-        wanted = upstream.sha256 or "unknown"
-        mend = f"put the file there (expected SHA-256 {wanted}), or unset mirror to download"
-        copy_file(source, it.output, expected=upstream.sha256, mend=mend, name=it.name)
+        wanted = upstream.identity or "digest unknown"
+        mend = f"put the file there ({wanted}), or unset mirror to download"
+        copy_file(source, it.output, upstream=upstream, mend=mend, name=it.name)
     else:
         download(upstream, it.output, name=it.name, digests=it.upstream.with_name("digests"))

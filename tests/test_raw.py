@@ -1,6 +1,7 @@
 """Downloads: what arrives is whole and right, or nothing arrives; and every file can be read."""
 
 import hashlib
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,10 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import MIRROR, needs_mirror
+from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
-from pieline.core.upstream import UpstreamFile, copy_file, download, load_upstream
+from pieline.core.files import git_blob
+from pieline.core.upstream import (
+    UpstreamFile,
+    copy_file,
+    download,
+    is_released,
+    load_upstream,
+)
 from pieline.studies.idiolink.datasets.tuples import read_released_tuples
 from pieline.studies.idiolink.originals.released_list import read_candidates
 from pieline.studies.idiolink.raw.released import read_texts
@@ -21,6 +29,8 @@ from pieline.studies.jam.raw.released import read_released_originals
 
 CONTENT = b"the real thing\n" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
+BLOB = hashlib.sha1(b"blob 15000\0" + CONTENT).hexdigest()
+CHINESE = "id10m/train_chinese.tsv"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -80,10 +90,78 @@ def test_a_file_of_a_mirror_without_a_digest_is_told_each_time(
 ) -> None:
     source = tmp_path / "mirror.tsv"
     source.write_bytes(CONTENT)
-    for expected, told in ((None, 1), (None, 1), (DIGEST, 0)):
-        copy_file(source, tmp_path / "file", expected=expected, mend="", name="x/y.tsv")
+    for known, told in ({}, 1), ({}, 1), ({"sha256": DIGEST}, 0), ({"git_blob": BLOB}, 0):
+        upstream = UpstreamFile(url=None, **known)
+        copy_file(source, tmp_path / "file", upstream=upstream, mend="", name="x/y.tsv")
         said = f"x/y.tsv: no digest is known; SHA-256 is {DIGEST}, copied from {source}\n"
         assert capsys.readouterr().err == said * told
+
+
+def test_a_git_object_name_checks_a_download(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digests, output = tmp_path / "digests", tmp_path / "file"
+    known = {"git_blob": BLOB}
+    download(UpstreamFile(url=f"{server}/whole", **known), output, name="file", digests=digests)
+    assert output.read_bytes() == CONTENT
+    assert "no digest" not in capsys.readouterr().err
+    output.unlink()
+    message = f"Git object is [0-9a-f]{{40}}, expected {BLOB}; the file changed upstream$"
+    with pytest.raises(UserError, match=message):
+        download(UpstreamFile(url=f"{server}/other", **known), output, name="f", digests=digests)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", CONTENT, b"x" * (1 << 18) + b"\r\n"])
+def test_a_git_object_name_is_the_one_that_git_computes(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    command = ["git", "hash-object", "--no-filters", path]
+    assert git_blob(path) == subprocess.check_output(command, text=True).strip()
+
+
+def test_a_file_is_released_if_all_that_is_known_of_it_fits(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(CONTENT)
+    other = {"sha256": "0" * 64, "git_blob": "0" * 40}
+    for known, released in [
+        ({"sha256": DIGEST}, True),
+        ({"git_blob": BLOB}, True),
+        ({"sha256": DIGEST, "git_blob": BLOB}, True),
+        ({"sha256": DIGEST, "git_blob": other["git_blob"]}, False),
+        ({"sha256": other["sha256"], "git_blob": BLOB}, False),
+        ({"git_blob": other["git_blob"]}, False),
+        ({}, False),
+    ]:
+        assert is_released({"x": path}, {"x": UpstreamFile(url=None, **known)}) is released, known
+    assert not is_released({"x": path}, {"y": UpstreamFile(url=None, sha256=DIGEST)})
+
+
+@needs_mirror
+def test_a_real_file_is_known_by_its_git_object_name(tmp_path: Path) -> None:
+    source, altered = MIRROR / CHINESE, tmp_path / "altered.tsv"
+    command = ["git", "hash-object", "--no-filters", source]
+    blob = subprocess.check_output(command, text=True).strip()
+    assert blob.startswith("5c28d2a")  # as in Babelscape/ID10M
+    known = UpstreamFile(url=None, git_blob=blob)
+    copy_file(source, tmp_path / "copy", upstream=known, mend="")
+    assert is_released({CHINESE: tmp_path / "copy"}, {CHINESE: known})
+    content = bytearray(source.read_bytes())
+    content[-2] ^= 1
+    altered.write_bytes(content)
+    with pytest.raises(UserError, match=rf"{altered}: Git object is .*, expected {blob}; replace"):
+        copy_file(altered, tmp_path / "refused", upstream=known, mend="")
+    assert not (tmp_path / "refused").exists()
+    assert not is_released({CHINESE: altered}, {CHINESE: known})
+
+
+def test_every_public_file_without_a_digest_is_known() -> None:
+    known = load_upstream(ROOT / "data/upstream.yaml")
+    assert {name for name, file in known.items() if not file.identity} == {
+        "id10m-jam/variants/english.json",
+        "id10m-jam/variants/german.json",
+        "idiots/idioms_sentences.tsv",
+    }
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ class TestArtifacts:
         other = {key[0] for key, cell in found.items() if cell.reason == "not as printed"}
         assert other == {"PyTorch"}
         assert found["PyTorch", "licence"].printed == "Own"
-        assert found["MAGPIE", "version"].ours == "not pinned"
+        assert found["MAGPIE", "version"].ours == "Git object 24a6ef5c"
 
 
 class TestCheckpoints:

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -199,6 +200,14 @@ def sha256(path: str | Path) -> str:
     """Hexadecimal SHA-256 of a file's content."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def git_blob(path: str | Path) -> str:
+    """Name that Git gives a file's content, as `git hash-object` prints it."""
+    with Path(path).open("rb") as stream:
+        header = b"blob %d\0" % os.fstat(stream.fileno()).st_size
+        new = partial(hashlib.sha1, header, usedforsecurity=False)
+        return hashlib.file_digest(stream, new).hexdigest()
 
 
 def digests(paths: Iterable[str | Path]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_path, read_text, sha256, write_text
+from pieline.core.files import atomic_path, git_blob, read_text, sha256, write_text
 from pieline.core.progress import Progress
 from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_mapping
@@ -20,14 +20,34 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class UpstreamFile(Frozen):
-    """A public file: where it is and the SHA-256 of the content that the papers used."""
+    """A public file: its URL and digests of the content that the papers used; either suffices."""
 
     url: str | None = Field(
         pattern=r"^https?://", description="null where only a mirror folder can have it"
     )
-    sha256: str | None = Field(
-        default=None, pattern=r"^[0-9a-f]{64}$", description="null where we could not compute it"
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    git_blob: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{40}$",
+        description="name of the content in a Git repository (`git hash-object`)",
     )
+
+    @property
+    def identity(self) -> str:
+        """The digest that identifies the content, with its kind; empty where none is known."""
+        if self.sha256:
+            return f"SHA-256 {self.sha256}"
+        return f"Git object {self.git_blob}" if self.git_blob else ""
+
+    def mismatch(self, path: str | Path) -> str:
+        """How a file's content differs from the digests; empty if it does not or none is known."""
+        for kind, expected, compute in (
+            ("SHA-256", self.sha256, sha256),
+            ("Git object", self.git_blob, git_blob),
+        ):
+            if expected and (found := compute(path)) != expected:
+                return f"{kind} is {found}, expected {expected}"
+        return ""
 
 
 def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
@@ -43,16 +63,21 @@ def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
 
 
 def copy_file(
-    source: str | Path, output: str | Path, *, expected: str | None, mend: str, name: str = ""
+    source: str | Path,
+    output: str | Path,
+    *,
+    mend: str,
+    upstream: UpstreamFile | None = None,
+    name: str = "",
 ) -> None:
-    """Copy a raw file, checking its digest where one is expected.
+    """Copy a raw file, checking its digest where one is known.
 
     Args:
         source: the file in a mirror or sample folder.
         output: where it goes; written atomically.
-        expected: SHA-256 it must have, or None for a file with no fixed content.
-        mend: what to tell the user where it is missing.
-        name: of a public file; standard error gets its digest where none is expected.
+        mend: hint for a missing file.
+        upstream: the public file that it must be, or None for a file with no fixed content.
+        name: of the public file; where no digest is known, the actual one goes to stderr.
 
     Raises:
         UserError: the file is missing or its digest is another.
@@ -61,8 +86,9 @@ def copy_file(
         raise UserError("no such file", where=source, mend=mend)
     with atomic_path(output) as temporary:
         shutil.copyfile(source, temporary)
-        _check_digest(temporary, expected, where=source, mend="replace the file in the mirror")
-        if name and not expected:
+        if upstream and (problem := upstream.mismatch(temporary)):
+            raise UserError(problem, where=source, mend="replace the file in the mirror")
+        if upstream and not upstream.identity:
             _tell_unknown(name, temporary, f"copied from {source}")
 
 
@@ -77,10 +103,10 @@ def download(
     Raises:
         UserError: no network, an HTTP error, or another digest than expected or recorded.
     """
-    kept = Path(digests, f"{name}.sha256") if digests and not upstream.sha256 else None
-    expected, changed = upstream.sha256, "the file changed upstream"
+    kept = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
+    expected, changed = upstream, "the file changed upstream"
     if kept and kept.exists():
-        expected = read_text(kept).strip()
+        expected = upstream.model_copy(update={"sha256": read_text(kept).strip()})
         changed += f" since the first download; delete {kept} to take the new one"
     offline = f"check the network, or put the file into a folder as {name} and set mirror"
     if upstream.url is None:
@@ -105,11 +131,12 @@ def download(
                     where=upstream.url,
                     mend="try again",
                 )
-            _check_digest(temporary, expected, where=upstream.url, mend=changed)
-            if kept and not expected:
+            if problem := expected.mismatch(temporary):
+                raise UserError(problem, where=upstream.url, mend=changed)
+            if kept and not expected.identity:
                 write_text(kept, f"{sha256(temporary)}\n")
             if kept:
-                first = "the same as at" if expected else "recorded as that of"
+                first = "the same as at" if expected.identity else "recorded as that of"
                 _tell_unknown(name, temporary, f"{first} the first download in {kept}")
     except urllib.error.HTTPError as error:
         raise UserError(f"HTTP status {error.code}", where=upstream.url, mend=offline) from None
@@ -121,16 +148,11 @@ def download(
 def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, UpstreamFile]) -> bool:
     """Whether every raw file (by upstream name) has exactly the content that the papers used."""
     return all(
-        name in upstream and upstream[name].sha256 == sha256(path) for name, path in paths.items()
+        name in upstream and upstream[name].identity and not upstream[name].mismatch(path)
+        for name, path in paths.items()
     )
 
 
 def _tell_unknown(name: str, path: Path, how: str) -> None:
     """Say that nobody knows what a public file should hold, and what came."""
     print(f"{name}: no digest is known; SHA-256 is {sha256(path)}, {how}", file=sys.stderr)
-
-
-def _check_digest(path: Path, expected: str | None, *, where: str | Path, mend: str) -> None:
-    """Raise a `UserError` if the file's SHA-256 is not the expected one."""
-    if expected and (found := sha256(path)) != expected:
-        raise UserError(f"SHA-256 is {found}, expected {expected}", where=where, mend=mend)

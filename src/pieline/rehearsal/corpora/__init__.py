@@ -61,7 +61,7 @@ def write_corpora(folder: Path, *, size: Size, seed: int, mirror: Path | None = 
                     mend="put both there, or none",
                 )
         for name in names:
-            copy_file(mirror / name, place / name, expected=None, mend="")
+            copy_file(mirror / name, place / name, mend="")
         return True
 
     def draw(name: str) -> Random:

@@ -88,7 +88,7 @@ def artifacts(given: Given) -> TableContent:
     pinned = dict(
         re.findall(r"^([\w.-]+)==(\S+)", read_text(given.files["lock"]), flags=re.MULTILINE)
     )
-    digest = load_upstream(given.files["upstream"])[MAGPIE].sha256
+    magpie = load_upstream(given.files["upstream"])[MAGPIE]
     rows = []
     for row in read_printed(given.files["published"]):
         name = row["artifact"]
@@ -97,7 +97,8 @@ def artifacts(given: Given) -> TableContent:
             licence, version = package.licence, pinned[package.name]
         else:
             licence = read_yaml(given.files["licences"])[name.lower()]["released"]
-            version = f"SHA-256 {digest[:8]}" if digest else "not pinned"
+            kind, _, digest = magpie.identity.rpartition(" ")
+            version = f"{kind} {digest[:8]}" if digest else "not pinned"
         cells = (
             Cell(text=row["type"]),
             _cell(state(licence, row["licence"]), artifact=name, metric="licence"),
