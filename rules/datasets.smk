@@ -86,6 +86,8 @@ rule jam_dataset:
         originals="results/originals/jam/{language}.jsonl",
         report="results/originals/jam/{language}.report.json",
         variants="results/variants/jam/{language}.jsonl",
+        released=lambda wildcards: JAM.released_variants(wildcards.language),
+        upstream=WHOLE.run.upstream,
         annotations=lambda wildcards: JAM.annotations(wildcards.language),
         adjudications=lambda wildcards: JAM.adjudications(wildcards.language),
     output:
@@ -101,7 +103,8 @@ rule jam_dataset:
         selection=JAM.selection(),
     shell:
         "python {input.script:q} --originals {input.originals:q} --report {input.report:q}"
-        " --variants {input.variants:q} --annotations {input.annotations:q}"
+        " --variants {input.variants:q} --released {input.released:q} --upstream {input.upstream:q}"
+        " --annotations {input.annotations:q}"
         " --adjudications {input.adjudications:q} --selection {params.selection:q}"
         " --dataset {output.dataset:q} --manifest {output.manifest:q} --disputed {output.disputed:q}"
         " 2> >(tee {log:q} >&2)"

@@ -27,6 +27,7 @@ def main(it: Options) -> None:
         predictions,
         run,
         origin=dataset.origin,
+        data_note=dataset.verification.data_note,
         resamples=it.resamples,
         conditions=it.conditions,
         verdicts=human_verdicts(cases, predictions, run, where=it.verdicts or ""),

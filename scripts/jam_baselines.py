@@ -16,7 +16,7 @@ from pieline.studies.jam.predictions.baselines import predict
     conditions=Conditions, outputs=(list[Path], "in folders by baseline, setting and seed"),
 )  # fmt: skip
 def main(it: Options) -> None:
-    sentences = load_sentences(it.sentences)
+    sentences, manifest = load_sentences(it.sentences), load_manifest(it.manifest)
     for output in it.outputs:
         baseline, setting = output.parts[-3:-1]
         metrics = jam_metrics(
@@ -26,7 +26,8 @@ def main(it: Options) -> None:
             setting=setting,
             seed=0,
             scoring=it.scoring,
-            released=load_manifest(it.manifest).is_released,
+            released=manifest.is_released,
+            data_note=manifest.data_note,
             resamples=it.resamples,
             conditions=it.conditions,
             computed_from=digests([it.sentences]),

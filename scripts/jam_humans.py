@@ -14,11 +14,13 @@ from pieline.studies.jam.metrics.humans import human_metrics, read_labels
     labels=(Path, "CSV"), sentences=Path, manifest=Path, conditions=Conditions, output=Path
 )  # fmt: skip
 def main(it: Options) -> None:
+    manifest = load_manifest(it.manifest)
     metrics = human_metrics(
         read_labels(it.labels),
         load_sentences(it.sentences),
         where=it.labels,
-        released=load_manifest(it.manifest).is_released,
+        released=manifest.is_released,
+        data_note=manifest.data_note,
         conditions=it.conditions,
         computed_from=digests([it.labels, it.sentences]),
     )

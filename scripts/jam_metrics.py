@@ -20,6 +20,7 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 def main(it: Options) -> None:
     sentences = load_sentences(it.sentences)
     found = load_jsonl(it.predictions, IdiomPrediction)
+    manifest = load_manifest(it.manifest) if it.manifest else None
     released = read_json(it.report)["originals_are_released"]
     metrics = jam_metrics(
         sentences,
@@ -28,7 +29,8 @@ def main(it: Options) -> None:
         setting=it.setting,
         seed=it.seed,
         scoring=it.scoring,
-        released=load_manifest(it.manifest).is_released if it.manifest else released,
+        released=manifest.is_released if manifest else released,
+        data_note=manifest.data_note if manifest else "",
         resamples=it.resamples,
         conditions=it.conditions,
         computed_from=digests([it.predictions, it.sentences]),

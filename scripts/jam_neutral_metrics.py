@@ -30,6 +30,7 @@ def main(it: Options) -> None:
         confusing=sum(not right for item in run.judged for right in item.variants.values()),
         scoring=run.scoring,
         released=run.dataset_is_released,
+        data_note=run.data_note,
         resamples=it.resamples,
         conditions=it.conditions,
         computed_from=digests([it.predictions, it.neutral, it.metrics]),

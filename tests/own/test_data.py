@@ -340,9 +340,10 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
     )  # fmt: skip
     manifest = data.with_suffix(".manifest.json")
     step(
-        "jam_dataset", originals=originals, report=report, variants=checked, annotations=[],
-        adjudications=None, selection=json.loads(study.selection()), dataset=data,
-        manifest=manifest, disputed=Path("disputed.tsv"),
+        "jam_dataset", originals=originals, report=report, variants=checked, released=variants,
+        upstream=UPSTREAM, annotations=[], adjudications=None,
+        selection=json.loads(study.selection()), dataset=data, manifest=manifest,
+        disputed=Path("disputed.tsv"),
     )  # fmt: skip
     sentences = load_jsonl(data, JamSentence)
     assert len(sentences) == 8

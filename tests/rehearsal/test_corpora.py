@@ -7,7 +7,7 @@ from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.core.files import digests
-from pieline.core.upstream import is_released, load_upstream
+from pieline.core.upstream import is_released, load_upstream, verify
 from pieline.languages.matching import contains_pie
 from pieline.rehearsal.corpora import write_corpora
 from pieline.rehearsal.corpora.id10m import LENGTHS
@@ -92,6 +92,12 @@ class Corpora:
             adjudications=[],
             where="",
             originals_are_released=is_released({f"id10m/{raw.name}": raw}, self.upstream),
+            verification=verify(
+                f"id10m-jam/variants/{language}.json",
+                path,
+                self.upstream,
+                problem="only their digest verifies the stand-ins",
+            ),
             checks=JamVariants().checks.model_dump(),
             **selection,
         )

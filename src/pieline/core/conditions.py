@@ -65,10 +65,12 @@ class MetricRecord(Frozen):
 
     Attributes:
         conditions: settings and weights, and how they differ from the paper's.
+        data_note: how the data were verified if not by digest, or how they differ from the paper's.
         computed_from: SHA-256 of the files behind the numbers, by path.
     """
 
     conditions: Conditions = NO_CONDITIONS
+    data_note: str = ""
     computed_from: dict[str, str]
 
 

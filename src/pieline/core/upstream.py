@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -15,6 +16,9 @@ from pieline.core.progress import Progress
 from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_mapping
 
+BY_COUNTS = "The data were verified by the printed counts, not by a digest."
+SELF_VERIFIED = "equal by the verification of the data"
+"""Why a count that verifies the data is not compared with the printed one."""
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
 
@@ -48,6 +52,29 @@ class UpstreamFile(Frozen):
             if expected and (found := compute(path)) != expected:
                 return f"{kind} is {found}, expected {expected}"
         return ""
+
+
+class Verification(Frozen):
+    """Whether a raw file is the one that a paper used.
+
+    Attributes:
+        verified: by its digest or, where none is known, by the counts that the paper prints; None
+            if it is not, or was not checked.
+        problem: how it differs from the paper's.
+    """
+
+    verified: Literal["digest", "counts"] | None = None
+    problem: str = ""
+
+    @property
+    def data_note(self) -> str:
+        """What tables state about data that no digest verified."""
+        if self.verified == "counts":
+            return BY_COUNTS
+        return f"not verified as the released data: {self.problem}" if self.problem else ""
+
+
+NOT_VERIFIED = Verification()
 
 
 def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
@@ -151,6 +178,24 @@ def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, Upstream
         name in upstream and upstream[name].identity and not upstream[name].mismatch(path)
         for name, path in paths.items()
     )
+
+
+def verify(
+    name: str, path: str | Path, upstream: Mapping[str, UpstreamFile], *, problem: str
+) -> Verification:
+    """Verify a raw file by its digest or, where none is known, by counts.
+
+    Args:
+        name: of the public file.
+        path: the file.
+        upstream: the public files.
+        problem: how counts differ from the printed ones; empty if they do not.
+    """
+    if is_released({name: path}, upstream):
+        return Verification(verified="digest")
+    if name in upstream:
+        problem = upstream[name].mismatch(path) or problem
+    return Verification(problem=problem) if problem else Verification(verified="counts")
 
 
 def _tell_unknown(name: str, path: Path, how: str) -> None:

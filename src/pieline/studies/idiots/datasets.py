@@ -1,21 +1,25 @@
 """The IdioTS dataset: sentences.jsonl and manifest.json in one folder."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
 from pieline.core.files import write_json
-from pieline.core.records import Frozen, load_jsonl, load_record, save_jsonl
+from pieline.core.records import load_jsonl, load_record, save_jsonl
+from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.studies.idiots.records import IdiotsSentence
 
 Origin = Literal["sample", "released", "unverified", "own"]
-"""Where the sentences come from: this repository's sample; the file that the paper used, by its
-digest; a file that is said to be that one but cannot be checked; or the user."""
+"""Where the sentences come from: this repository's sample; the file that the paper used; a file
+under its name that could not be verified; or the user."""
+PRINTED_COUNTS = {"idioms": 93, "idiomatic sentences": 164, "distractors": 86}
+"""Sections 3.1 and 3.4."""
 
 
-class IdiotsManifest(Frozen):
-    """What an IdioTS dataset is; the paper's has 250 sentences, 164 idiomatic, and 93 idioms."""
+class IdiotsManifest(Verification):
+    """What an IdioTS dataset is."""
 
     origin: Origin
     sentences: int
@@ -31,6 +35,7 @@ class IdiotsDataset:
 
     origin: Origin
     sentences: list[IdiotsSentence]
+    verification: Verification = NOT_VERIFIED
 
     def save(self, folder: str | Path) -> None:
         """Write sentences.jsonl and manifest.json."""
@@ -40,6 +45,7 @@ class IdiotsDataset:
             sentence.distractor_kind for sentence in self.sentences if sentence.distractor_kind
         )
         described = IdiotsManifest(
+            **self.verification.model_dump(),
             origin=self.origin,
             sentences=len(self.sentences),
             idiomatic=idiomatic,
@@ -59,10 +65,22 @@ class IdiotsDataset:
         """
         sentences, manifest = cls.files(folder)
         described = load_record(manifest, IdiotsManifest)
-        return cls(described.origin, load_jsonl(sentences, IdiotsSentence))
+        verification = Verification(verified=described.verified, problem=described.problem)
+        return cls(described.origin, load_jsonl(sentences, IdiotsSentence), verification)
 
     @staticmethod
     def files(folder: str | Path) -> tuple[Path, Path]:
         """Sentences and manifest in a dataset's folder."""
         place = Path(folder)
         return place / "sentences.jsonl", place / "manifest.json"
+
+
+def count_problem(sentences: Sequence[IdiotsSentence]) -> str:
+    """How the sentences differ from the counts that the paper prints; empty if they do not."""
+    idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
+    idioms = len({sentence.pie_id for sentence in sentences})
+    counts = (idioms, idiomatic, len(sentences) - idiomatic)
+    for found, (kind, printed) in zip(counts, PRINTED_COUNTS.items(), strict=True):
+        if found != printed:
+            return f"{found} {kind}, the paper {printed}"
+    return ""

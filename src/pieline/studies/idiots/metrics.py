@@ -109,6 +109,7 @@ def detection_metrics(
     run: Run,
     *,
     origin: Origin,
+    data_note: str = "",
     resamples: int,
     conditions: Conditions = NO_CONDITIONS,
     verdicts: Mapping[str, ReviewCase] | None = None,
@@ -140,6 +141,7 @@ def detection_metrics(
     return DetectionMetrics(
         **run._asdict(),
         origin=origin,
+        data_note=data_note,
         idiomatic=int(np.sum(gold == YES)),
         distractors=int(np.sum(gold == NO)),
         **scores,

@@ -7,6 +7,7 @@ from typing import get_args
 
 from pieline.core.outcomes import READABLE
 from pieline.core.records import load_record, load_records
+from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.llm.prompts import load_prompt
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
@@ -227,7 +228,9 @@ def dataset(given: Given) -> TableContent:
     """The counts of section 3."""
     source = given.files.get("manifest")
     made = load_record(source, IdiotsManifest) if source else None
-    obstacles = _OF_ORIGIN[made.origin] if made else [f"not made: {given.notes[0]}"]
+    obstacles = _of_origin(made) if made else [f"not made: {given.notes[0]}"]
+    if made and made.verified == "counts":
+        obstacles = [SELF_VERIFIED]
     text = read_published(given.files["text_numbers"], ["id"])
     labels = {
         "idioms": ("PIEs", "pies"),
@@ -265,7 +268,7 @@ def dataset(given: Given) -> TableContent:
         heads=((Head("IdioTS"), Head("Number")),),
         groups=(Group(tuple(rows)),),
         caption="The test suite. The released distractors are not marked by kind.",
-        notes=(SAMPLE_NOTE,) if made and made.origin == "sample" else (),
+        notes=_data_notes([made] if made else []),
         wide=False,
     )
 
@@ -332,9 +335,15 @@ def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple
             f"People judged {human} of the {judged} answers that found an idiom, the matching"
             " function the others."
         )
-    if any(item.origin == "sample" for item in metrics):
-        notes.append(SAMPLE_NOTE)
-    return tuple(notes)
+    return (*notes, *_data_notes(metrics))
+
+
+def _data_notes(described: Sequence[DetectionMetrics | IdiotsManifest]) -> tuple[str, ...]:
+    """That the data are the sample's, or were verified by counts."""
+    return (
+        *([SAMPLE_NOTE] if any(item.origin == "sample" for item in described) else []),
+        *([BY_COUNTS] if any(item.data_note == BY_COUNTS for item in described) else []),
+    )
 
 
 def _rows(
@@ -458,16 +467,18 @@ def _is_best(number: Score | float | None, best: float | None) -> bool:
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
     """What makes a run incomparable with the paper's."""
-    return list(dict.fromkeys([*_OF_ORIGIN[item.origin], *item.conditions.deviations]))
+    return list(dict.fromkeys([*_of_origin(item), *item.conditions.deviations]))
 
 
-_OF_ORIGIN: dict[Origin, tuple[str, ...]] = {
-    "sample": ("sample data, not the released IdioTS",),
-    "unverified": ("data/upstream.yaml has no digest by which to tell the released IdioTS",),
-    "released": (),
-    "own": ("own data, the paper IdioTS",),
-}
-"""What makes numbers on data of each origin incomparable with the paper's."""
+def _of_origin(described: DetectionMetrics | IdiotsManifest) -> list[str]:
+    """What makes numbers on data of this origin incomparable with the paper's."""
+    reasons: dict[Origin, list[str]] = {
+        "sample": ["sample data, not the released IdioTS"],
+        "unverified": [described.data_note],
+        "released": [],
+        "own": ["own data, the paper IdioTS"],
+    }
+    return reasons[described.origin]
 
 
 def _text_id(name: str, model: str) -> str:

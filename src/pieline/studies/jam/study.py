@@ -362,6 +362,11 @@ class JamStudy(Study[JamSettings]):
             return self.run.here(f"data/sample/id10m/variants/{language}.json")
         return f"results/raw/{VALIDATED.format(language=language)}"
 
+    def released_variants(self, language: str) -> list[str]:
+        """The released variants, if the dataset has these."""
+        released = self.settings.variants.source == "released" and not self.is_written(language)
+        return [self.variants_file(language)] if released else []
+
     def annotations(self, language: str) -> list[str]:
         """Label Studio exports for a language."""
         return self.settings.variants.annotations.get(language, [])
@@ -820,8 +825,7 @@ class JamStudy(Study[JamSettings]):
         for language in self.settings.languages:
             names += [f"results/raw/id10m/test_{language}.tsv", *self.training_file(language)]
             names += [*self.released_originals(language), *self.tagged_elsewhere(language)]
-            if self.settings.variants.source == "released" and not self.is_written(language):
-                names.append(self.variants_file(language))
+            names += self.released_variants(language)
         for run in self.runs("encoder"):
             names += [f"results/raw/id10m/dev_{run['language']}.tsv"]
             names += self.train_split(run["language"])

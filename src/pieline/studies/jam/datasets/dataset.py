@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pieline.core.errors import UserError
-from pieline.core.records import Frozen, load_record
+from pieline.core.records import load_record
+from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
@@ -23,8 +24,8 @@ Reviewer = Literal["human", "automatic"]
 """Who decides on a variant that nobody judged: people (it is invalid), or the checks."""
 
 
-class JamManifest(Frozen):
-    """What a dataset of ID10M-JAM is.
+class JamManifest(Verification):
+    """What a dataset of ID10M-JAM is; its variants are what is verified.
 
     Attributes:
         language: of its sentences.
@@ -62,7 +63,7 @@ class JamManifest(Frozen):
     @property
     def is_released(self) -> bool:
         """Whether this is the published dataset, so that results on it can be compared."""
-        return self.originals_are_released and self.variants_source == "released"
+        return self.originals_are_released and self.verified is not None
 
 
 def is_valid(variant: Variant, *, review: Reviewer) -> bool:
@@ -120,6 +121,7 @@ def describe(
     review: Reviewer,
     disputed: Sequence[str] = (),
     originals_are_released: bool,
+    verification: Verification,
 ) -> JamManifest:
     """The manifest of a dataset; originals and variants are those before selection.
 
@@ -135,6 +137,7 @@ def describe(
         )
     ids = {item.id for item in kept}
     return JamManifest(
+        **verification.model_dump(),
         language=kept[0].language,
         originals_are_released=originals_are_released,
         variants_source=variants[0].source,
@@ -169,6 +172,7 @@ def build_dataset(
     adjudications: Sequence[Review],
     where: str,
     originals_are_released: bool,
+    verification: Verification = NOT_VERIFIED,
     review: Reviewer,
     min_valid: int,
     kept: int,
@@ -200,6 +204,7 @@ def build_dataset(
         review=review,
         disputed=disputed,
         originals_are_released=originals_are_released,
+        verification=verification,
     )
     return JamDataset(sentences, manifest)
 

@@ -257,6 +257,7 @@ def attention_metrics(
         language=sentences[0].language,
         model=model,
         dataset_is_released=all(run.dataset_is_released for run in runs),
+        data_note=next((run.data_note for run in runs), ""),
         judged_by=[f"{run.model}/{run.setting}/seed-{run.seed}" for run in runs],
         pairs=found,
         misleading=mean_share([one for one, _ in shares], resamples=resamples),

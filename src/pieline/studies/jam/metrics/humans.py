@@ -89,6 +89,7 @@ def human_metrics(
     *,
     where: str | Path,
     released: bool,
+    data_note: str = "",
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> HumanMetrics:
@@ -114,6 +115,7 @@ def human_metrics(
     return HumanMetrics(
         language=sentences[0].language,
         dataset_is_released=released,
+        data_note=data_note,
         simulated=labels[0].origin == "simulated",
         variants=len(labels),
         figurative=figurative,

@@ -68,6 +68,7 @@ def jam_statistics(
         originals_are_released=filtering["originals_are_released"],
         variants_source=dataset.get("variants_source"),
         dataset_is_released=manifest.is_released if manifest else None,
+        data_note=manifest.data_note if manifest else "",
         raw_train_sentences=train_sentences,
         raw_test_sentences=filtering["raw_sentences"],
         raw_test_with_idiom=filtering["raw_with_idiom"],

@@ -11,6 +11,7 @@ from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.seeds import per_cent
 from pieline.studies.jam.tables.common import (
     TextNumbers,
+    data_notes,
     heads,
     marked,
     of_other_data,
@@ -63,6 +64,7 @@ def humans(given: Given) -> TableContent:
         " of each original, in per cent. “Ambiguous” counts as wrong.",
         notes=(
             *([SIMULATED_NOTE] if metrics.simulated else []),
+            *data_notes(metrics),
             *given.notes,
         ),
         wide=False,
@@ -106,7 +108,7 @@ def neutral(given: Given) -> TableContent:
         groups=(Group((Row(labels, cells, reason),)),),
         caption="Hard variants that confused a model, rewritten with a neutral context: how many"
         " still confuse it.",
-        notes=given.notes,
+        notes=(*data_notes(*made), *given.notes),
     )
 
 
@@ -135,7 +137,7 @@ def attention(given: Given) -> TableContent:
         caption="Share of the attention from the PIE to its context that falls on the content words"
         " of the added context, mean over layers, heads and pairs, in per cent with 95 % bootstrap"
         " intervals over pairs.",
-        notes=given.notes,
+        notes=(*data_notes(*made), *given.notes),
     )
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
-from pieline.core.conditions import Measured, data_is_told
+from pieline.core.conditions import Measured, MetricRecord, data_is_told
 from pieline.core.uncertainty import Spread
+from pieline.core.upstream import BY_COUNTS
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published
@@ -53,6 +55,11 @@ NOT_RELEASED = "sample data or other than the released ID10M-JAM"
 def heads(*texts: str) -> tuple[Head, ...]:
     """Headings of one column each, written alike everywhere."""
     return tuple(map(Head, texts))
+
+
+class _Measured(Measured, Protocol):
+    @property
+    def data_note(self) -> str: ...
 
 
 class TextNumbers:
@@ -166,12 +173,18 @@ def left_out_seeds(given: Given, runs: Collection[RunKey]) -> tuple[str, ...]:
     )
 
 
-def of_other_data(*measured: Measured) -> list[str]:
+def of_other_data(*measured: "_Measured") -> list[str]:
     """What keeps numbers of other data than the paper's from being comparable.
 
     Of the user's own data the conditions say it.
     """
-    return [] if all(map(data_is_told, measured)) else [NOT_RELEASED]
+    other = (item.data_note or NOT_RELEASED for item in measured if not data_is_told(item))
+    return list(dict.fromkeys(other))
+
+
+def data_notes(*metrics: MetricRecord) -> tuple[str, ...]:
+    """That the data were verified by counts, if they were."""
+    return (BY_COUNTS,) if any(item.data_note == BY_COUNTS for item in metrics) else ()
 
 
 def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:
@@ -203,5 +216,6 @@ def notes_on(metrics: Sequence[JamMetrics], given: Given) -> tuple[str, ...]:
     return (
         *(["Scored as the released analysis does."] if released else []),
         *([f"Unreadable answers (of all, over seeds) count {as_what}."] if lost else []),
+        *data_notes(*metrics),
         *given.notes,
     )

@@ -1,11 +1,12 @@
 """ID10M-JAM's Table 2: sizes of ID10M and ID10M-JAM."""
 
 from pieline.core.records import load_records
+from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.jam.metrics.statistics import JamStatistics
-from pieline.studies.jam.tables.common import code_of, heads
+from pieline.studies.jam.tables.common import code_of, data_notes, heads
 
 ID10M, JAM = "ID10M", "ID10M-JAM"
 PUBLISHED_IDS = {
@@ -41,6 +42,8 @@ def statistics(given: Given) -> TableContent:
                 identifier = PUBLISHED_IDS.get(name, "").format(language=item.language)
                 of_paper = row.get(name, text.get((identifier,), {}).get("value"))
                 problems = [*_why_unknown(item, name, ours), *_obstacles(item, dataset)]
+                if name == "test_variants" and item.data_note == BY_COUNTS:
+                    problems.append(SELF_VERIFIED)
                 numbers[name] = Number(
                     {"dataset": dataset, "language": item.language, "number": name},
                     compare(ours, of_paper, obstacles=problems),
@@ -62,7 +65,7 @@ def statistics(given: Given) -> TableContent:
         groups=tuple(groups),
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
         " dash marks what a dataset does not have or what was not computed.",
-        notes=given.notes,
+        notes=(*data_notes(*found), *given.notes),
         decimals=0,
     )
 
@@ -100,7 +103,7 @@ def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
     if not item.originals_are_released:
         return ["sample data or other than the released originals"]
     if dataset == JAM and item.dataset_is_released is False:
-        return [f"{item.variants_source} variants, not the released ones"]
+        return [item.data_note or f"{item.variants_source} variants, not the released ones"]
     return []
 
 

@@ -13,11 +13,17 @@ from rapidfuzz.distance import Levenshtein
 
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, explain, validated
+from pieline.languages.registry import find
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import find_original
 from pieline.studies.jam.variants.validation import make_variant
 
+PRINTED_COUNTS = {"english": (178, 534), "german": (137, 411)}
+"""Originals and variants of the paper by language (section 3.4)."""
+_PER_ORIGINAL = 3
+_KNOWN_EDITS = frozenset({"can → could"})
+"""Edits of originals that the released variants are known to have."""
 _EDITED = 75.0
 """Similarity (0-100) from which a sentence can be an original that somebody edited."""
 
@@ -75,6 +81,30 @@ def read_variants(
         mend = "number the variants of each original"
         raise UserError(f"{repeated[0]} stands more than once", where=path, mend=mend)
     return variants
+
+
+def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
+    """How variants differ from what the paper states of its own; empty if they do not.
+
+    That is their number, three for each original, and that each contains its original with only
+    minor punctuation differences (sections 3.3 and 3.4), except for the known edits.
+    """
+    language = originals[0].language
+    if language not in PRINTED_COUNTS:
+        return f"the paper has no variants in {find(language).label}"
+    for items, printed, kind in zip(
+        (originals, variants), PRINTED_COUNTS[language], ("originals", "variants"), strict=True
+    ):
+        if len(items) != printed:
+            return f"{len(items)} {kind}, the paper {printed}"
+    counts = Counter(item.original_id for item in variants)
+    for item in originals:
+        if counts[item.id] != _PER_ORIGINAL:
+            return f"{counts[item.id]} variants of {item.id}, the paper {_PER_ORIGINAL}"
+    for name, edits in edited_originals(originals, variants).items():
+        if not _KNOWN_EDITS.issuperset(edits):
+            return f"{name} lacks its original, which the paper's contain: {', '.join(edits)}"
+    return ""
 
 
 def _as_list(value: Any) -> Any:

@@ -1,0 +1,372 @@
+"""Released data without a digest: the printed counts verify them, and tables state it."""
+
+import re
+import runpy
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jam.jam_cases import original
+from support import MIRROR, ROOT, needs_mirror, run_snakemake
+
+from pieline.core.conditions import NO_CONDITIONS
+from pieline.core.files import read_json, sha256, write_json, write_text
+from pieline.core.program import Options
+from pieline.core.records import load_records, save_jsonl
+from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
+from pieline.reporting.given import Given
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.printed import read_comparisons, read_published
+from pieline.reporting.tables import TableContent, write_table
+from pieline.studies.idiots import datasets as idiots
+from pieline.studies.idiots import tables as idiots_tables
+from pieline.studies.idiots.records import DetectionPrediction
+from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.statistics import jam_statistics
+from pieline.studies.jam.records import Original
+from pieline.studies.jam.settings import JamVariants
+from pieline.studies.jam.tables import common
+from pieline.studies.jam.tables import dataset as jam_tables
+from pieline.studies.jam.variants import released as jam
+
+Rows = list[dict[str, Any]]
+TEXT = str(ROOT / "published/text_numbers.csv")
+VARIANTS, SUITE = "id10m-jam/variants/{}.json", "idiots/idioms_sentences.tsv"
+
+
+def step(script: str, **options: Any) -> None:
+    """What a job does."""
+    runpy.run_path(str(ROOT / f"scripts/{script}.py"))["main"](Options(**options))
+
+
+def rows_of(content: TableContent, folder: Path) -> list[dict[str, str]]:
+    files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
+    write_table("table", content, templates=ROOT / "templates", **files)
+    return read_comparisons(files["csv"])
+
+
+def test_the_counts_are_the_printed_ones() -> None:
+    printed = {name: row["value"] for (name,), row in read_published(TEXT, ["id"]).items()}
+    for language, counts in jam.PRINTED_COUNTS.items():
+        kinds = ("originals", "variants")
+        assert counts == tuple(printed[f"jam.{kind}_{language}"] for kind in kinds)
+    names = ("idioms", "idiomatic", "distractors")
+    assert [*idiots.PRINTED_COUNTS.values()] == [printed[f"idiots.{name}"] for name in names]
+
+
+# ID10M-JAM ---------------------------------------------------------------------------------------
+
+
+def originals_in(language: str) -> list[Original]:
+    """As many originals as the paper has, with text of our own."""
+    number, _ = jam.PRINTED_COUNTS[language]
+    return [
+        original(
+            f"On day {at}, they said they can break the ice at last.",
+            "break the ice",
+            id=f"test-{at:04d}",
+            language=language,
+            figurative=at % 9 > 0,
+        )
+        for at in range(1, number + 1)
+    ]
+
+
+def variants_of(originals: list[Original]) -> Rows:
+    """Three variants of each, as the release has them."""
+    contexts = ("The lake was frozen.", "It was cold.", "A ship came up the river.")
+    return [
+        {
+            "sentence": item.sentence,
+            "PIE": list(item.pies),
+            "is_figurative": item.is_figurative,
+            "variant_number": number,
+            "variant_sentence": f"{context} {item.sentence}",
+        }
+        for item in originals
+        for number, context in enumerate(contexts, start=1)
+    ]
+
+
+def edited(rows: Rows, old: str, new: str, at: int = 7) -> Rows:
+    """The rows with one variant's text changed, with tokens and tags of its own."""
+    text = rows[at]["variant_sentence"].replace(old, new)
+    assert text != rows[at]["variant_sentence"]
+    tokens = re.findall(r"\w+\s*|[^\w\s]\s*", text)
+    own = {"variant_sentence": text, "tokens": tokens, "tags": ["O"] * len(tokens)}
+    return [*rows[:at], rows[at] | own, *rows[at + 1 :]]
+
+
+def moved(rows: Rows) -> Rows:
+    """One variant given to the next original: two of one, four of the other."""
+    other = rows[3]
+    text = f"It snowed. {other['sentence']}"
+    kept = {name: other[name] for name in ("sentence", "PIE", "is_figurative")}
+    return [*rows[:2], rows[2] | kept | {"variant_number": 4, "variant_sentence": text}, *rows[3:]]
+
+
+MISSES: dict[str, tuple[Callable[[Rows], Rows], str]] = {
+    "one variant less": (lambda rows: rows[:-1], "533 variants, the paper 534"),
+    "one more": (
+        lambda rows: [*rows, rows[-1] | {"variant_number": 4}],
+        "535 variants, the paper 534",
+    ),
+    "two and four": (moved, "2 variants of test-0001, the paper 3"),
+    "a word changed": (
+        lambda rows: edited(rows, "at last", "at once"),
+        "test-0003-v2 lacks its original, which the paper's contain: last. → once.",
+    ),
+    "a word lacks": (
+        lambda rows: edited(rows, "break the ice", "break ice"),
+        "test-0003-v2 lacks its original, which the paper's contain: the → -",
+    ),
+    "two words changed": (
+        lambda rows: edited(edited(rows, "can", "could"), "said", "say"),
+        "test-0003-v2 lacks its original, which the paper's contain: said → say, can → could",
+    ),
+}
+HITS: dict[str, Callable[[Rows], Rows]] = {
+    "as they are": lambda rows: rows,
+    "other punctuation": lambda rows: edited(rows, ", they", " they"),
+    "the known edit": lambda rows: edited(rows, "can", "could"),
+}
+
+
+def dataset(
+    rows: Rows,
+    folder: Path,
+    language: str = "english",
+    *,
+    originals_are_released: bool = True,
+    **known: str,
+) -> dict[str, Any]:
+    """The manifest of a dataset of these variants, made by the workflow's scripts."""
+    originals, name = originals_in(language), VARIANTS.format(language)
+    save_jsonl(folder / "originals.jsonl", originals)
+    write_json(folder / "report.json", {"originals_are_released": originals_are_released})
+    write_json(folder / "raw.json", rows)
+    write_text(folder / "upstream.yaml", yaml.safe_dump({name: {"url": None, **known}}))
+    chosen = JamVariants().model_dump(include={"review", "min_valid", "kept", "seed", "checks"})
+    step(
+        "jam_variants", originals=folder / "originals.jsonl", variants=folder / "raw.json",
+        source="released", checks=JamVariants().checks, output=folder / "variants.jsonl",
+        report=folder / "edits.json",
+    )  # fmt: skip
+    step(
+        "jam_dataset", originals=folder / "originals.jsonl", report=folder / "report.json",
+        variants=folder / "variants.jsonl", released=folder / "raw.json",
+        upstream=folder / "upstream.yaml", annotations=[], adjudications=None, selection=chosen,
+        dataset=folder / "dataset.jsonl", manifest=folder / "manifest.json",
+        disputed=folder / "disputed.tsv",
+    )  # fmt: skip
+    found: dict[str, Any] = read_json(folder / "manifest.json")
+    return found
+
+
+@pytest.mark.parametrize("language", jam.PRINTED_COUNTS)
+@pytest.mark.parametrize("kind", HITS)
+def test_variants_as_the_paper_counts_them_are_verified(
+    tmp_path: Path, kind: str, language: str
+) -> None:
+    rows = HITS[kind](variants_of(originals_in(language)))
+    assert dataset(rows, tmp_path, language)["verified"] == "counts"
+    assert load_manifest(tmp_path / "manifest.json").is_released
+
+
+@pytest.mark.parametrize("kind", MISSES)
+def test_variants_that_differ_are_not_comparable_and_the_table_states_why(
+    tmp_path: Path, kind: str
+) -> None:
+    change, problem = MISSES[kind]
+    found = dataset(change(variants_of(originals_in("english"))), tmp_path)
+    assert (found["verified"], found["problem"]) == (None, problem)
+    assert not load_manifest(tmp_path / "manifest.json").is_released
+    rows = table_2(tmp_path)
+    assert rows["test_variants"]["comparable"] == "no"
+    assert rows["unique_pies"]["reason"] == f"not verified as the released data: {problem}"
+
+
+def test_other_originals_or_languages_verify_nothing(tmp_path: Path) -> None:
+    originals = originals_in("english")
+    assert jam.count_problem(originals[1:], []) == "177 originals, the paper 178"
+    italian = [item.model_copy(update={"language": "italian"}) for item in originals]
+    assert jam.count_problem(italian, []) == "the paper has no variants in Italian"
+    found = dataset(variants_of(originals), tmp_path, originals_are_released=False)
+    assert (found["verified"], found["problem"]) == (None, "")
+    assert not load_manifest(tmp_path / "manifest.json").is_released
+
+
+@pytest.mark.parametrize("digest", ["right", "wrong"])
+def test_a_digest_decides_where_one_is_known(tmp_path: Path, digest: str) -> None:
+    rows = variants_of(originals_in("english"))[:-1]
+    write_json(tmp_path / "raw.json", rows)
+    if digest == "right":
+        known, verified = sha256(tmp_path / "raw.json"), "digest"
+    else:
+        rows, known, verified = variants_of(originals_in("english")), "0" * 64, None
+    found = dataset(rows, tmp_path, sha256=known)
+    assert found["verified"] == verified
+    assert bool(re.fullmatch("SHA-256 is .*, expected 0*", found["problem"])) is not verified
+
+
+def table_2(folder: Path) -> dict[str, dict[str, str]]:
+    """Numbers of ID10M-JAM in Table 2, made from a dataset's manifest."""
+    originals = originals_in("english")
+    report = {
+        "originals_are_released": True, "raw_sentences": 200, "raw_with_idiom": 159,
+        "reasons": {"drop": {}, "fix": {}}, "oddities": [],
+    }  # fmt: skip
+    manifest = load_manifest(folder / "manifest.json")
+    made = jam_statistics(
+        report, originals, train_sentences=None, manifest=manifest, computed_from={}
+    )
+    write_json(folder / "statistics.json", made.model_dump())
+    files = {"published": str(ROOT / "published/jam_table2.csv"), "text_numbers": TEXT}
+    given = Given(metrics=(str(folder / "statistics.json"),), files=files)
+    content = jam_tables.statistics(given)
+    assert (BY_COUNTS in content.notes) is (manifest.verified == "counts")
+    found = rows_of(content, folder)
+    return {row["number"]: row for row in found if row["dataset"] == "ID10M-JAM"}
+
+
+def test_tables_state_that_counts_verified_the_data(tmp_path: Path) -> None:
+    dataset(variants_of(originals_in("english")), tmp_path)
+    rows = table_2(tmp_path)
+    # The count that verified the data proves nothing about them.
+    variants = rows["test_variants"]
+    assert (variants["comparable"], variants["reason"]) == ("no", SELF_VERIFIED)
+    assert rows["unique_pies"]["comparable"] == "yes"
+
+
+@pytest.mark.parametrize("kind", ["as they are", "one variant less"])
+def test_every_run_knows_how_its_data_were_verified(tmp_path: Path, kind: str) -> None:
+    change = HITS[kind] if kind in HITS else MISSES[kind][0]
+    dataset(change(variants_of(originals_in("english"))), tmp_path)
+    place = tmp_path / "always-pie/baseline/seed-0.json"
+    step(
+        "jam_baselines", sentences=tmp_path / "dataset.jsonl", manifest=tmp_path / "manifest.json",
+        scoring="paper", resamples=10, conditions=NO_CONDITIONS, outputs=[place],
+    )  # fmt: skip
+    metrics = load_records([place], JamMetrics)
+    if kind in HITS:
+        assert common.obstacles_of(metrics) == []
+        assert common.notes_on(metrics, Given(notes=("Other.",))) == (BY_COUNTS, "Other.")
+    else:
+        problem = f"not verified as the released data: {MISSES[kind][1]}"
+        assert common.obstacles_of(metrics) == [problem]
+        assert common.notes_on(metrics, Given()) == ()
+
+
+# IdioTS ------------------------------------------------------------------------------------------
+
+
+def suite(idiomatic: int = 164, distractors: int = 86, idioms: int = 93) -> str:
+    """A table of sentences of our own, in the released format."""
+    lines = ["idiom_id\tidiom\tsentence_id\tsentence_has_idiom\ten\tes"]
+    for at in range(idiomatic + distractors):
+        name, end = f"idi{at % idioms:03d}", "id" if at < idiomatic else "di"
+        lines.append(
+            f"{name}\tBreak ice {at % idioms}\t{name}-sen{at:03d}-{end}\t{end == 'id'}"
+            f"\tHe broke the ice on day {at}.\t"
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("counts", "problem"),
+    [
+        ({}, ""),
+        ({"idiomatic": 163, "distractors": 87}, "163 idiomatic sentences, the paper 164"),
+        ({"idiomatic": 165}, "165 idiomatic sentences, the paper 164"),
+        ({"distractors": 85}, "85 distractors, the paper 86"),
+        ({"idioms": 92}, "92 idioms, the paper 93"),
+        ({"idioms": 94}, "94 idioms, the paper 93"),
+    ],
+)
+def test_sentences_as_the_paper_counts_them_are_verified(
+    tmp_path: Path, counts: dict[str, int], problem: str
+) -> None:
+    write_text(tmp_path / "suite.tsv", suite(**counts))
+    write_text(tmp_path / "upstream.yaml", yaml.safe_dump({SUITE: {"url": None}}))
+    step(
+        "idiots_dataset", sentences=tmp_path / "suite.tsv", kinds=None, name=SUITE,
+        upstream=tmp_path / "upstream.yaml", origin="unverified", output=tmp_path,
+    )  # fmt: skip
+    found = read_json(tmp_path / "manifest.json")
+    expected = ("released", "counts") if not problem else ("unverified", None)
+    assert (found["origin"], found["verified"], found["problem"]) == (*expected, problem)
+    files = {"manifest": str(tmp_path / "manifest.json"), "text_numbers": TEXT}
+    content = idiots_tables.dataset(Given(files=files))
+    assert content.notes == (() if problem else (BY_COUNTS,))
+    why = f"not verified as the released data: {problem}" if problem else SELF_VERIFIED
+    rows = rows_of(content, tmp_path)
+    assert {(row["comparable"], row["reason"]) for row in rows} == {("no", why)}
+    sentences = idiots.IdiotsDataset.load(tmp_path).sentences
+    predictions = [
+        DetectionPrediction(
+            id=item.id, outcome="ok", answer_key="0" * 64, has_idiom=True, idiom=item.pie
+        )
+        for item in sentences
+    ]
+    save_jsonl(tmp_path / "predictions.jsonl", predictions)
+    step(
+        "idiots_metrics", predictions=tmp_path / "predictions.jsonl", dataset=tmp_path,
+        verdicts=None, model="vicuna-7b", setting="zero_shot", seed=0, resamples=10,
+        conditions=NO_CONDITIONS, output=tmp_path / "metrics.json",
+    )  # fmt: skip
+    vicuna = ModelDescription(
+        name="vicuna-7b", kind="llm", label="Vicuna", published_as="Vicuna-7b"
+    )
+    table = idiots_tables.detection(
+        Given(
+            metrics=(str(tmp_path / "metrics.json"),),
+            models=(vicuna,),
+            files={"published": str(ROOT / "published/idiots_table1.csv")},
+        )
+    )
+    assert (BY_COUNTS in table.notes) is not bool(problem)
+    compared = {
+        (row["comparable"], row["reason"])
+        for row in rows_of(table, tmp_path)
+        if row["model"] == "vicuna-7b" and row["metric"] in ("accuracy", "recall")
+    }
+    assert compared == {("no", why) if problem else ("yes", "")}
+
+
+# Through the workflow ----------------------------------------------------------------------------
+
+
+@needs_mirror
+def test_a_mirror_with_files_that_count_as_the_papers(project: Path, tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    for name in ("id10m/test_english.tsv", "id10m-jam/english.json"):
+        (mirror / name).parent.mkdir(parents=True)
+        shutil.copyfile(MIRROR / name, mirror / name)
+    rows = [
+        {
+            **{name: row[name] for name in ("sentence", "PIE", "is_figurative", "true_idioms")},
+            "variant_number": number,
+            "variant_sentence": f"It was day {number}. {row['sentence']}",
+        }
+        for row in read_json(mirror / "id10m-jam/english.json")
+        for number in (1, 2, 3)
+    ]
+    write_json(mirror / VARIANTS.format("english"), rows)
+    write_text(mirror / SUITE, suite())
+    manifests = (
+        "results/datasets/jam/english.manifest.json",
+        "results/datasets/idiots/manifest.json",
+    )
+    result = run_snakemake(
+        project,
+        *("--cores", "1", "--configfile", "config/released.yaml"),
+        *("--config", f"mirror={mirror}", "jam={variants: {source: released}}", "--"),
+        *manifests,
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert [read_json(project / name)["verified"] for name in manifests] == ["counts", "counts"]
+    assert load_manifest(project / manifests[0]).is_released
