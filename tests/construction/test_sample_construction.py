@@ -110,6 +110,31 @@ def test_tables_say_that_the_answers_are_scripted(constructed: Path) -> None:
     assert {row["comparable"] for row in rows} == {"no"}
 
 
+def test_the_table_lists_what_each_reading_of_the_filter_keeps(constructed: Path) -> None:
+    """The default is the released filter, and every number states that the text differs."""
+    rows = rows_of(constructed / "paper_tables/idiolink_construction.csv")
+    ours = {row["id"].removeprefix("idiolink."): row["ours"] for row in rows}
+    kept = {name: ours[f"kept_by_{name}"] for name in ("paper", "released")}
+    assert kept == {"paper": "8", "released": "10"}
+    assert (ours["candidate_pies"], ours["removed_pies"]) == ("11", "1")
+    stated = "PIEs filtered as the released code does, the paper's text otherwise"
+    assert all(stated in row["reason"] for row in rows)
+
+
+@pytest.mark.parametrize(("semantics", "stated"), [("released", True), ("paper", False)])
+def test_the_reading_of_the_filter_is_stated_where_it_is_not_the_text(
+    semantics: str, stated: bool
+) -> None:
+    settings = IdiolinkSettings.model_validate({"construction": {"semantics": semantics}})
+    study = IdiolinkStudy(settings, Run(load_registry(ROOT / "models.yaml"), LLMSettings()))
+    conditions = json.loads(study.data_conditions("constructed"))
+    assert conditions["settings"]["semantics"] == semantics
+    assert conditions["deviations"] == (
+        ["PIEs filtered as the released code does, the paper's text otherwise"] if stated else []
+    )
+    assert IdiolinkSettings().construction.semantics == "released"
+
+
 def test_corrections_reach_the_data_set(constructed: Path) -> None:
     folder = constructed / "results/datasets/idiolink/constructed"
     texts = {
@@ -119,7 +144,7 @@ def test_corrections_reach_the_data_set(constructed: Path) -> None:
     assert texts["002_s05_sense_01"]["span"] == "lost the courage to go through with it"
     assert texts["002_s05_lit_03"]["sentence"].endswith("went home with cold feet.")
     assert texts["002_s05_lit_01"]["is_gold"] is True
-    assert texts["009_s05_lit_01"]["is_gold"] is False
+    assert texts["011_s05_lit_01"]["is_gold"] is False
 
 
 def test_the_experiments_can_take_the_constructed_data_set(constructed: Path) -> None:

@@ -85,7 +85,9 @@ class Construction(Settings):
         " people who review.",
     )
     semantics: Semantics = Field(
-        default="paper", description="The three criteria as the paper says or as its code does."
+        default="released",
+        description="The three criteria as the released code applies them, which gives the released"
+        " list, or as the paper states them, which keeps close to no PIE of MAGPIE.",
     )
     thresholds: FilterThresholds = FilterThresholds()
     exclusions: str | None = Field(

@@ -399,12 +399,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             role: json.loads(self.run.language_model(name).execution_spec())
             for role, name in self.roles().items()
         }
+        besides = of_this_computer | {"attempts", "split_source", "seed", "semantics"}
+        filtering = "PIEs filtered as the released code does, the paper's text otherwise"
+        as_released = construction.semantics == "released"
         return self.of_data(
             Conditions(
                 settings=construction.model_dump(mode="json", exclude=of_this_computer),
                 weights=roles,
-                deviations=deviations(
-                    construction, besides=of_this_computer | {"attempts", "split_source", "seed"}
+                deviations=(
+                    *([filtering] if as_released else []),
+                    *deviations(construction, besides=besides),
                 ),
             )
         ).canonical()

@@ -124,14 +124,14 @@ def filter_pies(
 ) -> list[PieVerdict]:
     """Judge every PIE, in alphabetical order.
 
-    `paper`, as section 3.2.1 says it: a PIE needs enough occurrences, an idiomatic share of its
+    `paper`, as section 3.2.1 states it: a PIE needs enough occurrences, an idiomatic share of its
     idiomatic and literal occurrences within the bounds, and enough confidence in every one of its
     annotations.
 
-    `released`, as the published code does it: a PIE needs enough occurrences and an idiomatic
-    share or a literal share within the bounds, both of all its occurrences whatever their label.
-    Confidence removes single occurrences, after the counting; a PIE falls only if no confident
-    idiomatic or literal occurrence is left.
+    `released`, as the code that made the released list: a PIE needs enough occurrences and an
+    idiomatic share or a literal share within the bounds, both of all its occurrences whatever their
+    label. Confidence removes single occurrences, after the counting; a PIE falls only if no
+    confident idiomatic or literal occurrence is left.
 
     Args:
         counts: by PIE.
