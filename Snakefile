@@ -52,7 +52,8 @@ if workflow.remote_exec:
 rule all:
     default_target: True
     input:
-        chain.from_iterable(study.targets() for study in STUDIES),
+        # A list: of an iterator Snakemake loses the first element.
+        [target for study in STUDIES for target in study.targets()],
         WHOLE.targets(),
         ["paper_tables/rehearsal.html", "paper_tables/forecast.html"] if CONFIG.rehearsal else [],
     localrule: True

@@ -16,6 +16,8 @@ from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, 
 from support import ROOT
 from test_structure import imports, modules
 
+from pieline.study import Study
+
 LONG_MINUTES = 60
 """A rule that asks for at least so much keeps a benchmark of each job."""
 
@@ -46,6 +48,8 @@ class RuleSet:
             )._workflow
             self.rules: list[Rule] = [rule for rule in workflow.rules if rule.shellcmd]
             self.local = set(workflow._localrules)
+            self.studies: list[Study[Any]] = workflow.globals["STUDIES"]
+            self.targets = set(map(str, workflow.get_rule("all").input))
             self.imported_modules: Callable[[Path], list[Path]] = workflow.globals[
                 "imported_modules"
             ]
@@ -72,6 +76,19 @@ def rule_set(
 def profile() -> dict[str, Any]:
     text = (ROOT / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8")
     return dict(yaml.safe_load(text))
+
+
+def test_all_makes_every_table_figure_and_item_file(rule_set: RuleSet) -> None:
+    for study in rule_set.studies:
+        items = study.items()
+        declared = [
+            *(table.files["tex"] for table in study.tables()),
+            *(figure.files["pdf"] for figure in study.figures()),
+            *([items.files["parquet"]] if items else []),
+            *study.other_targets(),
+        ]
+        assert len(declared) > 3
+        assert [file for file in declared if file not in rule_set.targets] == []
 
 
 def names(rules: list[Rule], wrong: Callable[[Rule], object]) -> list[str]:
