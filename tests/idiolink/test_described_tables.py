@@ -10,19 +10,14 @@ from support import ROOT
 
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.reporting.described import PACKAGES, same_size
 from pieline.reporting.given import Given
 from pieline.reporting.printed import Statement
 from pieline.reporting.tables import TableContent, write_table
 from pieline.results.comparison import read_cells, write_comparison
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.studies.idiolink.tables.described import (
-    PACKAGES,
-    artifacts,
-    checkpoints,
-    hyperparameters,
-    same_size,
-)
+from pieline.studies.idiolink.tables.described import artifacts, checkpoints, hyperparameters
 from pieline.study import Run
 
 NAMES = ("hyperparameters", "artifacts", "checkpoints")

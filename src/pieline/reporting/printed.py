@@ -16,6 +16,7 @@ from pieline.core.yamls import read_yaml
 
 _SCALES = {"M": 1e6, "B": 1e9}
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e-[0-9]+)?[MB]?")
+_LICENCE_WORDS = re.compile(r"(?i)\s*\b(licen[cs]e|agreement)\b")
 
 
 class PrintedFile(Frozen):
@@ -109,7 +110,8 @@ class Statement(Frozen):
 def state(ours: str, printed: str, *, reason: str = "") -> Statement:
     """Set what we state beside what the paper prints, with a reason if the texts do not tell."""
     if not reason:
-        alike = [re.sub(r"[\s_-]+", "-", text) for text in (ours, printed)]
+        names = (_LICENCE_WORDS.sub("", text) for text in (ours, printed))
+        alike = [re.sub(r"[\s_-]+", "-", name) for name in names]
         if not printed:
             reason = "the paper does not say"
         elif ours == printed:

@@ -1,0 +1,190 @@
+"""Tables that describe: hyperparameters, artifacts and checkpoints.
+
+Nothing computes them. Ours is what this project records or this run is set to; the printed text
+stands beside it where it is another.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pieline.core.errors import number_of
+from pieline.core.files import read_text
+from pieline.core.upstream import UpstreamFile, load_upstream
+from pieline.core.yamls import read_yaml
+from pieline.reporting.given import Given
+from pieline.reporting.printed import Statement, number_in, read_printed, state
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+
+BESIDE = "The printed value stands beside ours where it is another."
+_UNUSED = "not used in this project"
+
+
+class Package(NamedTuple):
+    """A Python package: its name in the lock file, and the licence of its project."""
+
+    name: str
+    licence: str
+
+
+PACKAGES = {
+    "Agno": Package("agno", "Apache-2.0"),
+    "SentenceTransformer": Package("sentence-transformers", "Apache-2.0"),
+    "PyTorch": Package("torch", "BSD-3-Clause"),
+    "rank-bm25": Package("rank-bm25", "Apache-2.0"),
+}
+"""The packages that the papers' tables name, as they call them."""
+SERVICES = {
+    "Together AI": ("Proprietary", "at its provider"),
+    "Label Studio AI": ("Apache-2.0", "not installed here"),
+}
+"""Licence and version of what is used from outside: an API, and where people annotate."""
+
+
+def hyperparameters(
+    given: Given, found: Mapping[str, tuple[str, float | None, str]], caption: str
+) -> TableContent:
+    """What the trainings of this run are set to.
+
+    Args:
+        given: has the `published` file of the printed values.
+        found: label, value and the reason why there is no value, by the printed parameter.
+        caption: of the table.
+    """
+    rows = []
+    for row in read_printed(given.files["published"]):
+        name, printed = row["parameter"], row["value"]
+        label, value, reason = found[name]
+        if value is None:
+            stated = state("", printed, reason=f"not run: {reason}")
+        else:
+            stated = state(printed if float(printed) == value else f"{value:g}", printed)
+            reason = ""
+        rows.append(Row((label,), (described(stated, parameter=name),), reason))
+    return TableContent(
+        heads=((Head("Parameter"), Head("this run")),),
+        groups=(Group(tuple(rows)),),
+        caption=f"{caption} {BESIDE}",
+        wide=False,
+    )
+
+
+def artifacts(given: Given) -> TableContent:
+    """Data and software, their licences, and the versions that this project pins.
+
+    Kind and usage are the paper's words; nothing of ours stands beside them.
+    """
+    pinned = dict(
+        re.findall(r"^([\w.-]+)==(\S+)", read_text(given.files["lock"]), flags=re.MULTILINE)
+    )
+    public, licences = load_upstream(given.files["upstream"]), read_yaml(given.files["licences"])
+    rows = []
+    for row in read_printed(given.files["published"]):
+        name, reason = row["artifact"], ""
+        if package := PACKAGES.get(name):
+            licence, version = package.licence, pinned[package.name]
+        elif name in SERVICES:
+            licence, version = SERVICES[name]
+        elif corpus := licences.get(name.lower()):
+            licence, version = corpus["released"], _pinned(public, f"{name.lower()}/")
+        else:
+            licence = version = ""
+            reason = _UNUSED
+        cells = (
+            Cell(text=row["type"]),
+            described(
+                state(licence, row["licence"], reason=reason), artifact=name, metric="licence"
+            ),
+            described(state(version, "", reason=reason), artifact=name, metric="version"),
+            Cell(text=row["usage"]),
+        )
+        rows.append(Row((name,), cells, reason))
+    return TableContent(
+        heads=(tuple(map(Head, ("Artifact", "Type", "License", "Version here", "Usage"))),),
+        groups=(Group(tuple(rows)),),
+        caption=f"Artifacts used during experiments; type and usage as printed. {BESIDE}",
+        texts=True,
+    )
+
+
+def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
+    """How a corpus is pinned: its digest, or the number of its files that have one."""
+    files = [file.identity for name, file in public.items() if name.startswith(folder)]
+    digests = [identity for identity in files if identity]
+    if len(files) > 1 and digests:
+        return f"{len(digests)} of {number_of(len(files), 'file')} by digest"
+    kind, _, digest = digests[0].rpartition(" ") if digests else ("not", "", "pinned")
+    return f"{kind} {digest[:8]}"
+
+
+def checkpoints(
+    given: Given, *, unnamed: str = "no model of this project is published as it"
+) -> TableContent:
+    """Checkpoints, licences and sizes, and the revisions that models.yaml pins.
+
+    Args:
+        given: `options` are the fields of models' entries, by the model or the checkpoint as the
+            table prints it.
+        unnamed: why there is no entry for a row.
+    """
+    rows = []
+    for row in read_printed(given.files["published"]):
+        name = row["model"]
+        entry = given.options.get(row["checkpoint"]) or given.options.get(name)
+        if entry is None:
+            names = ("checkpoint", "licence", "parameters", "revision")
+            stated = {key: state("", row.get(key, ""), reason=unnamed) for key in names}
+        else:
+            stated = _of_entry(entry, row)
+        model = entry["name"] if entry else name
+        cells = {key: described(each, model=model, metric=key) for key, each in stated.items()}
+        commit = re.fullmatch("[0-9a-f]{40}", stated["revision"].ours)
+        if commit:
+            cells["revision"] = Cell(cells["revision"].number, text=commit[0][:8])
+        rows.append(Row((name,), tuple(cells.values()), "" if entry else unnamed))
+    return TableContent(
+        heads=(tuple(map(Head, ("Model", "Checkpoint", "License", "# Param", "Revision here"))),),
+        groups=(Group(tuple(rows)),),
+        caption=f"Checkpoints used during experiments, as models.yaml has them. {BESIDE}"
+        " Where a maker does not tell a model's size, the paper estimates it.",
+        texts=True,
+    )
+
+
+def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, Statement]:
+    """What an entry of models.yaml states beside a printed row."""
+    size, printed = entry["parameters"] or "not told", row["parameters"]
+    if row["parameters_are_estimated"] == "yes":
+        size, why = "not told", "its maker tells no size; the printed one is an estimate"
+    elif size == printed or not printed:
+        why = ""
+    elif same_size(size, printed):
+        why = "as printed, rounded"
+    else:
+        why = "not the printed size, however rounded"
+    checkpoint, name = entry["checkpoint"], row["checkpoint"]
+    shortened = "printed without its organisation" if checkpoint.endswith(f"/{name}") else ""
+    places = {"api": "at its provider", "package": f"package {entry.get('package')}"}
+    return {
+        "checkpoint": state(checkpoint, name, reason=shortened),
+        "licence": state(entry["licence"], row["licence"]),
+        "parameters": state(size, printed, reason=why),
+        "revision": state(entry.get("revision") or places.get(entry["source"], "not pinned"), ""),
+    }
+
+
+def same_size(ours: str, printed: str) -> bool:
+    """Whether ours, rounded to the digits that are printed, is the printed number of parameters.
+
+    Sizes are text such as `22.7M` or `9B`; closing zeros are no digits.
+    """
+    one, other = number_in(ours), number_in(printed)
+    if one is None or other is None:
+        return False
+    digits = len(printed[:-1].replace(".", "").strip("0"))
+    return float(f"{one:.{digits - 1}e}") == other
+
+
+def described(stated: Statement, **key: str) -> Cell:
+    """The cell of a statement."""
+    return Cell(Number({**key, "metric": key.get("metric", "value")}, stated))
