@@ -238,12 +238,10 @@ def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) 
 def test_the_prompt_of_figures_1_and_2(tmp_path: Path) -> None:
     path = ROOT / "prompts/idiots/detect.jinja"
     content = named("pieline.studies.idiots.tables:prompt")(Given(files={"prompt": str(path)}))
-    system, user, llama = (
-        " ".join(row.cells[0].text for row in group.rows) for group in content.groups
-    )
+    system, user, llama = (row.cells[0].text for group in content.groups for row in group.rows)
     assert system.startswith("You are a professional linguist")
     assert user == "sentence"
-    assert llama == f"<s>[INST] <<SYS>> {system} <</SYS>> {user} [/INST]"
+    assert llama == f"<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
     outputs = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
     write_table("idiots_prompt", content, templates=ROOT / "templates", **outputs)
     assert "<<SYS>>" not in outputs["tex"].read_text(encoding="utf-8")

@@ -160,10 +160,18 @@ LONG = TableContent(
     caption="Scores of many models.",
     long=True,
 )
+TEXT = TableContent(
+    heads=((Head("Prompt"), Head("Turn"), Head("Text")),),
+    groups=(
+        Group((Row(("system",), (Cell(text="Mark idioms & more. " * 30 + "\n\nJSON."),)),), "A"),
+    ),
+    caption="A prompt.",
+    wraps=True,
+)
 
 
 @needs_latex
-@pytest.mark.parametrize("content", [WIDE, LONG])
+@pytest.mark.parametrize("content", [WIDE, LONG, TEXT])
 def test_a_table_fits_the_line(tmp_path: Path, content: TableContent) -> None:
     """Nine columns with printed numbers, many rows, long reasons why rows were not run."""
     files = {ending: tmp_path / f"wide.{ending}" for ending in ("tex", "csv", "html")}
@@ -183,6 +191,15 @@ def test_a_table_fits_the_line(tmp_path: Path, content: TableContent) -> None:
     log = result.stdout.decode("utf-8", errors="replace")
     assert result.returncode == 0, log[-2000:]
     assert "Overfull" not in log
+
+
+@needs_latex
+def test_a_character_without_a_glyph_stops_nothing(source: Path) -> None:
+    """A sentence of someone's own data may be in any script."""
+    table = source.parent / "jam_statistics.tex"
+    table.write_text(TABLE.replace("Model", "Идиома"), encoding="utf-8")
+    compile_pdf(source, source.with_suffix(".pdf"))
+    assert source.with_suffix(".pdf").exists()
 
 
 @needs_latex

@@ -93,6 +93,7 @@ class TableContent:
         wide: whether the table spans both columns of a page.
         long: whether it may go on over several pages.
         texts: whether its cells are texts, which stand left in their columns.
+        wraps: whether they are long texts, which are broken into lines.
     """
 
     heads: tuple[tuple[Head, ...], ...]
@@ -105,6 +106,7 @@ class TableContent:
     wide: bool = True
     long: bool = False
     texts: bool = False
+    wraps: bool = False
 
     def numbers(self) -> Iterator[Number]:
         """All numbers: row by row those of the cells and the unseen ones, then those of no row."""
@@ -159,6 +161,7 @@ class Shown:
     wide: bool = True
     long: bool = False
     texts: bool = False
+    wraps: bool = False
 
 
 def write_table(
@@ -232,6 +235,7 @@ def shown(name: str, content: TableContent) -> Shown:
         wide=content.wide,
         long=content.long,
         texts=content.texts,
+        wraps=content.wraps,
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from textwrap import wrap
 from typing import get_args
 
 from pieline.core.outcomes import READABLE
@@ -87,8 +86,6 @@ _IN_TEXT = {
 """How published/text_numbers.csv calls the models."""
 
 _LLAMA2 = "<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
-_LINE = 96
-"""Characters of a line of the prompt."""
 
 Numbers = dict[str, Score | float | None]
 """Numbers of one run by name: scores, which are fractions, counts, and agreement."""
@@ -284,23 +281,13 @@ def prompt(given: Given) -> TableContent:
     return TableContent(
         heads=((Head("Role"), Head("Content")),),
         groups=tuple(
-            Group(
-                tuple(
-                    Row((role if place == 0 else "",), (Cell(text=line),))
-                    for place, line in enumerate(_wrapped(content))
-                )
-            )
-            for role, content in parts.items()
+            Group((Row((role,), (Cell(text=content),)),)) for role, content in parts.items()
         ),
         caption="The prompt (Figure 1; the sentence is the user's turn), and its layout for Llama 2"
         " as the paper has it from llama-cpp-python (Figure 2). Here the server of a local model"
         " lays it out by the template in the file of its weights.",
-        texts=True,
+        wraps=True,
     )
-
-
-def _wrapped(text: str) -> list[str]:
-    return [piece for line in text.split("\n") for piece in wrap(line, _LINE)]
 
 
 def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -> TableContent:
