@@ -110,6 +110,28 @@ rule jam_dataset:
         " 2> >(tee {log:q} >&2)"
 
 
+rule jam_human_form:
+    """One hard variant of each original for people to label (section 5.1): CSV and Label Studio."""
+    input:
+        script=script("jam_human_form"),
+        sentences="results/datasets/jam/english.jsonl",
+    output:
+        form="results/datasets/jam/english.human_form.csv",
+        tasks="results/datasets/jam/english.human_tasks.json",
+        labelling="results/datasets/jam/english.human_labelling.xml",
+    log:
+        "logs/datasets/jam/english.human_form.log",
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("jam_human_form"),
+        seed=JAM.settings.variants.seed,
+    shell:
+        "python {input.script:q} --sentences {input.sentences:q} --seed {params.seed:q}"
+        " --form {output.form:q} --tasks {output.tasks:q} --labelling {output.labelling:q}"
+        " 2> >(tee {log:q} >&2)"
+
+
 rule jam_tagging_data:
     """What encoders learn from: ID10M's train and dev, or dev alone cut in two."""
     input:

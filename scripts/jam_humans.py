@@ -11,17 +11,18 @@ from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 
 
 @program(
-    labels=(Path, "CSV"), sentences=Path, manifest=Path, conditions=Conditions, output=Path
+    labels=(list[Path], "CSV of both, or what each filled in"), sentences=Path, manifest=Path,
+    conditions=Conditions, output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
     manifest = load_manifest(it.manifest)
     metrics = human_metrics(
-        read_labels(it.labels),
+        read_labels(*it.labels),
         load_sentences(it.sentences),
-        where=it.labels,
+        where=", ".join(map(str, it.labels)),
         released=manifest.is_released,
         data_note=manifest.data_note,
         conditions=it.conditions,
-        computed_from=digests([it.labels, it.sentences]),
+        computed_from=digests([*it.labels, it.sentences]),
     )
     write_json(it.output, metrics.model_dump())

@@ -29,7 +29,7 @@ from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.generation import HardVariants
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
-from pieline.study import Run
+from pieline.study import Run, Table
 
 RELEASED: dict[str, Any] = {"data": "released"}
 
@@ -283,6 +283,24 @@ def test_every_maker_exists() -> None:
         assert callable(named(item.maker))
     assert len(made.tables()) == 10
     assert len(made.figures()) == 5
+
+
+def test_the_human_baseline_is_made_of_labels_or_says_that_there_are_none() -> None:
+    def humans(**settings: Any) -> Table | None:
+        made = study(run=RELEASED, models=["gpt-4o"], **settings)
+        return next((table for table in made.tables() if table.name == "jam_humans"), None)
+
+    nobody = humans()
+    assert nobody
+    assert nobody.given.metrics == ()
+    assert "fill in results/datasets/jam/english.human_form.csv" in nobody.given.not_run["people"]
+    filled = humans(humans=["a.csv", "b.csv"])
+    assert filled
+    assert filled.given.metrics == ("results/metrics/jam/english/humans.json",)
+    assert filled.given.not_run == {}
+    assert humans(languages=["german"]) is None
+    assert study(humans="both.csv").human_labels() == ["both.csv"]
+    assert study(humans=["a.csv", "b.json"]).human_labels() == ["a.csv", "b.json"]
 
 
 def test_tasks_survive_the_command_line_and_nothing_is_asked(tmp_path: Path) -> None:

@@ -160,3 +160,45 @@ def test_decisions_and_annotations_of_ones_own(project):
     manifest = load_manifest(project / "results/datasets/jam/german.manifest.json")
     assert manifest.dropped_originals == ["test-0001", "test-0030"]
     assert manifest.originals == 27
+
+
+def test_people_label_the_form_and_are_scored(project):
+    result = run_snakemake(project, "--cores", "1", "jam_human_form")
+    assert result.returncode == 0, result.stderr[-4000:]
+    form = project / "results/datasets/jam/english.human_form.csv"
+    with form.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 41
+    exported = json.loads(form.with_name("english.human_tasks.json").read_text(encoding="utf-8"))
+    for number, task in enumerate(exported):
+        choice = "ambiguous" if number < 4 else "figurative"
+        result_value = {"from_name": "label", "value": {"choices": [choice]}}
+        task["annotations"] = [{"result": [result_value], "completed_by": 7}]
+    (project / "second.json").write_text(json.dumps(exported), encoding="utf-8")
+    with (project / "first.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "label": "figurative"} for row in rows)
+    config = "jam: {humans: [first.csv, second.json]}\n"
+    (project / "people.yaml").write_text(config, encoding="utf-8")
+    table = "paper_tables/jam_humans.csv"
+    result = run_snakemake(project, "--cores", "1", "--configfile", "people.yaml", "--", table)
+    assert result.returncode == 0, result.stderr[-4000:]
+    with (project / table).open(encoding="utf-8", newline="") as stream:
+        numbers = {row["id"]: row["ours"] for row in csv.DictReader(stream)}
+    assert numbers["jam.human_variants"] == "41"
+    assert numbers["jam.human_accuracy_first"] == f"{100 * 29 / 41:.1f}"
+    assert numbers["jam.human_accuracy_figurative_first"] == "100.0"
+    assert numbers["jam.human_agreement"] == f"{100 * 37 / 41:.1f}"
+    assert numbers["jam.human_ambiguous_second"] == f"{100 * 4 / 41:.1f}"
+
+
+def test_without_labels_the_rows_say_that_nobody_gave_any(project):
+    table = "paper_tables/jam_humans.csv"
+    paper = ("--configfile", "config/paper.yaml")
+    result = run_snakemake(project, "--cores", "1", *paper, "--", table)
+    assert result.returncode == 0, result.stderr[-4000:]
+    with (project / table).open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["ours"] for row in rows} == {""}
+    assert all(row["reason"].startswith("not run: nobody has labelled") for row in rows)

@@ -1,11 +1,25 @@
 """The human baseline and the neutral-context ablation, by hand-made labels and predictions."""
 
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
+from xml.etree import ElementTree
 
 import pytest
 
 from pieline.core.errors import UserError
-from pieline.studies.jam.metrics.humans import HumanMetrics, human_metrics, read_labels
+from pieline.studies.jam.metrics.humans import (
+    HumanMetrics,
+    Label,
+    human_metrics,
+    read_labels,
+    sample_variants,
+    write_form,
+)
 from pieline.studies.jam.metrics.neutral import neutral_metrics
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
@@ -43,8 +57,11 @@ def write(path: Path, rows: list[tuple[str, str, str, str]]) -> Path:
     return path
 
 
-def score(path: Path) -> HumanMetrics:
-    return human_metrics(read_labels(path), SENTENCES, where=path, released=True, computed_from={})
+def score(*paths: Path) -> HumanMetrics:
+    where = ", ".join(map(str, paths))
+    return human_metrics(
+        read_labels(*paths), SENTENCES, where=where, released=True, computed_from={}
+    )
 
 
 def test_printed_accuracies_and_agreement(tmp_path: Path) -> None:
@@ -114,6 +131,164 @@ def test_wrong_labels_are_one_line(
     path = write(tmp_path / "labels.csv", rows)
     with pytest.raises(UserError, match=message):
         score(path)
+
+
+class Form:
+    """The form as people get it, and as they give it back."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.csv, self.tasks, self.labelling = (
+            folder / name for name in ("form.csv", "tasks.json", "labelling.xml")
+        )
+        variants = sample_variants(SENTENCES, 1)
+        write_form(variants, form=self.csv, tasks=self.tasks, labelling=self.labelling)
+        self.gold = {item.id: item.is_figurative for item in variants}
+        with self.csv.open(encoding="utf-8", newline="") as stream:
+            self.rows = list(csv.DictReader(stream))
+
+    def filled(self, name: str, labels: dict[str, str], **changed: str) -> Path:
+        """A copy with the labels of one person, by variant."""
+        path = self.folder / name
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, self.rows[0])
+            writer.writeheader()
+            for row in self.rows:
+                writer.writerow({**row, "label": labels.get(row["variant_id"], ""), **changed})
+        return path
+
+    def exported(self, name: str, *people: dict[str, str], control: str = "label") -> Path:
+        """Label Studio's export of the tasks, with the labels of each person."""
+        tasks = json.loads(self.tasks.read_text("utf-8"))
+        for task in tasks:
+            task["annotations"] = [
+                {
+                    "completed_by": {"id": number},
+                    "result": [{"from_name": control, "value": {"choices": [labels[variant]]}}],
+                }
+                for number, labels in enumerate(people)
+                if (variant := task["data"]["variant_id"]) in labels
+            ]
+        path = self.folder / name
+        path.write_text(json.dumps(tasks), encoding="utf-8")
+        return path
+
+    def labels(self, says: Callable[[int, bool], str]) -> dict[str, str]:
+        """Labels by place in the form and gold usage."""
+        return {name: says(n, gold) for n, (name, gold) in enumerate(self.gold.items())}
+
+
+@pytest.fixture
+def form(tmp_path: Path) -> Form:
+    return Form(tmp_path)
+
+
+def right(_: int, figurative: bool) -> str:
+    return "figurative" if figurative else "literal"
+
+
+def often_unsure(place: int, figurative: bool) -> str:
+    return "ambiguous" if place % 4 == 0 else right(place, figurative)
+
+
+def test_one_variant_of_each_original_is_drawn_by_the_seed() -> None:
+    drawn = sample_variants(SENTENCES, 1)
+    assert [item.original_id for item in drawn] == [f"o{number}" for number in range(1, 179)]
+    numbers = Counter(item.variant_number for item in drawn)
+    assert set(numbers) == {1, 2, 3}
+    assert min(numbers.values()) > 178 / 6
+    assert sample_variants(SENTENCES, 1) == drawn
+    assert sample_variants(SENTENCES, 2) != drawn
+    # The choice of one original hangs on no other.
+    assert sample_variants(SENTENCES[4:], 1) == drawn[1:]
+
+
+def test_the_form_shows_the_text_and_the_expression_and_no_gold_label(form: Form) -> None:
+    tasks = json.loads(form.tasks.read_text("utf-8"))
+    shown = {"variant_id", "sentence", "pie"}
+    assert {frozenset(task["data"]) for task in tasks} == {frozenset(shown)}
+    assert [task["data"] | {"label": ""} for task in tasks] == form.rows
+    assert form.rows[0]["sentence"] == form.rows[0]["pie"] == "go dutch"
+    interface = ElementTree.parse(form.labelling).getroot()
+    choices = [choice.get("value") for choice in interface.iter("Choice")]
+    assert choices == list(get_args(Label))
+    texts = " ".join(value for element in interface.iter() for value in element.attrib.values())
+    assert set(re.findall(r"\$(\w+)", texts)) == {"sentence", "pie"}
+
+
+def test_label_studio_takes_the_form(form: Form) -> None:
+    interface = pytest.importorskip(
+        "label_studio_sdk.label_interface", reason="label-studio-sdk is not installed"
+    )
+    taken = interface.LabelInterface(form.labelling.read_text("utf-8"))
+    taken.validate()
+    assert all(map(taken.validate_task, json.loads(form.tasks.read_text("utf-8"))))
+
+
+def test_filled_in_forms_and_exports_are_scored_alike(form: Form) -> None:
+    first, second = form.labels(right), form.labels(often_unsure)
+    found = score(form.filled("a.csv", first), form.filled("b.csv", second))
+    assert (found.variants, found.literal, found.simulated) == (178, 20, False)
+    assert (found.first.accuracy, found.second.ambiguous) == (1, 45 / 178)
+    assert found.second.accuracy == found.agreement == 133 / 178
+    chance = (20 * 15 + 158 * 118) / 178**2
+    assert found.kappa == pytest.approx((133 / 178 - chance) / (1 - chance))
+    assert score(form.exported("both.json", first, second)) == found
+    assert score(form.exported("a.json", first), form.exported("b.json", second)) == found
+    assert score(form.filled("a.csv", first), form.exported("b.json", second)) == found
+    swapped = score(form.filled("b.csv", second), form.filled("a.csv", first))
+    assert (swapped.first, swapped.second) == (found.second, found.first)
+
+
+def test_what_nobody_labelled_is_left_out(form: Form) -> None:
+    some = dict(list(form.labels(right).items())[:30])
+    found = score(form.filled("a.csv", some), form.filled("b.csv", some))
+    assert (found.variants, found.literal, found.agreement) == (30, 20, 1)
+    assert score(form.exported("both.json", some, some)) == found
+
+
+def wrong(change: str, form: Form) -> list[Path]:
+    """What people gave back, with one thing wrong."""
+    labels = form.labels(right)
+    fewer = dict(list(labels.items())[1:])
+    given: dict[str, Callable[[], list[Path]]] = {
+        "blank": lambda: [form.csv, form.csv],
+        "one person": lambda: [form.exported("a.json", labels)],
+        "three": lambda: [form.exported("a.json", labels, labels, labels)],
+        "same file": lambda: [form.filled("a.csv", labels)] * 2,
+        "one fewer": lambda: [form.filled("a.csv", labels), form.filled("b.csv", fewer)],
+        "one more": lambda: [form.filled("a.csv", fewer), form.filled("b.csv", labels)],
+        "other text": lambda: [
+            form.filled("a.csv", labels), form.filled("b.csv", labels, sentence="go Dutch"),
+        ],
+        "label": lambda: [
+            form.filled("a.csv", labels | {"o1-v1": "", form.rows[4]["variant_id"]: "maybe"}),
+            form.filled("b.csv", labels),
+        ],
+        "control": lambda: [form.exported("a.json", labels, labels, control="verdict")],
+        "both in one": lambda: [form.filled("a.csv", labels)],
+    }  # fmt: skip
+    return given[change]()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("blank", r"form\.csv: labels of 0 persons, not 2; name what two people filled in"),
+        ("one person", r"a\.json: labels of 1 person, not 2"),
+        ("three", r"a\.json: labels of 3 persons, not 2"),
+        ("same file", r"a\.csv:2: .*a\.csv labels 'o1-v\d' twice; keep one label"),
+        ("one fewer", r"b\.csv: no label of 'o1-v\d', which the other person labels"),
+        ("one more", r"a\.csv: no label of 'o1-v\d', which the other person labels"),
+        ("other text", r"'o1-v\d' was labelled in another text; label the form of this dataset"),
+        ("label", r"a\.csv:6: label: .*'maybe'.*; write one of figurative, literal, ambiguous"),
+        ("control", r"a\.json: task 1: unknown control 'verdict'; use our labelling conf"),
+        ("both in one", r"a\.csv:1: no column 'first'; write variant_id,first,second,origin"),
+    ],
+)
+def test_wrong_forms_are_one_line(form: Form, change: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        score(*wrong(change, form))
 
 
 def test_printed_share_of_neutral_variants() -> None:

@@ -230,6 +230,27 @@ def test_whose_labels_of_what_are_not_the_papers(
     assert {row["reason"] for row in rows if row["printed"]} == {why}
 
 
+def test_labels_that_nobody_gave_are_rows_with_the_reason(tmp_path: Path) -> None:
+    content = humans(given(tmp_path, not_run={"people": "nobody has labelled the variants"}))
+    assert seen(content) == [
+        ["variants labelled", "–", " ", " ", " "],
+        ["first", *["–"] * 4],
+        ["second", *["–"] * 4],
+        ["agreement", "–", " ", " ", " "],
+        ["Cohen's kappa", "–", " ", " ", " "],
+    ]
+    assert {row.reason for group in content.groups for row in group.rows} == {
+        "nobody has labelled the variants"
+    }
+    rows = {row["id"].removeprefix("jam.human_"): row for row in rows_of(content, tmp_path)}
+    assert rows["accuracy_second"]["printed"] == "87.1"
+    assert {row["ours"] for row in rows.values()} == {""}
+    assert all(
+        row["reason"].startswith("not run: nobody has labelled the variants")
+        for row in rows.values()
+    )
+
+
 def ablation(**fields: Any) -> NeutralMetrics:
     usual: dict[str, Any] = {
         "language": "english", "model": "gpt-4o-mini", "setting": "zero_shot", "seed": 42,

@@ -1,6 +1,6 @@
-"""Do two things differ on the same units? A paired randomisation test, corrected for many pairs."""
+"""Two things on the same units: do they differ (a paired randomisation test), do they agree?"""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,13 @@ _PATTERNS_AT_ONCE = 500
 def sign_patterns(units: int, permutations: int) -> int:
     """How many sign patterns a test of so many units goes through."""
     return min(permutations, 1 << units)
+
+
+def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
+    """Cohen's kappa of two raters; None where both gave one and the same label throughout."""
+    from sklearn.metrics import cohen_kappa_score
+
+    return float(cohen_kappa_score(first, second)) if len({*first, *second}) > 1 else None
 
 
 def randomisation_test(

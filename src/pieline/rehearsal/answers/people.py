@@ -61,7 +61,7 @@ def save_labels(path: str | Path, labels: Iterable[LabelledVariant]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(label.model_dump() for label in labels)
+    writer.writerows(label.model_dump(include={*COLUMNS}) for label in labels)
     write_text(path, text.getvalue())
 
 

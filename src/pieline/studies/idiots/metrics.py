@@ -11,17 +11,12 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import (
-    accuracy_score,
-    cohen_kappa_score,
-    precision_score,
-    recall_score,
-    zero_one_loss,
-)
+from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import Frozen
+from pieline.core.significance import cohen_kappa
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 from pieline.studies.idiots.verdicts import ErrorType, ReviewCase, Run, names_pie, paired
@@ -149,7 +144,7 @@ def detection_metrics(
         by_distractor_kind=_by_kind(cases, fractions, weights),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": human, "automatic": len(found) - human},
-        kappa=_kappa([matched[name] for name in judged], list(judged.values())),
+        kappa=cohen_kappa([matched[name] for name in judged], list(judged.values())),
         errors={
             "false_negatives": int(np.sum((gold == YES) & (said == NO))),
             "wrong_idiom": int(np.sum((gold == YES) & (said == YES) & ~named)),
@@ -179,10 +174,6 @@ def first_level(gold: Counts, said: Counts) -> dict[str, float | None]:
         "precision": precision,
     }
     return {name: None if np.isnan(value) else float(value) for name, value in numbers.items()}
-
-
-def _kappa(automatic: Sequence[bool], human: Sequence[bool]) -> float | None:
-    return float(cohen_kappa_score(automatic, human)) if len({*automatic, *human}) > 1 else None
 
 
 def bootstrap_weights(gold: Counts, resamples: int) -> Counts:

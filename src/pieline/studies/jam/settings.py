@@ -51,7 +51,10 @@ class JamVariants(Settings):
         default=3, description="Valid variants that an original needs to stay."
     )
     kept: PositiveInt = Field(default=3, description="Valid variants kept of each original.")
-    seed: NonNegativeInt = Field(default=42, description="Of the choice among valid variants.")
+    seed: NonNegativeInt = Field(
+        default=42,
+        description="Of the choice among valid variants, and of the one that people label (5.1).",
+    )
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
@@ -152,10 +155,10 @@ class JamSettings(Settings):
     neutral: NeutralAblation | None = Field(
         default=None, description="The neutral-context ablation (appendix G); null: none."
     )
-    humans: str | None = Field(
+    humans: str | list[str] | None = Field(
         default=None,
-        description="Two people's labels of variants (CSV, section 5.1); the sample has simulated"
-        " ones.",
+        description="Two people's labels of variants (section 5.1): a CSV of both, or the forms or"
+        " Label Studio exports that they filled in; the sample has simulated ones.",
     )
     attention: AttentionAnalysis | None = Field(
         default=None, description="The attention analysis (appendix H); null: none."

@@ -55,6 +55,7 @@ MANIFEST = "results/datasets/jam/{language}.manifest.json"
 PREDICTIONS = f"results/predictions/jam/{RUN}.jsonl"
 METRICS = f"results/metrics/jam/{RUN}.json"
 STATISTICS = "results/metrics/jam/{language}/statistics.json"
+HUMAN_FORM = "results/datasets/jam/english.human_form.csv"
 HUMANS = "results/metrics/jam/english/humans.json"
 NEUTRAL_VARIANTS = f"results/variants/jam_neutral/{RUN}.jsonl"
 NEUTRAL_PREDICTIONS = f"results/predictions/jam_neutral/{RUN}.jsonl"
@@ -650,10 +651,20 @@ class JamStudy(Study[JamSettings]):
 
     # What the metrics of the appendices need -----------------------------------------------------
 
-    def human_labels(self) -> str:
-        """Two people's labels of variants; the sample's are simulated."""
-        sample = self.run.here("data/sample/id10m/humans/english_simulated.csv")
-        return self.settings.humans or sample
+    def human_labels(self) -> list[str]:
+        """Files with two people's labels of variants; the sample's are simulated."""
+        named, sample = self.settings.humans, "data/sample/id10m/humans/english_simulated.csv"
+        return [named] if isinstance(named, str) else named or [self.run.here(sample)]
+
+    @property
+    def _nobody_labelled(self) -> str:
+        """Why there is no human baseline, empty if there is one."""
+        if self.settings.humans or self.settings.variants.source == "sample":
+            return ""
+        return (
+            f"nobody has labelled the variants: have two people fill in {HUMAN_FORM} (snakemake"
+            " jam_human_form writes it) and name their files in jam.humans"
+        )
 
     @property
     def pairs(self) -> int:
@@ -699,10 +710,13 @@ class JamStudy(Study[JamSettings]):
                 "text:text", made_here.of(text_numbers=numbers, published=self._published(3))
             ),
         ]
-        if "english" in settings.languages and (
-            settings.humans or settings.variants.source == "sample"
-        ):
-            humans = Given(metrics=(HUMANS,), files={"text_numbers": numbers})
+        if "english" in settings.languages:
+            reason = self._nobody_labelled
+            humans = Given(
+                metrics=() if reason else (HUMANS,),
+                files={"text_numbers": numbers},
+                not_run={"people": reason} if reason else {},
+            )
             found.append(self._table("appendix:humans", humans))
         found += [
             self._table("results:usage", results.of(published=self._published(5))),
@@ -815,9 +829,15 @@ class JamStudy(Study[JamSettings]):
     # The whole study -----------------------------------------------------------------------------
 
     def other_targets(self) -> list[str]:
-        """The sentences; without variants also the metrics, which no table then shows."""
-        names = [self.sentences(language) for language in self.settings.languages]
-        return names if self.has_variants else [*names, *self._runs("predictions").metrics]
+        """The sentences, and the form of section 5.1.
+
+        Without variants also the metrics, which no table then shows.
+        """
+        languages = self.settings.languages
+        names = [self.sentences(language) for language in languages]
+        if not self.has_variants:
+            return [*names, *self._runs("predictions").metrics]
+        return [*names, HUMAN_FORM] if "english" in languages else names
 
     def raw_files(self) -> list[str]:
         """The raw files that the configuration's results come from."""

@@ -1,30 +1,55 @@
-"""What people make of hard variants (ID10M-JAM, section 5.1): accuracy and agreement of two."""
+"""The human baseline (ID10M-JAM, section 5.1): its form, accuracy and agreement of two people."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
+from xml.sax.saxutils import quoteattr
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, number_of
+from pieline.core.files import write_json, write_text
+from pieline.core.label_studio import ForeignShape, read_tasks
 from pieline.core.records import Frozen, Id, validated
+from pieline.core.significance import cohen_kappa
 from pieline.core.tables import read_table
-from pieline.studies.jam.records import JamSentence
+from pieline.studies.jam.records import JamSentence, by_original
 
 Label = Literal["figurative", "literal", "ambiguous"]
 Origin = Literal["people", "simulated"]
 
 
+_LABELS = f"write one of {', '.join(get_args(Label))}"
+
+
 class LabelledVariant(Frozen):
-    """Two people's labels of one variant; `origin` says whether they are people at all."""
+    """Two people's labels of one variant.
+
+    Attributes:
+        variant_id: of the variant.
+        first, second: the labels.
+        origin: whether they are people at all.
+        shown: the texts that they saw, where that is recorded.
+    """
 
     variant_id: Id
     first: Label
     second: Label
     origin: Origin
+    shown: tuple[str, ...] = ()
 
 
-COLUMNS = tuple(LabelledVariant.model_fields)
+COLUMNS = ("variant_id", "first", "second", "origin")
+
+_LABELLING = """<View>
+  <Header value="Expression: $pie"/>
+  <Text name="sentence" value="$sentence"/>
+  <Header size="5" value="How is the expression used in this text?"/>
+  <Choices name="label" toName="sentence" choice="single" required="true">
+{choices}  </Choices>
+</View>
+"""
 
 
 class AnnotatorScores(Frozen):
@@ -61,16 +86,125 @@ class HumanMetrics(MetricRecord):
     kappa: float | None
 
 
-def read_labels(path: str | Path) -> list[LabelledVariant]:
-    """Read a CSV with the columns variant_id, first, second and origin.
+def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSentence]:
+    """One variant of each original, chosen by the seed and the original alone."""
+    return [
+        random.Random(f"human baseline {seed}:{name}").choice(variants)  # noqa: S311 - not for secrets
+        for name, (_, *variants) in by_original(sentences).items()
+        if variants
+    ]
+
+
+def write_form(
+    variants: Iterable[JamSentence], *, form: Path, tasks: Path, labelling: Path
+) -> None:
+    """Write variants for people to label, without their gold labels.
+
+    Args:
+        variants: one of each original.
+        form: CSV; each person fills in the column `label` of a copy.
+        tasks: the same as JSON tasks for Label Studio.
+        labelling: their labelling configuration, XML.
+    """
+    import pandas as pd
+
+    shown = [
+        {"variant_id": item.id, "sentence": item.sentence, "pie": item.pies[0]} for item in variants
+    ]
+    table = pd.DataFrame(shown, columns=["variant_id", "sentence", "pie"]).assign(label="")
+    write_text(form, table.to_csv(index=False, lineterminator="\n"))
+    write_json(tasks, [{"data": item} for item in shown])
+    choices = "".join(f"    <Choice value={quoteattr(label)}/>\n" for label in get_args(Label))
+    write_text(labelling, _LABELLING.format(choices=choices))
+
+
+def read_labels(*paths: str | Path) -> list[LabelledVariant]:
+    """Read the labels of two people.
+
+    Args:
+        paths: one CSV with the columns variant_id, first, second and origin; or two filled-in
+            copies of the form; or exports of Label Studio (JSON), which hold one person each, or
+            both.
 
     Raises:
-        UserError: a missing column, an unknown label, a variant twice, origins mixed; names file
-            and line.
+        UserError: a missing column, an unknown label, a variant twice, origins mixed, not two
+            people, or a variant that only one of them labelled; names the file, and the line or
+            task.
     """
-    mend = f"write one of {', '.join(get_args(Label))}, of {', '.join(get_args(Origin))}"
+    if len(paths) == 1 and Path(paths[0]).suffix != ".json":
+        return _read_both(paths[0])
+    people: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
+    for path in paths:
+        rows = _task_rows(path) if Path(path).suffix == ".json" else _form_rows(path)
+        for where, person, fields in rows:
+            label = validated(_OneLabel, fields, where=where, mend=_LABELS)
+            if label.variant_id in people[person]:
+                problem = f"{person} labels {label.variant_id!r} twice"
+                raise UserError(problem, where=where, mend="keep one label")
+            people[person][label.variant_id] = label
+    names = ", ".join(map(str, paths))
+    if len(people) != 2:
+        problem = f"labels of {number_of(len(people), 'person')}, not 2"
+        raise UserError(problem, where=names, mend="name what two people filled in")
+    (first, ours), (second, theirs) = people.items()
+    for has, lacks, name in ((ours, theirs, second), (theirs, ours, first)):
+        if missing := sorted(has.keys() - lacks.keys()):
+            problem = f"no label of {missing[0]!r}, which the other person labels"
+            raise UserError(problem, where=name, mend="have both label the same variants")
+    return [
+        LabelledVariant(
+            variant_id=name,
+            first=label.label,
+            second=theirs[name].label,
+            origin="people",
+            shown=(label.sentence, theirs[name].sentence),
+        )
+        for name, label in ours.items()
+    ]
+
+
+class _OneLabel(Frozen):
+    """One person's label of a variant, and the text that the person saw."""
+
+    variant_id: Id
+    sentence: str
+    label: Label
+
+
+class _Shown(ForeignShape):
+    """What a task shows."""
+
+    variant_id: Id
+    sentence: str
+
+
+_Rows = Iterator[tuple[str, str, dict[str, str]]]
+"""Where a label is, whose it is, and the fields of a `_OneLabel`."""
+
+
+def _form_rows(path: str | Path) -> _Rows:
+    columns = list(_OneLabel.model_fields)
+    for line, row in read_table(path, columns, mend="fill in the form that the workflow wrote"):
+        if row["label"].strip():
+            yield f"{path}:{line}", str(path), {name: row[name].strip() for name in columns}
+
+
+def _task_rows(path: str | Path) -> _Rows:
+    for where, task in read_tasks(path, _Shown):
+        for annotation in task.done:
+            for result in annotation.result:
+                if result.from_name != "label":
+                    problem = f"unknown control {result.from_name!r}"
+                    raise UserError(problem, where=where, mend="use our labelling configuration")
+                fields = task.data.model_dump() | {"label": result.value.answer(where)}
+                yield where, f"{path} {annotation.annotator}".strip(), fields
+
+
+def _read_both(path: str | Path) -> list[LabelledVariant]:
+    mend = f"{_LABELS}, of {', '.join(get_args(Origin))}"
+    header = f"write {','.join(COLUMNS)} first, or name what two people filled in"
     rows: list[LabelledVariant] = []
-    for line, row in read_table(path, COLUMNS, mend=f"write {','.join(COLUMNS)} first"):
+    for line, row in read_table(path, COLUMNS, mend=header):
         where, fields = f"{path}:{line}", {name: row[name] for name in COLUMNS}
         made = validated(LabelledVariant, fields, where=where, mend=mend)
         if any(made.variant_id == other.variant_id for other in rows):
@@ -96,21 +230,23 @@ def human_metrics(
     """Score two people's labels (file `where`) against gold. "ambiguous" is never right.
 
     Raises:
-        UserError: a variant that the dataset lacks, or two of one original.
+        UserError: a variant that the dataset lacks, or two of one original, or a label of another
+            text than the variant's.
     """
-    from sklearn.metrics import cohen_kappa_score
-
     variants = {item.id: item for item in sentences if not item.is_original}
     if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
         mend = "label variants of this dataset"
         raise UserError(f"no variant {unknown[0]!r}", where=where, mend=mend)
+    for item in labels:
+        if any(text.strip() != variants[item.variant_id].sentence.strip() for text in item.shown):
+            problem = f"{item.variant_id!r} was labelled in another text"
+            raise UserError(problem, where=where, mend="label the form of this dataset")
     originals = Counter(variants[label.variant_id].original_id for label in labels)
     name, number = originals.most_common(1)[0]
     if number > 1:
         mend = "label one variant of each original"
         raise UserError(f"{number} variants of {name!r}", where=where, mend=mend)
     first, second = [item.first for item in labels], [item.second for item in labels]
-    kappa = float(cohen_kappa_score(first, second)) if len({*first, *second}) > 1 else None
     figurative = sum(variants[item.variant_id].is_figurative for item in labels)
     return HumanMetrics(
         language=sentences[0].language,
@@ -123,7 +259,7 @@ def human_metrics(
         first=_scores(labels, first, variants),
         second=_scores(labels, second, variants),
         agreement=sum(one == other for one, other in zip(first, second, strict=True)) / len(labels),
-        kappa=kappa,
+        kappa=cohen_kappa(first, second),
         computed_from=computed_from,
         conditions=conditions,
     )

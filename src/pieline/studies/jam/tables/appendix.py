@@ -1,6 +1,6 @@
 """ID10M-JAM's human baseline (5.1), neutral contexts (appendix G) and attention (appendix H)."""
 
-from pieline.core.records import load_record, load_records
+from pieline.core.records import load_records
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, percent_bounds, rounded
@@ -26,45 +26,43 @@ _BLANK = Cell(text=" ")
 
 def humans(given: Given) -> TableContent:
     """Accuracy of two people, overall and by usage, and their agreement (per cent)."""
-    metrics = load_record(given.metrics[0], HumanMetrics)
-    obstacles = [*of_other_data(metrics), *metrics.conditions.deviations]
-    if metrics.simulated:
-        obstacles.insert(0, _SIMULATED)
-    if metrics.language != "english":
+    made = load_records(given.metrics, HumanMetrics)
+    metrics, reason = (made[0], "") if made else (None, given.why_not("people"))
+    language = metrics.language if metrics else "english"
+    obstacles = [f"not run: {reason}"] if reason else []
+    obstacles += [_SIMULATED] if metrics and metrics.simulated else []
+    obstacles += [*of_other_data(*made), *(metrics.conditions.deviations if metrics else ())]
+    if language != "english":
         obstacles.append("the paper's annotators judged English variants")
     numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics)
+
+    def row(label: str, *cells: Cell) -> Row:
+        return Row((label,), (*cells, *[_BLANK] * (4 - len(cells))), reason)
 
     def cell(name: str, ours: float | None, decimals: int = 1) -> Cell:
         return numbers.cell(f"human_{name}", ours, decimals=decimals)
 
-    def person(name: str, scores: AnnotatorScores) -> Row:
-        shares = {field: per_cent(share) for field, share in scores}
-        return Row((name,), tuple(cell(f"{field}_{name}", ours) for field, ours in shares.items()))
+    def person(name: str) -> Row:
+        scores = getattr(metrics, name, None)
+        shares = ((field, getattr(scores, field, None)) for field in AnnotatorScores.model_fields)
+        return row(name, *(cell(f"{field}_{name}", per_cent(share)) for field, share in shares))
 
-    counts = (
-        cell("variants", metrics.variants, decimals=0),
-        Cell(text=str(metrics.figurative)),
-        Cell(text=str(metrics.literal)),
-        _BLANK,
-    )
-    rest = (_BLANK,) * 3
+    usages = (metrics.figurative, metrics.literal) if metrics else ()
+    agreement = per_cent(metrics.agreement) if metrics else None
+    counted = cell("variants", metrics.variants if metrics else None, decimals=0)
+    kappa = cell("kappa", metrics.kappa if metrics else None, decimals=2)
     return TableContent(
         heads=(heads("Annotator", "Accuracy", "figurative", "literal", "ambiguous"),),
         groups=(
-            Group((Row(("variants labelled",), counts),)),
-            Group((person("first", metrics.first), person("second", metrics.second))),
-            Group(
-                (
-                    Row(("agreement",), (cell("agreement", 100 * metrics.agreement), *rest)),
-                    Row(("Cohen's kappa",), (cell("kappa", metrics.kappa, decimals=2), *rest)),
-                )
-            ),
+            Group((row("variants labelled", counted, *(Cell(text=str(one)) for one in usages)),)),
+            Group((person("first"), person("second"))),
+            Group((row("agreement", cell("agreement", agreement)), row("Cohen's kappa", kappa))),
         ),
-        caption=f"Human baseline: two people on hard variants ({find(metrics.language).label}), one"
+        caption=f"Human baseline: two people on hard variants ({find(language).label}), one"
         " of each original, in per cent. “Ambiguous” counts as wrong.",
         notes=(
-            *([SIMULATED_NOTE] if metrics.simulated else []),
-            *data_notes(metrics),
+            *([SIMULATED_NOTE] if metrics and metrics.simulated else []),
+            *(data_notes(metrics) if metrics else ()),
             *given.notes,
         ),
         wide=False,
