@@ -247,7 +247,8 @@ def test_what_the_release_lacks_is_derived_and_written_and_said(tmp_path: Path) 
         "Italian: originals by ID10M's tags alone, which nobody filtered.",
         "Hard variants by Gemini 2.5 Pro (Italian).",
     )
-    assert {item.given.notes for item in (*made.tables(), *made.figures())} == {said}
+    shown = [item for item in (*made.tables(), *made.figures()) if item.given.metrics]
+    assert {item.given.notes for item in shown} == {said}
     (tmp_path / "english.tsv").touch()
     own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
     assert own.tables()[0].given.notes == ("English: originals by decisions of one's own.",)
@@ -270,7 +271,8 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
 
 
 def test_models_that_are_not_run_are_given_with_a_reason() -> None:
-    drift = study(models=["gpt-4o"]).tables()[1]
+    tables = {table.name: table for table in study(models=["gpt-4o"]).tables()}
+    drift = tables["jam_drift"]
     assert [model.name for model in drift.given.models] == ["gpt-4o", *BASELINES]
     assert drift.given.not_run["mbert"] == "not in this configuration"
     assert "gpt-4o" not in drift.given.not_run
@@ -281,8 +283,23 @@ def test_every_maker_exists() -> None:
     made = study(**configured("config.yaml"))
     for item in (*made.tables(), *made.figures()):
         assert callable(named(item.maker))
-    assert len(made.tables()) == 10
+    assert len(made.tables()) == 16
     assert len(made.figures()) == 5
+
+
+def test_every_table_of_the_paper_has_its_own() -> None:
+    """And the example, the prompt and the labelling interface of Figures 1, 4 and 5."""
+    made = study(**configured("config.yaml"))
+    places = {table.place: table.name for table in made.tables()}
+    assert {f"Table {number}" for number in range(1, 9)} <= places.keys()
+    assert (places["Figure 1"], places["Figure 4"]) == ("jam_example", "jam_prompt")
+    assert made.other_targets() == [
+        "results/datasets/jam/english.jsonl",
+        "results/datasets/jam/german.jsonl",
+        "results/variants/jam/english.labelling.xml",
+        "results/variants/jam/german.labelling.xml",
+        "results/datasets/jam/english.human_form.csv",
+    ]
 
 
 def test_the_human_baseline_is_made_of_labels_or_says_that_there_are_none() -> None:

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
@@ -57,6 +58,7 @@ METRICS = f"results/metrics/jam/{RUN}.json"
 STATISTICS = "results/metrics/jam/{language}/statistics.json"
 HUMAN_FORM = "results/datasets/jam/english.human_form.csv"
 HUMANS = "results/metrics/jam/english/humans.json"
+LABELLING = "results/variants/jam/{language}.labelling.xml"
 NEUTRAL_VARIANTS = f"results/variants/jam_neutral/{RUN}.jsonl"
 NEUTRAL_PREDICTIONS = f"results/predictions/jam_neutral/{RUN}.jsonl"
 NEUTRAL_METRICS = f"results/metrics/jam_neutral/{RUN}.json"
@@ -421,6 +423,16 @@ class JamStudy(Study[JamSettings]):
             return ZeroShot(**own.model_dump(exclude={"file"}))
         return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
 
+    def prompt_files(self, setting: str) -> dict[str, str]:
+        """The templates of a setting: `prompt`, and `example` if it has examples."""
+        if own := self.settings.prompts.get(setting):
+            return {"prompt": own.file}
+        folder = self.run.here("prompts/jam")
+        found = {"prompt": f"{folder}/{prompt_file(setting)}"}
+        if setting == FEW_SHOT:
+            found["example"] = f"{folder}/few_shot_example.jinja"
+        return found
+
     def examples(self, language: str, setting: str) -> list[str]:
         """The file that a prompt's examples are drawn from, if the setting has examples."""
         if setting != FEW_SHOT:
@@ -440,14 +452,9 @@ class JamStudy(Study[JamSettings]):
         self, folder: str, sentences: str, predictions: str, run: dict[str, str]
     ) -> Identification:
         language, model, setting = run["language"], run["model"], run["setting"]
-        own = self.settings.prompts.get(setting)
-        inputs = {
-            "sentences": sentences,
-            "prompt": own.file if own else self.run.here("prompts/jam", prompt_file(setting)),
-        }
+        inputs = {"sentences": sentences, **self.prompt_files(setting)}
         for train in self.examples(language, setting):
-            example = self.run.here("prompts/jam/few_shot_example.jinja")
-            inputs |= {"train": train, "example": example}
+            inputs["train"] = train
         return Identification(
             **self._of_model(model),
             inputs=inputs,
@@ -696,15 +703,19 @@ class JamStudy(Study[JamSettings]):
         return self.has_variants and bool(self.settings.models)
 
     def tables(self) -> list[Table]:
-        """Table 2; with runs on variants also those of the results and appendices."""
+        """Table 2; with runs on variants all tables of the paper, its example and its prompt."""
         numbers = self.run.here("published/text_numbers.csv")
         # Numbers of the text, and figures, are of what this run asked or trained.
         made_here, results, settings = self._runs(), self._results(), self.settings
         statistics = self._statistics().of(published=self._published(2), text_numbers=numbers)
-        found = [self._table("dataset:statistics", statistics)]
+        sizes = self._table("dataset:statistics", statistics)
         if not self._compares:
-            return found
-        found += [
+            return [sizes]
+        example, datasets, hyperparameters, prompt, checkpoints, artifacts = self._descriptions()
+        found = [
+            example,
+            datasets,
+            sizes,
             self._table("results:drift", results.of(published=self._published(3))),
             self._table(
                 "text:text", made_here.of(text_numbers=numbers, published=self._published(3))
@@ -719,6 +730,8 @@ class JamStudy(Study[JamSettings]):
             )
             found.append(self._table("appendix:humans", humans))
         found += [
+            hyperparameters,
+            prompt,
             self._table("results:usage", results.of(published=self._published(5))),
             self._table("results:confusion", results.of(published=self._published(6))),
         ]
@@ -737,7 +750,88 @@ class JamStudy(Study[JamSettings]):
         tested = self._runs("predictions").model_copy(
             update={"options": {"permutations": settings.permutations}}
         )
-        return [*found, self._table("runs:pairs", tested), self._table("runs:runs", results)]
+        return [
+            *found,
+            checkpoints,
+            artifacts,
+            self._table("runs:pairs", tested),
+            self._table("runs:runs", results),
+        ]
+
+    def _descriptions(self) -> list[Table]:
+        """Figure 1, Tables 1 and 4, Figure 4, Tables 7 and 8: what no run computes."""
+        settings, upstream = self.settings, self.run.upstream
+        sentences = {name: DATASET.format(language=name) for name in settings.languages}
+        tuning = settings.fine_tuning.model_dump() if list(self.configured("encoder")) else {}
+        setting_of: dict[str, str] = {}
+        for setting in chain(settings.settings, *settings.settings_by_model.values()):
+            for kind, file in self.prompt_files(setting).items():
+                setting_of.setdefault(file, setting if kind == "prompt" else "few_shot_example")
+        prompts = {setting: file for file, setting in setting_of.items()}
+        return [
+            Table(
+                "jam_example",
+                "Figure 1",
+                "An original of each usage and a hard variant of it.",
+                "pieline.studies.jam.tables.described:example",
+                self._noted(Given(files=sentences)),
+            ),
+            Table(
+                "jam_datasets",
+                "Table 1",
+                "Datasets of idioms and their languages.",
+                "pieline.studies.jam.tables.described:datasets",
+                Given(files={"published": self._published(1), "upstream": upstream}),
+            ),
+            Table(
+                "jam_hyperparameters",
+                "Table 4",
+                "Hyperparameters of encoders, as set in this run.",
+                "pieline.studies.jam.tables.described:hyperparameters",
+                Given(files={"published": self._published(4)}, options=tuning),
+            ),
+            Table(
+                "jam_prompt",
+                "Figure 4",
+                "The prompts of this run.",
+                "pieline.studies.jam.tables.described:prompt",
+                Given(files=prompts, options={"prompts": list(prompts)}),
+            ),
+            Table(
+                "jam_checkpoints",
+                "Table 7",
+                "Checkpoints, their licences, sizes and pinned revisions.",
+                "pieline.reporting.described:checkpoints",
+                Given(files={"published": self._published(7)}, options=self._checkpoints()),
+            ),
+            Table(
+                "jam_artifacts",
+                "Table 8",
+                "Data and software, their licences and pinned versions.",
+                "pieline.reporting.described:artifacts",
+                Given(
+                    files={
+                        "published": self._published(8),
+                        "lock": self.run.here("envs/requirements.lock"),
+                        "licences": self.run.here("data/licences.yaml"),
+                        "upstream": upstream,
+                    }
+                ),
+            ),
+        ]
+
+    def _checkpoints(self) -> dict[str, Any]:
+        """Entries of the paper's models by the name that Table 7 gives them."""
+        fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
+        found: dict[str, Any] = {}
+        for name in self.run.names("llm", "encoder", "causal_lm"):
+            entry = self.run.registry[name]
+            stated = entry.model_dump(include=fields)
+            if isinstance(entry, LLMEntry):
+                stated["checkpoint"] = entry.litellm_id.partition("/")[2]
+            if entry.published_as:
+                found.setdefault(entry.published_as, {"name": name, **stated})
+        return found
 
     def figures(self) -> list[Figure]:
         """What filtering leaves; with runs on variants also Figures 2, 3, 6 and 7."""
@@ -829,7 +923,7 @@ class JamStudy(Study[JamSettings]):
     # The whole study -----------------------------------------------------------------------------
 
     def other_targets(self) -> list[str]:
-        """The sentences, and the form of section 5.1.
+        """The sentences, and Figure 5's labelling interface and the form of section 5.1.
 
         Without variants also the metrics, which no table then shows.
         """
@@ -837,6 +931,7 @@ class JamStudy(Study[JamSettings]):
         names = [self.sentences(language) for language in languages]
         if not self.has_variants:
             return [*names, *self._runs("predictions").metrics]
+        names += [LABELLING.format(language=language) for language in languages]
         return [*names, HUMAN_FORM] if "english" in languages else names
 
     def raw_files(self) -> list[str]:

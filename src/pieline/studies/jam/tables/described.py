@@ -1,0 +1,123 @@
+"""What no run of ID10M-JAM computes: Figures 1 and 4, Tables 1 and 4."""
+
+from pieline.core.upstream import load_upstream
+from pieline.languages.registry import find, known
+from pieline.llm.prompts import load_prompt
+from pieline.reporting import described
+from pieline.reporting.given import Given
+from pieline.reporting.printed import read_printed, state
+from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.records import by_original
+from pieline.studies.jam.settings import JamFineTuning
+from pieline.studies.jam.tables.common import code_of, heads, title_of
+
+_FILES = {
+    "MAGPIE": "magpie/MAGPIE_unfiltered.jsonl",
+    "ID10M gold": "id10m/test_{language}.tsv",
+    "ID10M silver": "id10m/train_{language}.tsv",
+    "ID10M-JAM": "id10m-jam/{language}.json",
+}
+"""The files of Table 1's datasets in data/upstream.yaml."""
+_UNREAD = "this project does not read it"
+_SHOWN = "shown, not compared"
+_ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer"}
+
+
+def example(given: Given) -> TableContent:
+    """Figure 1, with sentences of this run: an original of each usage, and a hard variant.
+
+    `files` are datasets by language.
+    """
+    groups = []
+    for language, path in given.files.items():
+        rows: dict[str, list[Row]] = {}
+        for original, *variants in by_original(load_sentences(path)).values():
+            usage = "figurative" if original.is_figurative else "literal"
+            if usage in rows or not variants:
+                continue
+            rows[usage] = []
+            for what, item in (("original", original), ("hard variant", variants[0])):
+                key = {"language": language, "usage": usage, "metric": what, "id": item.id}
+                cell = Cell(Number(key, state(item.sentence, "", reason=_SHOWN)))
+                rows[usage].append(Row((f"{original.pies[0]} ({usage})", what), (cell,)))
+        shown = tuple(row for pair in rows.values() for row in pair)
+        groups.append(Group(shown, find(language).label))
+    return TableContent(
+        heads=(heads("Language", "PIE", "", "Sentence"),),
+        groups=tuple(groups),
+        caption="An original of each usage with one of its hard variants, whose added context"
+        " evokes the other usage. They are the first in this run's data, not the paper's example.",
+        notes=given.notes,
+        wraps=True,
+    )
+
+
+def datasets(given: Given) -> TableContent:
+    """Table 1: languages of datasets of idioms, and those of which this project reads files."""
+    public = load_upstream(given.files["upstream"])
+    rows = []
+    for row in read_printed(given.files["published"]):
+        name, printed = row["dataset"], row["languages"]
+        file = _FILES.get(name, "")
+        found = {code_of(one) for one in known() if file.format(language=one) in public}
+        ours = " ".join(code for code in printed.split() if code in found)
+        reason = "" if ours else _UNREAD
+        partly = "" if ours == printed else "this project reads no file in the others"
+        stated = state(ours, printed, reason=reason or partly)
+        rows.append(Row((name,), (described.described(stated, dataset=name),), reason))
+    return TableContent(
+        heads=(heads("Dataset", "Languages here"),),
+        groups=(Group(tuple(rows)),),
+        caption="Datasets of idioms and the languages (ISO 639-1) of which this project reads"
+        f" files. {described.BESIDE}",
+        wide=False,
+        texts=True,
+    )
+
+
+def hyperparameters(given: Given) -> TableContent:
+    """Table 4: what this run's encoders are fine-tuned with.
+
+    `options` are the settings of fine-tuning, empty where none is fine-tuned.
+    """
+    tuning = JamFineTuning.model_validate(given.options)
+    values = {
+        "epochs": ("Epochs", tuning.epochs),
+        "batch_size": ("Batch size", tuning.batch_size),
+        "learning_rate": ("Learning rate", tuning.learning_rate),
+    }
+    absent = "no encoder is fine-tuned in this configuration"
+    found = {
+        name: (label, value if given.options else None, absent)
+        for name, (label, value) in values.items()
+    }
+    return described.hyperparameters(given, found, "Fine-tuning hyperparameters of encoders.")
+
+
+def prompt(given: Given) -> TableContent:
+    """Figure 4: the turns of each prompt, with names in braces where something is filled in.
+
+    `files` are templates by setting, and that of a `few_shot_example`; `options` have their order.
+    """
+    groups, notes = [], []
+    for setting in given.options["prompts"]:
+        is_example = setting == "few_shot_example"
+        title = "Few-shot example" if is_example else title_of(setting)
+        loaded = load_prompt(given.files[setting])
+        values = {"idioms": ["{idiom}"], "literal_pie": ""} if is_example else {}
+        turns = loaded.messages(sentence="{sentence}", language="{language}", **values)
+        about = loaded.about.get("source") or loaded.about.get("purpose", "")
+        notes += [f"{title}: {' '.join(str(about).split())}"] if about else []
+        rows = []
+        for role, text in turns:
+            key = {"prompt": setting, "metric": role}
+            rows.append(Row((_ROLES[role],), (Cell(Number(key, state(text, "", reason=_SHOWN))),)))
+        groups.append(Group(tuple(rows), title))
+    return TableContent(
+        heads=(heads("Prompt", "Turn", "Text"),),
+        groups=tuple(groups),
+        caption="The prompts for idiom identification in this run, with placeholders in braces.",
+        notes=tuple(notes),
+        wraps=True,
+    )

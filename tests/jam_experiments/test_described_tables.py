@@ -1,0 +1,200 @@
+"""Tables 1, 4, 7 and 8, the prompt and the example: what no run computes."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT
+from test_baselines import made as sentence
+
+from pieline.core.named import named
+from pieline.core.records import save_jsonl
+from pieline.llm.prompts import load_prompt
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.reporting.printed import Statement, read_comparisons
+from pieline.reporting.tables import TableContent, write_table
+from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.study import JamStudy
+from pieline.study import Run, Table
+
+
+def declared(name: str, **settings: Any) -> Table:
+    """A table as the study declares it on real data."""
+    settings = {"models": ["gpt-4o"], **settings}
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=ROOT)
+    tables = JamStudy(JamSettings.model_validate(settings), run).tables()
+    return next(table for table in tables if table.name == name)
+
+
+def made(name: str, **settings: Any) -> TableContent:
+    table = declared(name, **settings)
+    content: TableContent = named(table.maker)(table.given)
+    return content
+
+
+def stated(content: TableContent) -> dict[tuple[str, ...], Statement]:
+    """The statements of a table, by key."""
+    found = {}
+    for number in content.numbers():
+        assert isinstance(number.comparison, Statement)
+        found[tuple(number.key.values())] = number.comparison
+    return found
+
+
+def printed(number: int) -> list[dict[str, str]]:
+    """The rows of a printed table."""
+    with (ROOT / f"published/jam_table{number}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_table_1_has_the_languages_of_the_files_that_are_read() -> None:
+    content = made("jam_datasets")
+    found = {name: cell for (name, _), cell in stated(content).items()}
+    assert [cell.printed for cell in found.values()] == [row["languages"] for row in printed(1)]
+    read = {name: cell.ours for name, cell in found.items() if cell.ours}
+    assert read == {
+        "MAGPIE": "EN",
+        "ID10M gold": "EN DE ES IT",
+        "ID10M silver": "EN DE ES IT",
+        "ID10M-JAM": "EN DE",
+    }
+    assert found["ID10M silver"].reason == "this project reads no file in the others"
+    reasons = {row.labels[0]: row.reason for row in content.groups[0].rows}
+    assert {name for name, reason in reasons.items() if not reason} == read.keys()
+    assert reasons["DICE"] == "this project does not read it"
+
+
+def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
+    listed = tmp_path / "upstream.yaml"
+    listed.write_text("id10m/test_italian.tsv: {url: null, sha256: null}\n", encoding="utf-8")
+    table = declared("jam_datasets")
+    given = table.given.model_copy(update={"files": {**table.given.files, "upstream": str(listed)}})
+    found = stated(named(table.maker)(given))
+    assert {name: cell.ours for (name, _), cell in found.items() if cell.ours} == {
+        "ID10M gold": "IT"
+    }
+
+
+def test_table_4_has_this_runs_settings_beside_the_printed_ones() -> None:
+    paper = {row["parameter"]: row["value"] for row in printed(4)}
+    found = stated(made("jam_hyperparameters", models=["mbert"]))
+    assert {name: cell.ours for (name, _), cell in found.items()} == paper
+    mine = {"epochs": 3, "learning_rate": 3e-4}
+    found = stated(made("jam_hyperparameters", models=["mbert"], fine_tuning=mine))
+    assert {name: (cell.ours, cell.reason) for (name, _), cell in found.items()} == {
+        "epochs": ("3", "not as printed"),
+        "batch_size": ("32", "as printed"),
+        "learning_rate": ("0.0003", "not as printed"),
+    }
+
+
+def test_table_4_says_that_no_encoder_is_trained() -> None:
+    content = made("jam_hyperparameters")
+    assert {row.reason for row in content.groups[0].rows} == {
+        "no encoder is fine-tuned in this configuration"
+    }
+    assert {cell.ours for cell in stated(content).values()} == {""}
+
+
+def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
+    content = made("jam_checkpoints")
+    found = stated(content)
+    assert len(found) == 4 * len(printed(7))
+    assert not any(row.reason for row in content.groups[0].rows)
+
+    def models(what: str, reason: str) -> set[str]:
+        return {name for (name, key), cell in found.items() if (key, cell.reason) == (what, reason)}
+
+    # The hub has no google/bert-bert-base-uncased.
+    assert models("checkpoint", "not as printed") == {"bert"}
+    assert models("checkpoint", "printed without its organisation") == {
+        "llama-4-scout",
+        "qwen2.5-72b",
+    }
+    assert models("licence", "not as printed") == set()
+    assert models("parameters", "not the printed size, however rounded") == {"mbert"}
+    assert models("parameters", "as printed, rounded") == {"llama-3.2-3b"}
+    # Of the Geminis the paper has no size either.
+    assert models("parameters", "the paper does not say") == {"gemini-2.5-flash", "gemini-2.5-pro"}
+    assert found["gpt-4o", "parameters"].ours == "not told"
+    assert found["gpt-4o", "parameters"].printed == "8B"
+    assert len(found["gbert", "revision"].ours) == 40
+
+
+def test_table_8_has_licences_and_versions() -> None:
+    content = made("jam_artifacts")
+    found = {key: cell.ours for key, cell in stated(content).items()}
+    assert {row.labels[0]: row.reason for row in content.groups[0].rows if row.reason} == {
+        "LangChain": "not used in this project"
+    }
+    lock = (ROOT / "envs/requirements.lock").read_text(encoding="utf-8")
+    assert f"\nagno=={found['Agno', 'version']} " in lock
+    assert "\nlangchain" not in lock
+    assert found["ID10M", "licence"] == "CC-BY-NC-SA-4.0"
+    assert "files by SHA-256" in found["ID10M", "version"]
+    assert "not as printed" not in {cell.reason for cell in stated(content).values()}
+
+
+def test_figure_4_is_what_is_sent(tmp_path: Path) -> None:
+    content = made("jam_prompt")
+    assert [group.title for group in content.groups] == [
+        "Zero-shot",
+        "Few-shot +SC+CoTBest",
+        "Few-shot example",
+    ]
+    found = {key: cell.ours for key, cell in stated(content).items()}
+    sent = load_prompt(ROOT / "prompts/jam/zero_shot.jinja")
+    system, user = sent.messages(sentence="{sentence}", language="{language}")
+    assert found["zero_shot", "system"] == system.content
+    assert "one sentence in {language}, you are" in system.content
+    assert found["zero_shot", "user"] == user.content == "Sentence: {sentence}"
+    assert found["few_shot_example", "assistant"].endswith("idioms: [{idiom}]")
+    assert content.notes[0].startswith("Zero-shot: Golan Hashiloni et al.")
+    assert "Figure 4" in content.notes[0]
+
+    own = tmp_path / "mine.jinja"
+    own.write_text("=== user ===\nIdioms in {{ sentence }}?\n", encoding="utf-8")
+    mine = {"file": str(own)}
+    ways = ["zero_shot_schema", "zero_shot", "mine"]
+    content = made("jam_prompt", settings=ways, prompts={"mine": mine})
+    # The form that the provider enforces is no part of the prompt.
+    assert [group.title for group in content.groups] == ["Zero-shot, form enforced", "mine"]
+    assert stated(content)["mine", "user"].ours == "Idioms in {sentence}?"
+
+
+def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) -> None:
+    data = tmp_path / "english.jsonl"
+    save_jsonl(
+        data,
+        [
+            sentence(original, number, figurative=original > 2)
+            for original in (1, 2, 3, 4)
+            for number in range(4)
+        ],
+    )
+    table = declared("jam_example", languages=["english"])
+    assert table.given.files == {"english": "results/datasets/jam/english.jsonl"}
+    given = table.given.model_copy(update={"files": {"english": str(data)}})
+    content = named(table.maker)(given)
+    assert [row.labels for row in content.groups[0].rows] == [
+        ("go dutch (literal)", "original"),
+        ("go dutch (literal)", "hard variant"),
+        ("go dutch (figurative)", "original"),
+        ("go dutch (figurative)", "hard variant"),
+    ]
+    assert [key[-1] for key in stated(content)] == ["o1", "o1-v1", "o3", "o3-v1"]
+
+
+@pytest.mark.parametrize("wraps", [True, False])
+def test_long_texts_are_broken_into_lines(wraps: bool, tmp_path: Path) -> None:
+    content = made("jam_prompt" if wraps else "jam_artifacts")
+    files = {end: tmp_path / f"table.{end}" for end in ("tex", "csv", "html")}
+    write_table("table", content, templates=ROOT / "templates", **files)
+    tex, html = (files[end].read_text(encoding="utf-8") for end in ("tex", "html"))
+    assert (r"{llp{0.65\linewidth}}" in tex) is wraps
+    assert (r"expert of this language.\newline \newline If detected" in tex) is wraps
+    assert ('class="paper-table wraps"' in html) is wraps
+    cells = read_comparisons(files["csv"])
+    assert {cell["comparable"] for cell in cells} == {"no"}
