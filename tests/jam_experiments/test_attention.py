@@ -140,34 +140,45 @@ def judged(name: str, correct: bool, *right: bool) -> Judgement:
     return Judgement(name, True, correct, right)
 
 
-def test_pairs_have_a_misleading_and_a_resolved_variant() -> None:
+def test_pairs_have_a_misleading_variant_and_one_that_all_runs_resolved() -> None:
     one = [
         judged("a", True, False, True, True),
         judged("b", True, False, False, False),  # none resolved
         judged("c", True, True, True, True),  # none misleads
         judged("d", False, False, True, True),  # nobody was right about it
         judged("e", True, True, False, True),
+        judged("f", True, False, True, False),
     ]
     other = [
         judged("a", True, False, False, True),
         judged("b", True, False, False, False),
         judged("c", True, True, True, True),
         judged("d", False, True, True, True),
-        judged("e", False, False, False, False),  # wrong already: its variants mislead nobody
+        # Wrong about the original: its variants do not mislead, but the first is not resolved.
+        judged("e", False, False, False, True),
+        # Misleads nobody, yet a run that was wrong about the original does not resolve it.
+        judged("f", False, False, False, False),
     ]
-    assert select_pairs([one, other], number=10) == [("a", 0, 2), ("e", 1, 0)]
-    assert select_pairs([one, other], number=1) == [("a", 0, 2)]
+    assert select_pairs([one, other]) == [("a", 0, 2), ("e", 1, 2)]
+    # A run that was right about no original decides nothing.
+    helpless = [judged(name, False, False, False, False) for name in "abcdef"]
+    assert select_pairs([one, other, helpless]) == [("a", 0, 2), ("e", 1, 2)]
 
 
-def test_analysis_from_files(tmp_path: Path) -> None:
+@pytest.fixture
+def causal(tmp_path: Path) -> CausalModel:
     tiny_llama(layers=2, heads=2, hidden=8).save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
-    entry = CheckpointEntry(
-        label="x", licence="x", checkpoint="x", source="folder", path=str(tmp_path)
+    return load_causal_model(
+        CheckpointEntry(label="x", licence="x", checkpoint="x", source="folder", path=str(tmp_path))
     )
-    causal = load_causal_model(entry)
-    group = [made(0, ""), made(1, "at noon the red bucket ."), made(2, "we red ."), made(3, "at")]
-    (pair,) = analyse(causal, by_original(group), [("o", 0, 1)])
+
+
+GROUP = [made(0, ""), made(1, "at noon the red bucket ."), made(2, "we red ."), made(3, "at")]
+
+
+def test_analysis_from_files(causal: CausalModel) -> None:
+    (pair,) = analyse(causal, by_original(GROUP), [("o", 0, 1)], number=10)
     found = pair.misleading
     assert (found.id, pair.resolved.id) == ("o-v1", "o-v2")
     assert found.words == ["at", "noon", "the", "red", "bucket", ".", "they", "broke", "the", "ice"]
@@ -175,8 +186,16 @@ def test_analysis_from_files(tmp_path: Path) -> None:
     assert np.array(found.by_layer).shape == (2, 10)
     assert np.array(found.cue_share).shape == (2, 2)
     assert found.share == pytest.approx(np.mean(found.cue_share), abs=1e-4)
-    # "at" alone holds no cue word: such a pair is left out.
-    assert analyse(causal, by_original(group), [("o", 0, 2)]) == []
+
+
+def test_pairs_without_cues_take_no_place(causal: CausalModel) -> None:
+    # "at" alone holds no cue word, so the pairs with the third variant are left out.
+    candidates = [("o", 0, 2), ("o", 0, 1), ("o", 2, 1), ("o", 1, 0), ("o", 0, 1)]
+    found = analyse(causal, by_original(GROUP), candidates, number=2)
+    assert [(pair.misleading.id, pair.resolved.id) for pair in found] == [
+        ("o-v1", "o-v2"),
+        ("o-v2", "o-v1"),
+    ]
 
 
 def test_mean_share_over_pairs() -> None:

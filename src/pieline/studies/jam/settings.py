@@ -99,7 +99,8 @@ class AttentionAnalysis(Settings):
     model: str = Field(description="A causal model, or an embedder that is one.")
     language: LanguageName = "english"
     pairs: PositiveInt = Field(
-        default=10, description="Originals with a variant that misled a model and one that did not."
+        default=10,
+        description="Originals with a variant that misled a model and one all got right.",
     )
 
 

@@ -1,14 +1,13 @@
 """Where a causal model looks from a PIE (ID10M-JAM, appendix H): attention from its tokens.
 
-Of originals with one variant that misled some model and one that misled none, both variants are
-passed through a model, and the attention from the PIE's tokens to every word before it is read off
-each layer and head.
+Of originals with one variant that misled some model and one that all models resolved, both variants
+are passed through a model, and the attention from the PIE's tokens to every word before it is read
+off each layer and head.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -176,41 +175,53 @@ def attended_variant(
     )
 
 
-def select_pairs(runs: Sequence[Sequence[Judgement]], *, number: int) -> list[tuple[str, int, int]]:
-    """Originals with a variant that misled some run and one that misled none.
+def select_pairs(runs: Sequence[Sequence[Judgement]]) -> list[tuple[str, int, int]]:
+    """Originals with a variant that misled some run (MIS) and one that every run resolved (COR).
 
-    A variant misleads a run that was right about its original and is wrong about it. The other one
-    must be judged right, as its original, by some run at least. Originals whose variants mislead
-    most runs come first.
+    A variant misleads a run that was right about its original and is wrong about it; a run resolves
+    a variant if it is right about it. Runs that were right about no original are left out: nothing
+    can mislead them, and they resolve next to nothing. Originals whose variants mislead most runs
+    come first.
 
     Returns:
-        Of at most `number` originals: the original, and the places among its variants (from 0) of
-        the misleading and the other one.
+        The original, and the places among its variants (from 0) of MIS and COR.
     """
     cases: dict[str, list[Judgement]] = defaultdict(list)
-    for case in chain.from_iterable(runs):
-        cases[case.original_id].append(case)
+    for run in runs:
+        if any(case.correct for case in run):
+            for case in run:
+                cases[case.original_id].append(case)
     candidates = []
     for name, judged in cases.items():
         misled = [sum(flips) for flips in zip(*(case.flipped for case in judged), strict=True)]
-        rights = zip(*(case.variants for case in judged if case.correct), strict=True)
-        good = [place for place, right in enumerate(rights) if any(right) and not misled[place]]
-        if good and any(misled):
-            candidates.append((-max(misled), name, misled.index(max(misled)), good[0]))
-    return [(name, worst, best) for _, name, worst, best in sorted(candidates)[:number]]
+        rights = zip(*(case.variants for case in judged), strict=True)
+        resolved = [place for place, right in enumerate(rights) if all(right)]
+        if resolved and any(misled):
+            candidates.append((-max(misled), name, misled.index(max(misled)), resolved[0]))
+    return [(name, worst, best) for _, name, worst, best in sorted(candidates)]
 
 
 def analyse(
     causal: CausalModel,
     sentences: Mapping[str, Sequence[JamSentence]],
-    chosen: Sequence[tuple[str, int, int]],
+    candidates: Sequence[tuple[str, int, int]],
+    *,
+    number: int,
 ) -> list[AttentionPair]:
-    """Attention of the pairs that `select_pairs` chose, from the sentences of `by_original`.
+    """Attention of the first `number` of the pairs of `select_pairs`.
 
-    Pairs in which a variant has no PIE or no cues are left out.
+    A pair in which a variant has no PIE or no cues is left out, and the next one moves up.
+
+    Args:
+        causal: the model that is looked into.
+        sentences: those of `by_original`.
+        candidates: the pairs, in order.
+        number: how many pairs are wanted at most.
     """
-    pairs = []
-    for name, worst, best in chosen:
+    pairs: list[AttentionPair] = []
+    for name, worst, best in candidates:
+        if len(pairs) == number:
+            break
         original, *variants = sentences[name]
         misleading = attended_variant(causal, original, variants[worst])
         resolved = attended_variant(causal, original, variants[best])
@@ -250,8 +261,8 @@ def attention_metrics(
 
     The decisions of `runs` say which variants mislead; at most `pairs` are looked into.
     """
-    chosen = select_pairs([run.judgements() for run in runs], number=pairs)
-    found = analyse(causal, by_original(sentences), chosen)
+    candidates = select_pairs([run.judgements() for run in runs])
+    found = analyse(causal, by_original(sentences), candidates, number=pairs)
     shares = [(pair.misleading.share, pair.resolved.share) for pair in found]
     return AttentionMetrics(
         language=sentences[0].language,

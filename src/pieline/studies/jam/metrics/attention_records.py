@@ -29,7 +29,7 @@ class AttendedVariant(Frozen):
 
 
 class AttentionPair(Frozen):
-    """Two variants of one original: one that misled some model (MIS) and one that did not (COR)."""
+    """Two variants of one original: one misled some model (MIS), all models resolved one (COR)."""
 
     original_id: str
     pie: str
