@@ -152,13 +152,20 @@ class PrintedJam:
         return [key for key in self._rows if key[2] == language and key[0] != FINE_TUNED]
 
     def _found_spreads(self, language: str) -> tuple[float, float]:
-        """How far apart runs are laid, so that Figure 3's sum of bars comes back."""
+        """How far apart runs are laid, so that Figure 3's sum of bars comes back.
+
+        It counts the first seed of each model with examples, of reasoning models without.
+        """
         wanted = self._numbers[f"jam.confusing_variants_{language}"]
-        runs = [
-            [self._judged(run, language) for run in self.runs(key)]
-            for key in self._prompted(language)
+        keys, counts = self._prompted(language), JamSettings().figure3.setting
+        with_examples = {model for setting, model, _ in keys if setting == counts}
+        counted = [
+            number
+            for number, (setting, model, _) in enumerate(keys)
+            if setting == counts or model not in with_examples
         ]
-        kinds = [[_flips(judged) for judged in zip(*seeds, strict=True)] for seeds in runs]
+        runs = [self._judged(self.runs(keys[number])[0], language) for number in counted]
+        kinds = [[_flips(judged) for judged in kinds] for kinds in runs]
 
         ways = []
         for of_kind in zip(*kinds, strict=True):
@@ -167,7 +174,7 @@ class PrintedJam:
                 spread = step / _STEPS
                 rolled = [
                     np.roll(one, round(number * spread * len(one)), axis=0)
-                    for number, one in enumerate(of_kind)
+                    for number, one in zip(counted, of_kind, strict=True)
                 ]
                 found.setdefault(int(np.any(rolled, axis=0).sum()), spread)
             ways.append(found)
@@ -179,16 +186,11 @@ printed_jam = cache(PrintedJam)
 """One for each folder: runs are searched for seconds."""
 
 
-def _flips(seeds: Sequence[Sequence[Judged]]) -> NDArray[np.bool_]:
-    """The variants, one row an original, that confuse most seeds of a run."""
-    votes = np.array(
-        [
-            [[one.right and number < one.wrong for number in range(VARIANTS)] for one in judged]
-            for judged in seeds
-        ]
+def _flips(judged: Sequence[Judged]) -> NDArray[np.bool_]:
+    """The variants, one row per original, that confuse a seed of a run."""
+    return np.array(
+        [[one.right and number < one.wrong for number in range(VARIANTS)] for one in judged]
     )
-    most: NDArray[np.bool_] = 2 * votes.sum(axis=0) > len(seeds)
-    return most
 
 
 def sampled(items: Sequence[T], number: int) -> list[T]:

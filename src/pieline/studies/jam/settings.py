@@ -104,6 +104,21 @@ class AttentionAnalysis(Settings):
     )
 
 
+class ConfusedModels(Settings):
+    """What Figure 3 counts of each hard variant (ID10M-JAM, section 5)."""
+
+    count: Literal["models", "runs"] = Field(
+        default="models",
+        description="Models that it confuses in one run each, or all runs (a model and a prompt"
+        " type) that it confuses in most seeds.",
+    )
+    setting: Literal["zero_shot", "few_shot_sc_cotbest"] = Field(
+        default="few_shot_sc_cotbest",
+        description="Prompt type of the runs of 'models'; reasoning models are asked zero-shot.",
+    )
+    seed: NonNegativeInt = Field(default=42, description="Of the runs of 'models'.")
+
+
 class JamSettings(Settings):
     """The ID10M-JAM study."""
 
@@ -156,6 +171,7 @@ class JamSettings(Settings):
     neutral: NeutralAblation | None = Field(
         default=None, description="The neutral-context ablation (appendix G); null: none."
     )
+    figure3: ConfusedModels = ConfusedModels()
     humans: str | list[str] | None = Field(
         default=None,
         description="Two people's labels of variants (section 5.1): a CSV of both, or the forms or"

@@ -718,7 +718,10 @@ class JamStudy(Study[JamSettings]):
             sizes,
             self._table("results:drift", results.of(published=self._published(3))),
             self._table(
-                "text:text", made_here.of(text_numbers=numbers, published=self._published(3))
+                "text:text",
+                made_here.of(text_numbers=numbers, published=self._published(3)).model_copy(
+                    update={"options": {"figure3": settings.figure3.model_dump()}}
+                ),
             ),
         ]
         if "english" in settings.languages:
@@ -839,7 +842,12 @@ class JamStudy(Study[JamSettings]):
         if not self._compares:
             return found
         runs = self._runs().model_copy(
-            update={"options": {"languages": list(self.settings.languages)}}
+            update={
+                "options": {
+                    "languages": list(self.settings.languages),
+                    "figure3": self.settings.figure3.model_dump(),
+                }
+            }
         )
         numbers = self.run.here("published/text_numbers.csv")
         drift = runs.of(published=self._published(3), text_numbers=numbers)

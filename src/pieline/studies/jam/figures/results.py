@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
+from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import find, known
 from pieline.reporting.given import Given
@@ -30,16 +31,19 @@ from pieline.studies.jam.metrics.seeds import (
     accuracy,
     by_run,
     confused_runs,
+    counted_runs,
     negative_drift,
     over_seeds,
     panel,
     prompted,
     unreadable,
 )
+from pieline.studies.jam.settings import ConfusedModels
 from pieline.studies.jam.tables.common import (
     GROUPS,
     languages_of,
     marked,
+    not_counted,
     notes_on,
     printed_runs,
     title_of,
@@ -144,46 +148,57 @@ def _models(given: Given) -> dict[str, ModelDescription]:
 
 
 def confused_models(given: Given) -> Figure:
-    """Figure 3: histogram of how many runs (model and setting) a hard variant confuses.
+    """Figure 3: histogram of how many models (or runs, see `counted_runs`) a hard variant confuses.
 
-    A run of several seeds is confused by a variant if most of its seeds are. Variants that confuse
-    none are left out, as in the paper, of which only the sum of the bars is known.
+    Variants that confuse none are left out, as in the paper, of which only the sum of the bars is
+    known.
     """
     metrics = load_records(given.metrics, JamMetrics)
-    runs, languages = prompted(metrics), languages_of(by_run(metrics))
+    figure3 = ConfusedModels.model_validate(given.options["figure3"])
+    every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(given)
+    reasoning = {name for name, model in models.items() if model.reasoning}
+    runs = counted_runs(every, figure3, reasoning)
     printed = read_published(given.files["text_numbers"], ["id"])
     figure, axes = _panels(len(languages) or 1)
     most = 1
     for axis, language in zip(axes, languages, strict=False):
-        counts = Counter(confused_runs(runs, language).values())
+        confused = confused_runs(runs, language)
+        counts = Counter(confused.values())
         del counts[0]
         heights = [counts[number] for number in range(1, max(counts, default=0) + 1)]
         axis.bar(range(1, len(heights) + 1), heights, color=_colour(language), width=0.8)
         for number, height in enumerate(heights, start=1):
             axis.text(number, height, str(height), ha="center", va="bottom", fontsize=7)
-        title = f"{find(language).label}: {sum(heights)} variants"
-        if row := printed.get((f"jam.confusing_variants_{language}",)):
+        title = f"{find(language).label}: {sum(heights) if confused else '–'} variants"
+        row = printed.get((f"jam.confusing_variants_{language}",))
+        if row and not deviations(figure3):
             title += f" (printed: {row['value']:g})"
-        axis.set(title=title, xlabel="runs that a variant confuses")
+        axis.set(title=title, xlabel=f"{figure3.count} that a variant confuses")
         most = max(most, len(heights))
         axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         if not heights:
-            axis.text(0.5, 0.5, "no variant", transform=axis.transAxes, ha="center")
-            axis.set_ylim(0, max(1.0, axis.get_ylim()[1]))
+            text = "no variant" if confused else "no run is counted"
+            axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
         axis.grid(axis="x", visible=False)
     for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # the first of each row
         axis.set_ylabel("hard variants")
+    axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
-    labels = {name: model.label for name, model in _models(given).items()}
+    told = ["Of each model and prompt type, by most of its seeds."]
+    if figure3.count == "models":
+        told = [f"{title_of(figure3.setting)}, seed {figure3.seed}; reasoning models zero-shot."]
+        if lacking := not_counted(every, runs, given):
+            listed = (f"{label} ({find(language).label})" for language, label in lacking)
+            told.append(f"Without such a run, so not counted: {', '.join(listed)}.")
     lost = [
-        f"{labels[key.model]}, {title_of(key.setting)}, {find(key.language).label}:"
+        f"{models[key.model].label}, {title_of(key.setting)}, {find(key.language).label}:"
         f" {number} of {total}"
         for key, found in runs.items()
         for number, total in (unreadable(found),)
         if number
     ]
-    told = [f"Unreadable: {'; '.join(lost)}."] if lost else []
-    _note(figure, runs, [*told, *_notes(runs, given)])
+    told += [f"Unreadable: {'; '.join(lost)}."] if lost else []
+    _note(figure, every, [*told, *_notes(runs, given)])
     return figure
 
 

@@ -10,6 +10,7 @@ from pieline.studies.jam.metrics.drift import variants_where
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.predictions.prompt_settings import PromptSetting
+from pieline.studies.jam.settings import ConfusedModels
 
 T = TypeVar("T")
 
@@ -84,6 +85,19 @@ def negative_drift(item: JamMetrics) -> float | None:
 def per_cent(share: float | None) -> float | None:
     """A fraction in per cent; None stays unknown."""
     return None if share is None else 100 * share
+
+
+def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]) -> Runs:
+    """The runs of language models that Figure 3 counts.
+
+    Of 'models' one seed of each under one prompt type. Models of `reasoning`, which are only asked
+    zero-shot, count with that run, as in Figure 2; a model without the run does not count.
+    """
+    if figure3.count == "runs":
+        return runs
+    chosen = panel(runs, figure3.setting, reasoning).items()
+    seeds = {key: [item for item in found if item.seed == figure3.seed] for key, found in chosen}
+    return {key: found for key, found in seeds.items() if found}
 
 
 def confused_runs(runs: Runs, language: str) -> dict[tuple[str, int], int]:

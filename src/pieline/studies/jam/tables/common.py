@@ -10,6 +10,7 @@ from pieline.core.upstream import BY_COUNTS
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.printed import compare, read_published
+from pieline.reporting.seeds import Ranges
 from pieline.reporting.tables import Cell, Head, Number
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
@@ -38,11 +39,11 @@ PROMPTS = (
 )
 
 JUDGED = (
-    "A mean counts as reproduced within the 95 % t interval (Welch) for the difference of two"
-    " means, of our seeds and the paper's (from one seed of ours: within the prediction interval),"
-    " a deviation within the F interval for the ratio of two variances. Where the paper has one"
-    " seed, or a deviation of 0.00, the deviations of the same column over several seeds stand in,"
-    " pooled by language, of prompted and of fine-tuned models apart."
+    "Within sampling range, which is not equal, is a mean in the 95 % t interval (Welch) for the"
+    " difference of two means, of our seeds and the paper's (from one seed of ours: in the"
+    " prediction interval), and a deviation in the F interval for the ratio of two variances. Of a"
+    " printed single seed, or a deviation of 0.00, the deviations of the same column over several"
+    " seeds are taken, pooled by language, of prompted and of fine-tuned models apart."
 )
 PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)}
 """Seeds behind the paper's deviations: of prompted models, and of fine-tuned ones."""
@@ -93,7 +94,7 @@ class TextNumbers:
         *,
         decimals: int,
         why: str = "",
-        tolerance: float = 0.0,
+        ranges: Ranges | None = None,
     ) -> Cell:
         """The cell of `jam.<name>`, printed to so many decimals; `why` says why ours is unknown."""
         identifier = f"jam.{name}"
@@ -101,7 +102,7 @@ class TextNumbers:
             ours,
             self.printed(name),
             obstacles=[why, *self._obstacles] if why else self._obstacles,
-            tolerance=tolerance,
+            ranges=ranges,
             decimals=decimals,
         )
         key = {**self._key, "id": identifier, "metric": "value"}
@@ -154,6 +155,15 @@ def pool_of(printed: PrintedRuns, key: RunKey, column: str) -> list[Spread]:
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
     """The languages of some runs, in the order of every table."""
     return sorted({key.language for key in runs})
+
+
+def not_counted(
+    runs: Iterable[RunKey], counted: Iterable[RunKey], given: Given
+) -> list[tuple[str, str]]:
+    """Language and label of the models that have runs, but none that Figure 3 counts."""
+    labels = given.labels()
+    every, some = ({(key.language, labels[key.model]) for key in of} for of in (runs, counted))
+    return sorted(every - some)
 
 
 def not_made(given: Given, runs: Collection[RunKey]) -> list[RunKey]:

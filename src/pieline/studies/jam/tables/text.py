@@ -2,24 +2,27 @@
 
 from statistics import median
 
+from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
-from pieline.reporting.seeds import median_tolerance
+from pieline.reporting.seeds import Ranges, median_tolerance
 from pieline.reporting.tables import Group, Row, TableContent
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
     accuracy,
     confused_runs,
+    counted_runs,
     negative_drift,
     over_seeds,
     panel,
     prompted,
 )
-from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.settings import ConfusedModels, JamSettings
 from pieline.studies.jam.tables.common import (
     TextNumbers,
     heads,
     languages_of,
+    not_counted,
     notes_on,
     obstacles_of,
     pool_of,
@@ -31,9 +34,12 @@ _PANELS = {"": "zero_shot", "_few_shot": "few_shot_sc_cotbest"}
 """Settings whose medians the paper tells, by how their numbers' names end."""
 _MEDIANS = {"accuracy": (accuracy, "success"), "drift": (negative_drift, "negative_drift_pct")}
 """What they are of, with the column of Table 3."""
+_DRAWN = "both are medians of runs that deviate as printed"
+"""The reading under which a median is within sampling range."""
 _JUDGED = (
-    "A median counts as reproduced within the distance that 95 % of pairs of draws have, if each"
-    " printed run is drawn with its deviation (of a single seed: those of the language, pooled)."
+    "A median is within sampling range, which is not equal, at the distance that 95 % of pairs of"
+    " draws have, if each printed run is drawn with its deviation (of a single seed: those of the"
+    " language, pooled)."
 )
 
 
@@ -50,18 +56,28 @@ def text(given: Given) -> TableContent:
     if made - wanted:
         obstacles.append("with runs that the paper does not have")
     numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics)
+    figure3 = ConfusedModels.model_validate(given.options["figure3"])
     reasoning = {model.name for model in (*given.models, *given.absent) if model.reasoning}
+    counted = counted_runs(runs, figure3, reasoning)
+    uncounted = not_counted(runs, counted, given)
     rows = []
 
-    def add(name: str, value: float | None, decimals: int, tolerance: float = 0.0) -> None:
-        why = "unknown of every run" if value is None else ""
-        cell = numbers.cell(name, value, decimals=decimals, why=why, tolerance=tolerance)
+    def add(
+        name: str,
+        value: float | None,
+        decimals: int,
+        *obstacles: str,
+        ranges: Ranges | None = None,
+    ) -> None:
+        why = "; ".join(["unknown of every run"] if value is None else obstacles)
+        cell = numbers.cell(name, value, decimals=decimals, why=why, ranges=ranges)
         rows.append(Row((name.replace("_", " "),), (cell,)))
 
     for language in sorted({*JamSettings().languages, *languages_of(runs)}):
-        counts = confused_runs(runs, language)
+        counts = confused_runs(counted, language)
         confusing = sum(count > 0 for count in counts.values()) if counts else None
-        add(f"confusing_variants_{language}", confusing, 0)
+        lacking = (f"{label} has no such run" for name, label in uncounted if name == language)
+        add(f"confusing_variants_{language}", confusing, 0, *deviations(figure3), *lacking)
         for name, (value, column) in _MEDIANS.items():
             for ending, setting in _PANELS.items():
                 ours, theirs = (
@@ -69,15 +85,16 @@ def text(given: Given) -> TableContent:
                     for of in (runs, printed)
                 )
                 means = [found.mean for key in ours if (found := over_seeds(runs[key], value))]
-                tolerance = 0.0
-                if theirs:
+                full_name, ranges = f"median_{name}_{language}{ending}", {}
+                if theirs and (middle := numbers.printed(full_name)) is not None:
                     spreads = (printed_spread(printed, key, column) for key in theirs)
                     known = [item for item in spreads if item]
-                    tolerance = median_tolerance(known, pool_of(printed, theirs[0], column))
-                if name == "accuracy":  # Table 3 prints successes.
-                    tolerance *= 100 / (numbers.printed(f"variants_{language}") or 100)
-                middle = median(means) if means else None
-                add(f"median_{name}_{language}{ending}", middle, 2, tolerance)
+                    half = median_tolerance(known, pool_of(printed, theirs[0], column))
+                    if name == "accuracy":  # Table 3 prints successes.
+                        half *= 100 / (numbers.printed(f"variants_{language}") or 100)
+                    half += 0.005  # The printed median is rounded.
+                    ranges = {_DRAWN: (middle - half, middle + half)}
+                add(full_name, median(means) if means else None, 2, ranges=ranges)
     return TableContent(
         heads=(heads("Number", "ours (printed)"),),
         groups=(Group(tuple(rows)),),
