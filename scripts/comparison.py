@@ -13,4 +13,4 @@ from pieline.results.comparison import read_cells, summary, write_comparison
 def main(it: Options) -> None:
     cells = read_cells(it.tables)
     write_comparison(cells, csv=it.csv, tex=it.tex, template=it.template, mark=it.mark)
-    print(summary(cells))
+    print(summary(cell.verdict for cell in cells))

@@ -340,13 +340,13 @@
 
   function show(cell) {
     const section = cell.closest("section.table");
-    const verdict = ["reproduced", "not-reproduced", "not-comparable"].find((name) => cell.classList.contains(name));
+    const verdict = ["reproduced", "within-sampling-range", "not-reproduced", "not-comparable"].find((name) => cell.classList.contains(name));
     const printed = cell.querySelector("small")?.textContent;
     const ours = [...cell.childNodes].filter((node) => node.nodeName !== "SMALL").map((node) => node.textContent).join("");
     get("dialog-title").textContent = `${section.querySelector("h3").textContent}: ${labelsOf(cell).join(", ")} = ${ours}`;
     const metrics = cell.dataset.metrics.split(" ");
     const parts = [make("p", "", printed ? `Printed: ${printed} ` : null,
-      verdict && printed ? make("span", `badge ${verdict}`, verdict.replace("-", " ")) : null, cell.title ? ` ${cell.title}` : ""),
+      verdict && printed ? make("span", `badge ${verdict}`, verdict.replaceAll("-", " ")) : null, cell.title ? ` ${cell.title}` : ""),
       make("p", "", "The table: ", section.querySelector(".files").cloneNode(true))];
     if (metrics.length === 1) {
       const inside = make("div");

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from pieline.core.errors import run_command
 from pieline.core.files import read_text
+from pieline.results.comparison import COMPARED, summary
 
 COLUMNS = ("table", "cell", "ours", "printed", "difference", "tolerance", "verdict")
 
@@ -22,14 +23,14 @@ def main() -> None:
     arguments = parser.parse_args()
 
     rows = list(csv.DictReader(read_text(arguments.comparison).splitlines()))
-    compared = [row for row in rows if row["verdict"] in {"reproduced", "not reproduced"}]
+    compared = [row for row in rows if row["verdict"] in COMPARED]
     shown = Table(*COLUMNS)
     for row in compared:
         shown.add_row(*(row[column] for column in COLUMNS))
     reproduced = sum(row["verdict"] == "reproduced" for row in compared)
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(shown)
-    console.print(f"{reproduced} of {len(compared)} comparable cells reproduced")
+    console.print(summary(row["verdict"] for row in compared))
     raise SystemExit(reproduced < arguments.at_least)
 
 

@@ -1,6 +1,8 @@
 """Cells beside cells, and the line that counts them."""
 
 import csv
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,35 @@ def test_verdicts_and_summary(tmp_path: Path) -> None:
     ]
     assert [cell.comparable for cell in cells] == [True, True, False, False]
     assert cells[2].reason == "not run: no key"
-    assert summary(cells) == "1 of 2 comparable cells reproduced"
+    assert summary(cell.verdict for cell in cells) == "1 of 2 comparable cells reproduced"
+
+
+def test_cells_within_sampling_range_are_counted_apart(tmp_path: Path) -> None:
+    path = tmp_path / "jam_drift.csv"
+    ranges = {"it deviates so": (1.0, 2.0)}
+    rows = [
+        ({"model": str(ours)}, compare(ours, 1.5, obstacles=[], ranges=ranges), ())
+        for ours in (1.5, 1.504, 1.506, 1.9, 2.1)
+    ]
+    write_comparisons(path, rows, decimals=3)
+    cells = read_cells([path])
+    sampled = "within sampling range"
+    assert [cell.verdict for cell in cells] == [
+        *("reproduced", "reproduced", sampled, sampled, "not reproduced"),
+    ]
+    counted = "2 of 5 comparable cells reproduced, 2 more within sampling range"
+    assert summary(cell.verdict for cell in cells) == counted
+
+    files = {name: tmp_path / f"comparison.{name}" for name in ("csv", "tex")}
+    write_comparison(cells, **files, template=ROOT / "templates/comparison.tex.jinja")
+    assert f"{counted}." in files["tex"].read_text(encoding="utf-8")
+    # A cell within sampling range is none of those that a run is asked for.
+    command = [sys.executable, "tools/report_comparison.py", str(files["csv"]), "--at-least"]
+    for wanted, status in (("2", 0), ("3", 1)):
+        done = subprocess.run(
+            [*command, wanted], check=False, cwd=ROOT, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (status, counted)
 
 
 def test_metric_files_are_those_that_numbers_come_from(tmp_path: Path) -> None:
@@ -110,24 +140,24 @@ def test_a_statement_says_how_it_stands_to_the_printed_one(
 @pytest.mark.parametrize(
     ("ours", "printed", "options", "reproduced"),
     [
-        (1.004, 1.0, {}, True),
-        (0.996, 1.0, {}, True),
-        (1.006, 1.0, {}, False),
-        (0.994, 1.0, {}, False),
-        (1.4, 1.0, {"decimals": 0}, True),
-        (1.6, 1.0, {"decimals": 0}, False),
-        (1.104, 1.0, {"tolerance": 0.1}, True),
-        (1.106, 1.0, {"tolerance": 0.1}, False),
+        (1.004, 1.0, {}, "yes"),
+        (0.996, 1.0, {}, "yes"),
+        (1.006, 1.0, {}, "no"),
+        (0.994, 1.0, {}, "no"),
+        (1.4, 1.0, {"decimals": 0}, "yes"),
+        (1.6, 1.0, {"decimals": 0}, "no"),
+        (1.104, 1.0, {"tolerance": 0.1}, "yes"),
+        (1.106, 1.0, {"tolerance": 0.1}, "no"),
         (None, 1.0, {}, None),
         (1.0, None, {}, None),
         (1.0, 1.0, {"obstacles": ["sample data"]}, None),
     ],
 )
 def test_a_number_is_reproduced_within_its_tolerance_and_rounding(
-    ours: float | None, printed: float | None, options: dict[str, Any], reproduced: bool | None
+    ours: float | None, printed: float | None, options: dict[str, Any], reproduced: str | None
 ) -> None:
     found = compare(ours, printed, **{"obstacles": [], **options})
-    assert found.reproduced is reproduced
+    assert found.reproduced == reproduced
 
 
 def test_of_several_readings_one_suffices() -> None:
@@ -138,11 +168,11 @@ def test_of_several_readings_one_suffices() -> None:
         if (found := compare(ours, 9.0, obstacles=[], ranges=ranges))
     }
     assert reasons == {
-        0.5: (False, ""),
-        1.0: (True, "reproduced only if read so"),
-        2.0: (True, ""),
-        3.0: (True, "reproduced only if read otherwise"),
-        3.5: (False, ""),
+        0.5: ("no", ""),
+        1.0: ("within sampling range", "within sampling range only if read so"),
+        2.0: ("within sampling range", ""),
+        3.0: ("within sampling range", "within sampling range only if read otherwise"),
+        3.5: ("no", ""),
     }
     unknown = compare(None, 9.0, obstacles=[], ranges=ranges)
     assert (unknown.readings(), unknown.reproduced) == ([], None)

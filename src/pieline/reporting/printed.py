@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, PositiveInt
 
@@ -17,6 +18,13 @@ from pieline.core.yamls import read_yaml
 _SCALES = {"M": 1e6, "B": 1e9}
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e-[0-9]+)?[MB]?")
 _LICENCE_WORDS = re.compile(r"(?i)\s*\b(licen[cs]e|agreement)\b")
+Reproduced = Literal["yes", "within sampling range", "no"]
+VERDICTS = {
+    "yes": "reproduced",
+    "within sampling range": "within sampling range",
+    "no": "not reproduced",
+}
+"""The verdict on a cell, by what its CSV has under `reproduced`."""
 
 
 class PrintedFile(Frozen):
@@ -41,9 +49,10 @@ class Comparison(Frozen):
     `tolerance` is how far, in the same unit, ours may lie from the printed number and count as
     reproduced. `comparable` says whether both were computed from the same
     data with the same checkpoint; `reason` says why not, or why there is no number of ours,
-    or under which readings alone it is reproduced.
-    `ranges` say instead in which range ours counts as reproduced, by reading of the printed number,
-    where there are several ways to read it; one that holds suffices.
+    or under which readings alone ours is within sampling range.
+    `ranges` are what different seeds explain, by reading of the printed number where there are
+    several ways to read it; one that holds suffices. Ours within a range is not reproduced, only
+    within sampling range.
     `decimals` are those of the printed number, where they are not its table's.
     """
 
@@ -56,16 +65,16 @@ class Comparison(Frozen):
     decimals: int | None = None
 
     @property
-    def reproduced(self) -> bool | None:
+    def reproduced(self) -> Reproduced | None:
         """Whether ours lies near enough; None where the two cannot be compared."""
         difference = self.difference
         if not self.comparable or difference is None:
             return None
-        if self.ranges:
-            return bool(self.readings())
         # Half of the last printed decimal is rounding, not difference.
         decimals = 2 if self.decimals is None else self.decimals
-        return abs(difference) < self.tolerance + 0.5 * 10.0**-decimals
+        if abs(difference) < self.tolerance + 0.5 * 10.0**-decimals:
+            return "yes"
+        return "within sampling range" if self.readings() else "no"
 
     def readings(self) -> list[str]:
         """The readings of the printed number in whose range ours lies."""
@@ -76,7 +85,7 @@ class Comparison(Frozen):
         ]
 
     def allowed(self) -> str:
-        """What counts as reproduced, in words: a distance, or the range of each reading."""
+        """What ours may be, in words: a distance, or the sampling range of each reading."""
         if not self.ranges:
             return f"{self.tolerance:g}"
         return "; ".join(
@@ -137,7 +146,7 @@ def compare(
         printed: the paper's, None if it prints none.
         obstacles: what makes the two incomparable, most important first; none if nothing does.
         tolerance: how far ours may lie from the printed number, in the same unit.
-        ranges: in place of a tolerance (see `Comparison`).
+        ranges: of sampling (see `Comparison`).
         decimals: of the printed number, where they are not its table's.
     """
     problems = [*obstacles]
@@ -153,8 +162,9 @@ def compare(
         decimals=decimals,
     )
     held = found.readings()
-    if found.reproduced and len(held) < len(found.ranges):
-        return found.model_copy(update={"reason": f"reproduced only if {' or '.join(held)}"})
+    if found.reproduced == "within sampling range" and len(held) < len(found.ranges):
+        reason = f"within sampling range only if {' or '.join(held)}"
+        return found.model_copy(update={"reason": reason})
     return found
 
 
@@ -270,7 +280,7 @@ def _line(cell: Comparison | Statement, decimals: int) -> dict[str, str]:
         "difference": rounded(cell.difference, cell.places(decimals)),
         "comparable": "yes" if cell.comparable else "no",
         "tolerance": cell.allowed() if cell.comparable else "",
-        "reproduced": {None: "", True: "yes", False: "no"}[cell.reproduced],
+        "reproduced": cell.reproduced or "",
         "reason": cell.reason,
     }
 

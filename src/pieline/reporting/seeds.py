@@ -1,4 +1,4 @@
-"""When a mean or a deviation over seeds counts as reproduced: what as many seeds explain.
+"""When a mean or a deviation over seeds is within sampling range: what as many seeds explain.
 
 The paper drew its seeds as we draw ours, so each printed number is an estimate, too. Both ranges
 are 95 % intervals of two normal samples, and rounding widens them by half of the last printed
@@ -28,10 +28,11 @@ from scipy.special import fdtri, stdtrit
 from pieline.core.uncertainty import CONFIDENCE, Spread
 
 Ranges = dict[str, tuple[float, float]]
-"""In which range ours counts as reproduced, by reading of the printed number."""
+"""Sampling ranges by reading of the printed number."""
 
 _TAIL = (1 - CONFIDENCE) / 2
-_POOLED = "it deviates as the rows with several seeds do"
+POOLED = "it deviates as the rows with several seeds do"
+"""The reading of a number that is printed without a deviation, or with one of 0."""
 _DRAWS = 4000
 
 
@@ -43,7 +44,7 @@ def mean_ranges(
     pool: Sequence[Spread] = (),
     decimals: int = 2,
 ) -> Ranges:
-    """Where our mean counts as reproduced.
+    """Where our mean is within sampling range.
 
     Args:
         ours: mean and deviation (ddof 1) over our seeds.
@@ -59,7 +60,7 @@ def mean_ranges(
         deviation, of_pool = pooled(pool)
         error = deviation * math.sqrt(1 / ours.seeds + 1 / printed.seeds)
         half = float(stdtrit(of_pool, 1 - _TAIL)) * error + _rounding(decimals)
-        return {_POOLED: (printed.mean - half, printed.mean + half)}
+        return {POOLED: (printed.mean - half, printed.mean + half)}
     if printed.deviation is None:
         return {}
     found = {}
@@ -86,14 +87,14 @@ def deviation_ranges(
     pool: Sequence[Spread] = (),
     decimals: int = 2,
 ) -> Ranges:
-    """Where our deviation over so many seeds, more than one, counts as reproduced.
+    """Where our deviation over so many seeds, more than one, is within sampling range.
 
     For the other arguments see `mean_ranges`; of a printed 0 there is only an upper bound.
     """
     if pool and not printed.deviation:
         deviation, degrees = pooled(pool)
         high = deviation * math.sqrt(float(fdtri(seeds - 1, degrees, 1 - _TAIL)))
-        return {_POOLED: (0.0, high + _rounding(decimals))}
+        return {POOLED: (0.0, high + _rounding(decimals))}
     ratios = [float(fdtri(seeds - 1, printed.seeds - 1, tail)) for tail in (_TAIL, 1 - _TAIL)]
     rounding = _rounding(decimals)
     found = {}
@@ -107,7 +108,7 @@ def deviation_ranges(
 
 
 def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
-    """How far our median over the same rows may lie from the printed one.
+    """How far sampling may take our median over the same rows from the printed one.
 
     So far apart, or less, are the medians of 95 % of 4,000 pairs of draws, which are seeded: each
     draws every row from the normal distribution of its mean and standard error.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from pieline.reporting.latex import render_html, render_latex
-from pieline.reporting.printed import Comparison, Statement, rounded, write_comparisons
+from pieline.reporting.printed import VERDICTS, Comparison, Statement, rounded, write_comparisons
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class ShownCell:
     best: bool
     mark: str
     verdict: str
-    """`reproduced`, `not reproduced`, `not comparable`, or empty without a printed number."""
+    """One of `VERDICTS`, `not comparable`, or empty without a printed number."""
     reason: str
     metrics: tuple[str, ...]
 
@@ -302,7 +302,6 @@ def _cell(cell: Cell, decimals: int) -> ShownCell:
         ours, printed = cell.text or compared.ours or "–", compared.printed
         differs = printed if printed != compared.ours else ""
         return ShownCell(ours, differs, cell.best, cell.mark, "", compared.reason, ())
-    verdict = {True: "reproduced", False: "not reproduced", None: "not comparable"}
     found = cell.deviation.comparison if cell.deviation else None
     deviation = found if isinstance(found, Comparison) else None
     return ShownCell(
@@ -318,7 +317,9 @@ def _cell(cell: Cell, decimals: int) -> ShownCell:
         ),
         best=cell.best,
         mark=cell.mark,
-        verdict=verdict[compared.reproduced] if compared.printed is not None else "",
+        verdict=VERDICTS.get(compared.reproduced or "", "not comparable")
+        if compared.printed is not None
+        else "",
         reason=compared.reason,
         metrics=cell.number.metrics,
     )

@@ -1,17 +1,18 @@
 """Every cell that we computed beside the printed one, over all tables of a run."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 
 from pieline.core.files import write_text
 from pieline.core.records import Frozen
 from pieline.reporting.latex import render_latex
-from pieline.reporting.printed import read_comparisons
+from pieline.reporting.printed import VERDICTS, read_comparisons
 
-CellVerdict = Literal["reproduced", "not reproduced", "not comparable", "not run"]
+COMPARED = set(VERDICTS.values())
+"""The verdicts on cells that could be compared."""
 _NUMBER_COLUMNS = {
     "ours",
     "printed",
@@ -31,10 +32,11 @@ class ComparedCell(Frozen):
     Attributes:
         table: name of the CSV.
         keys: the columns that tell the cell apart, in their order.
-        tolerance: how far ours may lie from the printed number and count as reproduced, or in
-            which range.
+        tolerance: how far ours may lie from the printed number and count as reproduced, or its
+            sampling range.
+        verdict: one of `VERDICTS`, `not comparable` or `not run`.
         reason: why it is not comparable, why there is no number of ours, or under which readings of
-            the printed number alone it is reproduced.
+            the printed number alone it is within sampling range.
         metrics: the metric files that ours comes from.
     """
 
@@ -45,7 +47,7 @@ class ComparedCell(Frozen):
     difference: str
     tolerance: str
     comparable: bool
-    verdict: CellVerdict
+    verdict: str
     reason: str
     metrics: tuple[str, ...]
 
@@ -69,14 +71,15 @@ def metric_files(tables: Iterable[str | Path]) -> list[str]:
     return sorted({path for cell in read_cells(tables) for path in cell.metrics})
 
 
-def summary(cells: Iterable[ComparedCell]) -> str:
+def summary(verdicts: Iterable[str]) -> str:
     """The line that counts: `n of m comparable cells reproduced`, or that there is none."""
-    verdicts = [cell.verdict for cell in cells]
-    reproduced = verdicts.count("reproduced")
-    comparable = reproduced + verdicts.count("not reproduced")
+    counts = Counter(verdicts)
+    comparable = sum(counts[verdict] for verdict in COMPARED)
     if not comparable:
         return "no cell can be compared with a printed one"
-    return f"{reproduced} of {comparable} comparable cells reproduced"
+    line = f"{counts['reproduced']} of {comparable} comparable cells reproduced"
+    sampled = counts["within sampling range"]
+    return f"{line}, {sampled} more within sampling range" if sampled else line
 
 
 def write_comparison(
@@ -91,7 +94,9 @@ def write_comparison(
     columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
     table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_latex(template, tex, cells=cells, summary=summary(cells) + ".", mark=mark)
+    render_latex(
+        template, tex, cells=cells, summary=summary(cell.verdict for cell in cells) + ".", mark=mark
+    )
 
 
 def _cell(table: str, row: dict[str, str]) -> ComparedCell:
@@ -109,7 +114,5 @@ def _cell(table: str, row: dict[str, str]) -> ComparedCell:
     )
 
 
-def _verdict(row: dict[str, str]) -> CellVerdict:
-    if row["reproduced"]:
-        return "reproduced" if row["reproduced"] == "yes" else "not reproduced"
-    return "not comparable" if row["ours"] else "not run"
+def _verdict(row: dict[str, str]) -> str:
+    return VERDICTS.get(row["reproduced"], "not comparable" if row["ours"] else "not run")

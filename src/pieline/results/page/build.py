@@ -30,7 +30,7 @@ from pieline.reporting.evidence import (
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import REHEARSAL_NOTE, ModelDescription
 from pieline.results.claims.judgement import JudgedClaim
-from pieline.results.comparison import ComparedCell, read_cells, summary
+from pieline.results.comparison import COMPARED, ComparedCell, read_cells, summary
 from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
 
 _SCALARS = (str, int, float, bool)
@@ -62,9 +62,7 @@ class TableView:
     @cached_property
     def why(self) -> Counter[str]:
         """What above all keeps how many of its numbers from a comparison, the commonest first."""
-        return _ranked(
-            _why(cell, self.mark) for cell in self.cells if "reproduced" not in cell.verdict
-        )
+        return _ranked(_why(cell, self.mark) for cell in self.cells if cell.verdict not in COMPARED)
 
     @property
     def reasons(self) -> Counter[str]:
@@ -135,7 +133,7 @@ def write_page(
         path,
         kind=_kind(displays, cells),
         mark=displays.mark,
-        summary=summary(cells),
+        summary=summary(cell.verdict for cell in cells),
         studies=[
             StudyView(study, [view for view in tables if view.study == study])
             for study in displays.studies

@@ -40,10 +40,11 @@ PAPER_SEEDS = 3
 PRINTED_DDOF = (1, 0)
 """What the printed deviations may have: the paper does not say, and the released summary has 0."""
 _JUDGED = (
-    "A mean counts as reproduced within the 95 % t interval (Welch) for the difference of two"
-    f" means, of our seeds and the paper's {PAPER_SEEDS} (from one seed of ours: within the"
-    " prediction interval), a deviation within the F interval for the ratio of two variances; the"
-    " printed deviations are read with ddof 1 and with ddof 0, and one reading suffices."
+    "Within sampling range, which is not equal, is a mean in the 95 % t interval (Welch) for the"
+    f" difference of two means, of our seeds and the paper's {PAPER_SEEDS} (from one seed of ours:"
+    " in the prediction interval), and a deviation in the F interval for the ratio of two"
+    " variances; the printed deviations are read with ddof 1 and with ddof 0, and one reading"
+    " suffices."
 )
 _TUPLES = {
     "sampled": "Trained with tuples that were sampled as section 4.3 says, not with the released"
@@ -171,7 +172,7 @@ def finetuned(given: Given) -> TableContent:
 def _ranges(
     ours: Spread | None, mean: float | None, deviation: float | None
 ) -> tuple[Ranges, Ranges]:
-    """Where our mean and our deviation count as reproduced; nowhere without both numbers."""
+    """Sampling ranges of our mean and our deviation; none without both printed numbers."""
     if ours is None or mean is None or deviation is None:
         return {}, {}
     printed = Spread(mean=mean, deviation=deviation, seeds=PAPER_SEEDS)

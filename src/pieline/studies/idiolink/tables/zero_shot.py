@@ -256,7 +256,7 @@ def ablation(given: Given) -> TableContent:
                 obstacles=[*obstacles, *_tuned_otherwise(item)],
                 tolerance=BM25_TOLERANCE,
             )
-            within = {None: "", True: "yes", False: "no"}[beside.reproduced]
+            within = beside.reproduced or ""
             key |= {"released_run": rounded(theirs, 2), "within_tolerance": within}
             text = f"{rounded(ours, 2) or '–'} [{rounded(theirs, 2)}]"
         compared = compare(ours, None, obstacles=obstacles)

@@ -8,7 +8,7 @@ from pieline.core.records import load_records
 from pieline.languages.registry import find
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import compare
+from pieline.reporting.printed import Comparison, compare
 from pieline.reporting.seeds import deviation_ranges, mean_ranges
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, stacked
 from pieline.studies.jam.metrics.drift import Drift
@@ -219,7 +219,7 @@ def _table(
         caption_latex=caption.format(*symbols.values(), of=told),
         notes=(
             f"±: standard deviation over seeds (ddof 1). {PROMPTS}",
-            *([JUDGED] if compared else []),
+            *([JUDGED, *_single_seed_ranges(numbers, columns)] if compared else []),
             *left_out_seeds(given, runs),
             *notes_on(metrics, given),
         ),
@@ -227,6 +227,26 @@ def _table(
     )
     # Pairs of languages side by side, as far as a page is wide.
     return stacked(table, labels=2, cells=max(2, _ABREAST // len(columns) // 2 * 2) * len(columns))
+
+
+def _single_seed_ranges(
+    numbers: Mapping[RunKey, Sequence[tuple[Number, Number | None]]], columns: Sequence[Column]
+) -> list[str]:
+    """How wide the sampling ranges of numbers are that the paper prints of a single seed."""
+    halves: dict[str, dict[str, float]] = defaultdict(dict)
+    for key, pairs in numbers.items():
+        for column, (mean, deviation) in zip(columns, pairs, strict=True):
+            compared = mean.comparison
+            if deviation is None and isinstance(compared, Comparison) and compared.comparable:
+                for low, high in compared.ranges.values():
+                    wide = halves[find(key.language).label]
+                    name = column.head.text.partition(" ")[0]
+                    wide[name] = max(wide.get(name, 0.0), (high - low) / 2)
+    listed = (
+        f"{language} {', '.join(f'{name} ±{half:.1f}' for name, half in wide.items())}"
+        for language, wide in sorted(halves.items())
+    )
+    return [f"Of a printed single seed that range is wide: {'; '.join(listed)}."] if halves else []
 
 
 def _lost(key: RunKey, metrics: Sequence[JamMetrics], files: tuple[str, ...]) -> Number:
