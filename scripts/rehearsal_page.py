@@ -22,6 +22,7 @@ from pieline.results.comparison import read_cells
 def main(it: Options) -> None:
     counts = count_cells(read_cells(it.tables))
     claims = [JudgedClaim.model_validate(claim) for claim in read_json(it.claims)["claims"]]
+    claims = [claim for claim in claims if not claim.restates]
     bill = bill_matches(it.state / BILL, it.recordings, load_registry(it.models))
     found = verdict(bill)
     render_html(

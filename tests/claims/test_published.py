@@ -37,7 +37,7 @@ def test_keys_tell_rows_apart(ledger: Ledger) -> None:
             assert len(rows) == sum(1 for _ in stream) - 1, name
 
 
-@pytest.mark.parametrize("paper", ["idiots", "idiolink"])
+@pytest.mark.parametrize("paper", ["jam", "idiots", "idiolink"])
 def test_every_number_of_a_text_supports_a_claim(ledger: Ledger, paper: str) -> None:
     used = {
         number.where["id"]

@@ -53,14 +53,14 @@ def test_four_cells_of_bm25_and_its_parameters(released_tables: Path) -> None:
 
 
 def test_the_run_ends_with_page_ledger_and_comparison(released_tables: Path) -> None:
-    """Every comparable cell but the two that nothing in the released data gives."""
+    """Every comparable cell but the four that nothing in the released data gives."""
     with (released_tables / "comparison.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     verdicts = Counter(row["verdict"] for row in rows)
-    assert verdicts["reproduced"] == 40
+    assert (verdicts["reproduced"], verdicts["within sampling range"]) == (44, 0)
     failed = [row["cell"] for row in rows if row["verdict"] == "not reproduced"]
-    assert len(failed) == 2
-    assert all("unique_pies" in cell for cell in failed)
+    assert len(failed) == 4
+    assert all("unique_pies" in cell or "idiolink.gold" in cell for cell in failed)
     ledger = json.loads((released_tables / "claims.json").read_text(encoding="utf-8"))
-    assert ledger["counts"]["ours"] == {"holds": 21, "not run": 162}
+    assert ledger["counts"]["ours"] == {"holds": 19, "fails": 3, "not run": 173}
     assert (released_tables / "index.html").stat().st_size > 100_000

@@ -123,6 +123,12 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
     assert {(row["language"], row["metrics"]) for row in rows} == {
         ("english", str(tmp_path / "0.json"))
     }
+    # What the running text prints has its id, by which claims find it.
+    assert {row["number"]: row["id"] for row in rows if row["metric"] == "value"} == {
+        "unique_pies": "jam.pies_english",
+        "literal": "jam.literal_originals_english",
+        "filtered_originals": "jam.filtered_english",
+    }
     assert seen(content) == [["EN", "37,919", "200", "–", "–"], ["EN", "–", "178", "–", "153"]]
     assert [group.title for group in content.groups] == ["ID10M", "ID10M-JAM"]
     assert [len(head) for head in content.heads] == [5, 6]

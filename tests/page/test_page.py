@@ -115,7 +115,8 @@ def test_claims_come_after_the_tables_by_verdict(small_page: Path) -> None:
     assert text.index('id="tables"') < text.index('id="claims"')
     verdicts = re.findall(r'<span class="badge [\w-]+">ours: ([\w ]+)</span>', text)
     assert len(verdicts) > 100
-    order = ["fails", "holds", "not comparable", "not run"]
+    order = ["fails", "holds", "not comparable", "not run", "restates the print"]
+    assert set(verdicts) >= {"not run", "restates the print"}
     assert verdicts == sorted(verdicts, key=order.index)
 
 

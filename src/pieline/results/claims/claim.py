@@ -121,6 +121,11 @@ class Claim(Statement):
     numbers: dict[str, Selection] = Field(min_length=1)
     remark: str = ""
 
+    @property
+    def restates(self) -> bool:
+        """Whether nothing of ours can decide it: it restates the print, and counts in no total."""
+        return not any(number.measured for number in self.numbers.values())
+
 
 def load_claims(path: str | Path) -> list[Claim]:
     """Read published/claims.yaml.

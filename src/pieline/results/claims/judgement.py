@@ -23,7 +23,7 @@ from pieline.results.claims.tables import (
     values_of,
 )
 
-Verdict = Literal["holds", "fails", "not run", "not comparable"]
+Verdict = Literal["holds", "fails", "not run", "not comparable", "restates the print"]
 
 
 class Finding(Frozen):
@@ -52,6 +52,11 @@ class JudgedClaim(Frozen):
     remark: str
     printed: Finding
     ours: Finding
+
+    @property
+    def restates(self) -> bool:
+        """As `Claim.restates`."""
+        return self.ours.verdict == "restates the print"
 
 
 def judge_claims(
@@ -122,10 +127,13 @@ def judge_on_ours(
 ) -> Finding:
     """Does the claim hold in our run? Numbers of the running text stay as the paper says them.
 
-    A claim with a missing number is "not run". One whose numbers are all there but were computed
-    from other data or another checkpoint is "not comparable"; what they came to is told anyway.
-    Where they leave its formula undefined (a division by zero), that counts against it.
+    A claim of which nothing is measured "restates the print". One with a missing number is "not
+    run". One whose numbers are all there but were computed from other data or another checkpoint is
+    "not comparable"; what they came to is told anyway. Where they leave its formula undefined (a
+    division by zero), that counts against it.
     """
+    if claim.restates:
+        return Finding(verdict="restates the print", reason="nothing here measures what it says")
     columns: dict[str, dict[str, float]] = {}
     missing: list[tuple[str, str]] = []
     obstacles: list[str] = []
@@ -144,10 +152,6 @@ def judge_on_ours(
             columns[name][label] = cell.value
             if not cell.comparable:
                 obstacles.append(cell.reason)
-    if total == 0:
-        return Finding(
-            verdict="not run", reason="it rests on the running text, which nothing here computes"
-        )
     if missing:
         return Finding(verdict="not run", reason=_why_missing(missing, total))
     try:
@@ -184,8 +188,9 @@ def write_claims(
         if claim.paper not in papers:
             mend = nearest(claim.paper, list(papers))
             raise UserError(f"unknown paper {claim.paper!r}", where=f"claim {claim.id}", mend=mend)
+    counted = [claim for claim in judged if not claim.restates]
     counts = {
-        side: dict(sorted(Counter(getattr(claim, side).verdict for claim in judged).items()))
+        side: dict(sorted(Counter(getattr(claim, side).verdict for claim in counted).items()))
         for side in ("printed", "ours")
     }
     write_json(

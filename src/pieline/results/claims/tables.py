@@ -21,7 +21,8 @@ Row = tuple[str, ...]
 class OurTable(Frozen):
     """Where our numbers of a printed table stand in paper_tables/.
 
-    Where several rows stand for one printed row (seeds, losses), the first with a number counts.
+    Where several rows stand for one printed row (seeds, losses), the first with a number counts,
+    those of `prefer` before all others.
     """
 
     files: list[str] = Field(
@@ -30,6 +31,9 @@ class OurTable(Frozen):
     rows: dict[str, str] = Field(default={}, description="Its column for a key, where it differs.")
     metric: str = Field(default="metric", description="Its column with the name of the number.")
     where: dict[str, str] = Field(default={}, description="Only its rows with these values.")
+    prefer: dict[str, str] = Field(
+        default={}, description="Its rows with these values count before the others."
+    )
 
 
 class PrintedTable(Frozen):
@@ -56,7 +60,7 @@ class Selection(Frozen):
 
     Written `{text: id}` it is a number that the paper's running text prints. `measured` says that
     our number takes its place where the claim is judged on ours; one of the running text is else
-    what the paper says, and stays.
+    what the paper says, and stays. A claim without any measured number restates the print.
     """
 
     table: str
@@ -137,6 +141,7 @@ def load_ours(
         metrics |= {column.removesuffix("_pct"): column for column in columns}
         files_made = [made[file] for file in source.files if file in made]
         rows = [row for file in files_made for row in read_comparisons(file)]
+        rows.sort(key=lambda row: any(row.get(name) != of for name, of in source.prefer.items()))
         for row in rows:
             if any(row.get(column) != value for column, value in source.where.items()):
                 continue

@@ -586,6 +586,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "Size of the IdioLink dataset.",
             Given(metrics=(self._checks(),)),
             published="idiolink_table1",
+            text_numbers=self.run.here("published/text_numbers.csv"),
         )
         if self.constructs():
             yield self._table(

@@ -10,7 +10,7 @@ from pieline.reporting.given import Given
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
-from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned, best_trainings
+from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned, best_trainings, shown_loss
 from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, notes_on, per_cent
 
 _ZERO_SHOT = "#c7c7c7"
@@ -21,8 +21,8 @@ _WIDTH = 0.38
 def finetuning(given: Given) -> Figure:
     """Bars of both metrics (per cent) by model: a row a metric, a column a query mode.
 
-    Error bars are deviations over seeds, of the first loss that is named. Where a model was not run
-    as published, only the bar of its training stands.
+    Error bars are deviations over seeds, of `shown_loss`. Where a model was not run as published,
+    only the bar of its training stands.
     """
     metrics = load_records(given.metrics, IdiolinkMetrics)
     zero_shot = [item for item in metrics if not is_fine_tuned(item.model)]
@@ -56,7 +56,7 @@ def finetuning(given: Given) -> Figure:
     handles = [mpl.patches.Patch(color=colour) for colour in (_ZERO_SHOT, *_TRAINED.values())]
     labels = ["zero-shot", "trained on sentences", "trained on spans (where better)"]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    loss = LOSSES[Tuned.parse(fine_tuned[0].model).loss]
+    loss = LOSSES[shown_loss(fine_tuned)]
     seeds = max((over_seeds.seeds for _, over_seeds in best.values()), default=0)
     drawn = f" Error bars: deviation over {seeds} seeds." if seeds > 1 else ""
     notes = [f"Loss of the fine-tuning: {loss}.{drawn}", *notes_on(metrics)]

@@ -1,5 +1,7 @@
 """IdioLink's Table 1, and the numbers of its construction."""
 
+from collections import Counter
+
 from pieline.core.records import load_record
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE
@@ -44,10 +46,30 @@ def notes_of(*, sample: bool, released: bool) -> tuple[str, ...]:
     return (SAMPLE_NOTE if sample else CONSTRUCTED_NOTE,)
 
 
+def text_numbers(checks: DatasetChecks) -> dict[str, tuple[float, int]]:
+    """Numbers of sections 3.2.2 and 3.2.4 that the texts themselves give, with their decimals.
+
+    By id of published/text_numbers.csv. Texts that people checked are those marked gold.
+    """
+    total, usages = checks.counts["total"], Counter[str]()
+    for of_domain in checks.domain_usage["documents"].values():
+        usages.update(of_domain)
+    gold = sum(sum(marked.values()) for marked in checks.marked_gold.values())
+    return {
+        "domains": (len(checks.domain_usage["documents"]), 0),
+        "documents_per_pie": (total.documents / total.pies, 2),
+        "literal_documents_per_pie": (usages["literal"] / total.pies, 2),
+        "idiomatic_documents_per_pie": ((usages.total() - usages["literal"]) / total.pies, 2),
+        "gold_texts": (gold, 0),
+        "gold_share": (100 * gold / (total.documents + total.queries), 1),
+    }
+
+
 def dataset(given: Given) -> TableContent:
-    """Table 1: PIEs, queries and documents of each split."""
+    """Table 1: PIEs, queries and documents of each split; the CSV has numbers of the text, too."""
     checks = load_record(given.metrics[0], DatasetChecks)
     printed = read_published(given.files["published"], ["split"])
+    of_text = read_published(given.files["text_numbers"], ["id"])
     told = checks.released or checks.conditions.are_of_own_data
     obstacles = obstacles_of(sample=checks.sample, released=told)
     obstacles += checks.conditions.deviations
@@ -56,7 +78,13 @@ def dataset(given: Given) -> TableContent:
         ours: int = getattr(checks.counts[row], column)
         paper = printed.get((row,), {}).get(column)
         compared = compare(ours, paper, obstacles=obstacles, decimals=0)
-        return Cell(Number({"split": row, "metric": column}, compared, given.metrics))
+        return Cell(Number({"split": row, "id": "", "metric": column}, compared, given.metrics))
+
+    def of_the_text(name: str, ours: float, decimals: int) -> Number:
+        paper = of_text.get((f"idiolink.{name}",), {}).get("value")
+        compared = compare(ours, paper, obstacles=obstacles, decimals=decimals)
+        key = {"split": "total", "id": f"idiolink.{name}", "metric": "value"}
+        return Number(key, compared, given.metrics)
 
     rows = [Row((ROW_LABELS[row],), tuple(cell(row, column) for column in COLUMNS)) for row in ROWS]
     return TableContent(
@@ -64,6 +92,7 @@ def dataset(given: Given) -> TableContent:
         groups=(Group(tuple(rows[:-1])), Group(tuple(rows[-1:]))),
         caption="Overview of the IdioLink dataset. Test (total) is the sum of gold and silver.",
         notes=notes_of(sample=checks.sample, released=told),
+        unseen=tuple(of_the_text(name, *found) for name, found in text_numbers(checks).items()),
         decimals=0,
         wide=False,
     )

@@ -45,7 +45,10 @@ def statistics(given: Given) -> TableContent:
                 if name == "test_variants" and item.data_note == BY_COUNTS:
                     problems.append(SELF_VERIFIED)
                 numbers[name] = Number(
-                    {"dataset": dataset, "language": item.language, "number": name},
+                    {
+                        **{"dataset": dataset, "language": item.language, "number": name},
+                        **{"id": identifier, "metric": "value" if identifier else ""},
+                    },
                     compare(ours, of_paper, obstacles=problems),
                     (source,),
                 )
