@@ -148,9 +148,10 @@ rule jam_tagging_data:
     params:
         *modules("jam_tagging_data"),
         negatives=JAM.settings.fine_tuning.negatives_per_idiom or "",
+        words=JAM.settings.fine_tuning.input,
     shell:
         "python {input.script:q} --train {input.train:q} --dev {input.dev:q}"
-        " --negatives {params.negatives:q}"
+        " --negatives {params.negatives:q} --words {params.words}"
         " --output-train {output.train:q} --output-dev {output.dev:q}"
         " 2> >(tee {log:q} >&2)"
 

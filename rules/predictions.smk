@@ -214,9 +214,10 @@ rule tag_idioms:
     params:
         *modules("tag_idioms"),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
+        words=JAM.settings.fine_tuning.input,
     shell:
         "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
-        " --sentences {input.sentences:q} --threads 1 --output {output:q}"
+        " --sentences {input.sentences:q} --words {params.words} --threads 1 --output {output:q}"
         " 2> >(tee {log:q} >&2)"
 
 

@@ -91,7 +91,7 @@ rule fine_tune:
 
 
 rule fine_tune_tagger:
-    """An encoder that tags idioms (ID10M-JAM, appendix D); the weights of its best epoch on dev.
+    """An encoder that tags idioms (ID10M-JAM, appendix D); the weights of the epoch that is kept.
 
     A killed job leaves its checkpoint beside the folder, and the next one goes on from there.
     """

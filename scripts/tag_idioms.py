@@ -13,9 +13,9 @@ from pieline.studies.jam.training.training import make_deterministic
 
 @program(
     spec=EncoderEntry.from_spec, weights=(Path, "folder of the weights"), sentences=Path,
-    threads=int, output=Path,
+    words=(["text", "whitespace"], "what it was trained to tag"), threads=int, output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
     make_deterministic(it.threads)
     tagger = load_tagger(it.spec, weights=it.weights)
-    save_jsonl(it.output, predict(tagger, load_sentences(it.sentences)))
+    save_jsonl(it.output, predict(tagger, load_sentences(it.sentences), words=it.words))

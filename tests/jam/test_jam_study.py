@@ -75,7 +75,9 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
         # "All remaining settings follow the default configuration of the Trainer class."
         "weight_decay": 0.0,
         "max_norm": 1.0,
+        "keep": "last",
         "bfloat16": False,
+        "input": "text",
         "seeds": [5, 7, 42, 123, 1773],
         "negatives_per_idiom": None,
     }

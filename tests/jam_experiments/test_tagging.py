@@ -3,16 +3,21 @@
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from jam_experiments.tiny import save_tiny_bert, sentences
-from support import training_script
+from support import MIRROR, needs_mirror, training_script
 
 from pieline.core.errors import UserError
 from pieline.models.encoder import EncoderEntry
-from pieline.studies.jam.bio import spans_of
-from pieline.studies.jam.raw.id10m import write_id10m
+from pieline.studies.jam.bio import Tag, spans_of
+from pieline.studies.jam.datasets.tagging_data import by_white_space
+from pieline.studies.jam.metrics.tokens import span_f1
+from pieline.studies.jam.predictions.tagging import predict
+from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
+from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.training.settings import Batching, TaggingSettings
 from pieline.studies.jam.training.subwords import (
     IGNORED,
@@ -116,10 +121,10 @@ def test_tags_do_not_depend_on_padding(entry: EncoderEntry) -> None:
     assert tagger.tag(texts) == [tagger.tag([text])[0] for text in texts]
 
 
-def test_it_learns_and_keeps_the_best_epoch(trained: tuple[Tagger, TaggingLog]) -> None:
+def test_it_learns_and_keeps_the_last_epoch(trained: tuple[Tagger, TaggingLog]) -> None:
     tagger, log = trained
     scores = [epoch.dev_span_f1 for epoch in log.epochs]
-    assert log.best_epoch == scores.index(max(scores)) + 1
+    assert log.kept_epoch == SETTINGS.epochs
     assert max(scores) > 0.9
     assert log.epochs[-1].loss < 0.5 * log.epochs[0].loss
     found = tagger.tag([item.tokens for item in TEST])
@@ -127,16 +132,20 @@ def test_it_learns_and_keeps_the_best_epoch(trained: tuple[Tagger, TaggingLog]) 
     assert right > 0.9 * len(TEST)
 
 
-def test_the_best_epoch_need_not_be_the_last(entry: EncoderEntry, tmp_path: Path) -> None:
+def test_the_best_epoch_on_dev_need_not_be_the_last(entry: EncoderEntry, tmp_path: Path) -> None:
     # So large a rate destroys what the first steps learned.
-    rough = TaggingSettings(epochs=4, batch_size=8, learning_rate=0.05)
-    tagger, log = train(entry, tmp_path / "checkpoint.pt", settings=rough)
-    best = max(epoch.dev_span_f1 for epoch in log.epochs)
-    assert log.epochs[log.best_epoch - 1].dev_span_f1 == best
-    from pieline.studies.jam.metrics.tokens import span_f1
-
-    again = span_f1([item.tags for item in DEV], tagger.tag([item.tokens for item in DEV]))
-    assert again == best
+    rough = TaggingSettings(epochs=4, batch_size=8, learning_rate=0.05, keep="best")
+    runs = {}
+    for keep in ("best", "last"):
+        settings = rough.model_copy(update={"keep": keep})
+        tagger, log = train(entry, tmp_path / f"{keep}.pt", settings=settings)
+        again = span_f1([item.tags for item in DEV], tagger.tag([item.tokens for item in DEV]))
+        assert again == log.epochs[log.kept_epoch - 1].dev_span_f1
+        runs[keep] = log
+    scores = [epoch.dev_span_f1 for epoch in runs["best"].epochs]
+    assert [epoch.dev_span_f1 for epoch in runs["last"].epochs] == scores
+    assert runs["best"].kept_epoch == scores.index(max(scores)) + 1 < 4
+    assert runs["last"].kept_epoch == 4
 
 
 def test_same_seed_same_weights(
@@ -252,6 +261,57 @@ def test_saved_weights_tag_alike(
     again = load_tagger(entry, weights=tmp_path / "weights", seed=1234)
     texts = [item.tokens for item in TEST]
     assert again.tag(texts) == tagger.tag(texts)
+
+
+IDIOM = TaggedSentence(
+    "train-0001",
+    ("They ", "left ", "us ", "in ", "the ", "lurch", "! ", "“", "ca", "n't ", "go", "”."),
+    ("O", "O", "O", "B-IDIOM", "I-IDIOM", "I-IDIOM", "O", "O", "B-IDIOM", "I-IDIOM", "O", "O"),
+)  # fmt: skip
+
+
+def test_words_between_white_space_get_the_tags_of_their_tokens() -> None:
+    words = by_white_space(IDIOM)
+    assert words.text == IDIOM.text
+    assert [word.strip() for word in words.tokens] == IDIOM.text.split()
+    tagged = [pair for pair in zip(words.tokens, words.tags, strict=True) if pair[1] != "O"]
+    assert tagged == [
+        ("in ", "B-IDIOM"), ("the ", "I-IDIOM"), ("lurch! ", "I-IDIOM"), ("“can't ", "B-IDIOM"),
+    ]  # fmt: skip
+
+
+@needs_mirror
+@pytest.mark.parametrize("language", ["english", "german"])
+def test_words_of_the_real_data_are_what_splitting_at_white_space_gives(language: str) -> None:
+    for item in read_id10m(MIRROR / f"id10m/test_{language}.tsv", split="test"):
+        words = by_white_space(item)
+        assert [word.strip() for word in words.tokens] == item.text.split()
+        assert len(words.spans) == len(item.spans)
+
+
+def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
+    class Spy:
+        """Tags the words of `by_white_space` as that does, and tokens as the sentence has them."""
+
+        def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
+            self.read = texts[0]
+            known = (IDIOM, by_white_space(IDIOM))
+            return [list(item.tags) for item in known if len(item.tokens) == len(texts[0])]
+
+    sentence = JamSentence(
+        id="test-0001", original_id="test-0001", variant_number=0, language="english",
+        sentence=IDIOM.text, tokens=IDIOM.tokens, tags=IDIOM.tags, pies=("in the lurch",),
+        true_idioms=("in the lurch",), is_figurative=True,
+    )  # fmt: skip
+    spy: Any = Spy()
+    (found,) = predict(spy, [sentence])
+    assert spy.read == [token.strip() for token in IDIOM.tokens]
+    assert (found.tags, found.idioms) == (IDIOM.tags, ("in the lurch", "can't"))
+    (found,) = predict(spy, [sentence], words="whitespace")
+    assert spy.read == IDIOM.text.split()
+    # Punctuation belongs to the word that it touches.
+    assert found.idioms == ("in the lurch!", "“can't")
+    assert found.tags == (*IDIOM.tags[:6], "I-IDIOM", "B-IDIOM", "I-IDIOM", *IDIOM.tags[9:])
 
 
 def test_missing_weights_are_one_line(tmp_path: Path) -> None:

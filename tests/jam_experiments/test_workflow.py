@@ -1,6 +1,7 @@
 """The workflow of the experiments: weights are outputs of their own rule, and bytes repeat."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -78,6 +79,19 @@ def test_another_hyperparameter_trains_anew(project: Path) -> None:
         assert planned(project) >= {"fine_tune_tagger", "tag_idioms", "jam_metrics"}
     finally:
         (project / "tiny.yaml").write_text(yaml.safe_dump(CONFIG))
+
+
+def test_training_and_prediction_read_the_same_words(project: Path) -> None:
+    words = {"fine_tuning": {"input": "whitespace", "seeds": [5]}}
+    other = CONFIG | {"jam": {**CONFIG["jam"], **words}}  # type: ignore[dict-item]
+    (project / "tiny.yaml").write_text(yaml.safe_dump(other))
+    try:
+        commands = snakemake(project, "--dry-run", "--printshellcmds").stdout
+    finally:
+        (project / "tiny.yaml").write_text(yaml.safe_dump(CONFIG))
+    for script in ("jam_tagging_data", "tag_idioms"):
+        assert re.search(rf"scripts/{script}\.py .*--words whitespace", commands)
+    assert "input whitespace, the paper text" in commands
 
 
 def test_a_label_trains_nothing(project: Path) -> None:

@@ -1,6 +1,7 @@
 """BIO tags of PIEs and the spans that they mark (ID10M-JAM, section 3.1)."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 Tag = Literal["O", "B-IDIOM", "I-IDIOM"]
@@ -57,3 +58,13 @@ def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
 def span_text(tokens: Sequence[str], span: Span) -> str:
     """The words of a span as they stand in the sentence (tokens keep their trailing space)."""
     return "".join(tokens[span.start : span.end]).strip()
+
+
+def white_space_words(tokens: Sequence[str]) -> list[Span]:
+    """The tokens of each word between white space: `lurch` and `!` are one word."""
+    starts = [
+        number
+        for number, token in enumerate(tokens)
+        if not number or token[:1].isspace() or tokens[number - 1][-1:].isspace()
+    ]
+    return [Span(*ends) for ends in pairwise([*starts, len(tokens)])]

@@ -15,7 +15,7 @@ from pieline.studies.jam.predictions.prompt_settings import (
     PromptSetting,
     ZeroShot,
 )
-from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.settings import EncoderInput, TaggingSettings
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 
@@ -69,6 +69,12 @@ class JamFineTuning(TaggingSettings):
     """Fine-tuning of encoders (ID10M-JAM, appendix D), with the hyperparameters of Table 4."""
 
     seeds: list[NonNegativeInt] = Field(default=[5, 7, 42, 123, 1773], min_length=1)
+    input: EncoderInput = Field(
+        default="text",
+        description="The words that are tagged, in training and prediction. 'text': ID10M's tokens,"
+        " which the paper's text tags (section 3.1); 'whitespace': what stands between white space,"
+        " punctuation included, as the released code reads the sentences that it tags.",
+    )
     negatives_per_idiom: float | None = Field(
         default=None,
         gt=0,
@@ -157,7 +163,7 @@ class JamSettings(Settings):
     train_split: Literal["train", "dev"] = Field(
         default="train",
         description="Split of ID10M that encoders learn from and examples are drawn from. Of 'dev'"
-        " a tenth is held out to choose the epoch.",
+        " a tenth is held out, on which each epoch is scored.",
     )
     fine_tuning: JamFineTuning = JamFineTuning()
     scoring: Scoring = Field(

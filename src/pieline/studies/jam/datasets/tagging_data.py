@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, white_space_words
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 HELD_OUT = 10
@@ -49,3 +51,17 @@ def thin_out(
     chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
     kept = set(chooser.sample(empty, wanted))
     return [item for number, item in enumerate(sentences) if item.spans or number in kept]
+
+
+def by_white_space(sentence: TaggedSentence) -> TaggedSentence:
+    """The same sentence with the words between white space as its tokens.
+
+    A word in which an idiom begins gets its B, another with a part of one an I.
+    """
+    words = white_space_words(sentence.tokens)
+    tags = tuple(
+        next(tag for tag in (BEGIN, INSIDE, OUTSIDE) if tag in sentence.tags[start:end])
+        for start, end in words
+    )
+    texts = tuple("".join(sentence.tokens[start:end]) for start, end in words)
+    return replace(sentence, tokens=texts, tags=tags)

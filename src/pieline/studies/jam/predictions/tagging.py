@@ -2,23 +2,52 @@
 
 from collections.abc import Sequence
 
-from pieline.studies.jam.bio import span_text, spans_of
+from pieline.studies.jam.bio import (
+    INSIDE,
+    OUTSIDE,
+    Span,
+    Tag,
+    span_text,
+    spans_of,
+    white_space_words,
+)
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
+from pieline.studies.jam.training.settings import EncoderInput
 from pieline.studies.jam.training.tagger import Tagger
 
 
 def predict(
-    tagger: Tagger, sentences: Sequence[JamSentence], *, bfloat16: bool = False
+    tagger: Tagger,
+    sentences: Sequence[JamSentence],
+    *,
+    words: EncoderInput = "text",
+    bfloat16: bool = False,
 ) -> list[IdiomPrediction]:
-    """Tags of each sentence, and the idioms that they mark, in order."""
-    tags = tagger.tag([item.tokens for item in sentences], bfloat16=bfloat16)
-    return [
-        IdiomPrediction(
-            id=item.id,
-            outcome="ok",
-            idioms=tuple(span_text(item.tokens, span) for span in spans_of(found)),
-            tags=tuple(found),
-        )
-        for item, found in zip(sentences, tags, strict=True)
+    """Tags of each sentence's tokens, and the idioms that they mark, in order.
+
+    `words` is what the tagger was trained on. All tokens of a word get its tag, of a B those after
+    the first an I.
+    """
+    places = [
+        white_space_words(item.tokens)
+        if words == "whitespace"
+        else [Span(number, number + 1) for number in range(len(item.tokens))]
+        for item in sentences
     ]
+    read = [
+        [span_text(item.tokens, place) for place in of_sentence]
+        for item, of_sentence in zip(sentences, places, strict=True)
+    ]
+    predictions = []
+    for item, of_sentence, found in zip(
+        sentences, places, tagger.tag(read, bfloat16=bfloat16), strict=True
+    ):
+        tags: list[Tag] = []
+        for (start, end), tag in zip(of_sentence, found, strict=True):
+            tags += [tag, *[OUTSIDE if tag == OUTSIDE else INSIDE] * (end - start - 1)]
+        idioms = tuple(span_text(item.tokens, span) for span in spans_of(tags))
+        predictions.append(
+            IdiomPrediction(id=item.id, outcome="ok", idioms=idioms, tags=tuple(tags))
+        )
+    return predictions

@@ -7,6 +7,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from pieline.core.records import Frozen
 
 Batching = Literal["random", "by_length"]
+EncoderInput = Literal["text", "whitespace"]
 
 
 class TaggingSettings(Frozen):
@@ -24,6 +25,11 @@ class TaggingSettings(Frozen):
     )
     weight_decay: float = Field(default=0.0, ge=0)
     max_norm: PositiveFloat = Field(default=1.0, description="Gradients are clipped to it.")
+    keep: Literal["last", "best"] = Field(
+        default="last",
+        description="The epoch whose weights are kept: the last, as transformers' Trainer does by"
+        " default, or the one with the best F1 of whole idioms on dev.",
+    )
     bfloat16: bool = Field(
         default=False,
         description="Compute in bfloat16 on a GPU; the paper does not.",

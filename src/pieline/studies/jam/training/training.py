@@ -2,8 +2,8 @@
 
 What appendix D leaves to the defaults of transformers' Trainer is as there: fused AdamW without
 weight decay, a learning rate that falls linearly to zero without warm-up, gradients clipped to norm
-1, batches of sentences in random order, the last one smaller.
-Unlike the released code, which chooses the best epoch on the test set, this chooses on dev.
+1, batches of sentences in random order, the last one smaller, and the last epoch is kept.
+The released code keeps the best epoch on the test set; `keep: best` keeps the best one on dev.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class TaggingLog(Frozen):
     train_sentences: int
     dev_sentences: int
     epochs: list[TaggingEpoch]
-    best_epoch: int
+    kept_epoch: int
 
 
 @dataclass
@@ -48,16 +48,16 @@ class _State:
     """What a checkpoint holds, besides optimizer and schedule."""
 
     epochs: list[TaggingEpoch] = field(default_factory=list)
-    best_epoch: int = 0
-    best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    kept_epoch: int = 0
+    kept_weights: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def add(self, loss: float, score: float, model: torch.nn.Module) -> None:
-        """Note an epoch, and its weights if no earlier one was as good on dev."""
-        best = self.epochs[self.best_epoch - 1].dev_span_f1 if self.epochs else -1.0
+    def add(self, loss: float, score: float, model: torch.nn.Module, *, best_only: bool) -> None:
+        """Note an epoch and its weights; with `best_only` those only if they are better on dev."""
+        best = self.epochs[self.kept_epoch - 1].dev_span_f1 if self.epochs else -1.0
         self.epochs.append(TaggingEpoch(loss=loss, dev_span_f1=score))
-        if score > best:
-            self.best_epoch = len(self.epochs)
-            self.best_weights = {
+        if score > best or not best_only:
+            self.kept_epoch = len(self.epochs)
+            self.kept_weights = {
                 key: tensor.detach().cpu().clone() for key, tensor in model.state_dict().items()
             }
 
@@ -84,14 +84,14 @@ def fine_tune(
     checkpoint: str | Path,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> TaggingLog:
-    """Train a tagger in place; at the end it has the weights of the best epoch on dev.
+    """Train a tagger in place; at the end it has the weights of the epoch that is to be kept.
 
     After each epoch everything needed to go on is written to `checkpoint`. A run that finds a
     checkpoint of the same training goes on from it and ends with the same weights as one that
     was never interrupted. A checkpoint of another training is ignored and overwritten. The caller
     deletes the file when the weights are safe.
 
-    The epoch is chosen on dev, of equal ones the first. `seed` is that of the order of sentences
+    The best epoch is that on dev, of equal ones the first. `seed` is that of the order of sentences
     and of dropout; `identity` is what distinguishes this training besides data, settings and seed:
     the model. `after_epoch` is called with the epoch's number when its checkpoint is written.
     """
@@ -103,17 +103,18 @@ def fine_tune(
     for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
         loss = training.one_epoch(epoch)
         tags = tagger.tag([item.tokens for item in dev], bfloat16=settings.bfloat16)
-        state.add(loss, span_f1([item.tags for item in dev], tags), tagger.model)
+        score = span_f1([item.tags for item in dev], tags)
+        state.add(loss, score, tagger.model, best_only=settings.keep == "best")
         training.keep(Path(checkpoint), name, state)
         after_epoch(epoch)
-    tagger.model.load_state_dict(state.best_weights)
+    tagger.model.load_state_dict(state.kept_weights)
     return TaggingLog(
         settings=settings,
         seed=seed,
         train_sentences=len(train),
         dev_sentences=len(dev),
         epochs=state.epochs,
-        best_epoch=state.best_epoch,
+        kept_epoch=state.kept_epoch,
     )
 
 
@@ -176,8 +177,8 @@ class _Training:
             "optimizer": self._optimizer.state_dict(),
             "schedule": self._schedule.state_dict(),
             "epochs": [epoch.model_dump() for epoch in state.epochs],
-            "best_epoch": state.best_epoch,
-            "best_weights": state.best_weights,
+            "kept_epoch": state.kept_epoch,
+            "kept_weights": state.kept_weights,
         }
         with atomic_path(path) as temporary:
             torch.save(content, temporary)
@@ -197,8 +198,8 @@ class _Training:
         self._schedule.load_state_dict(content["schedule"])
         return _State(
             epochs=[TaggingEpoch.model_validate(item) for item in content["epochs"]],
-            best_epoch=content["best_epoch"],
-            best_weights=content["best_weights"],
+            kept_epoch=content["kept_epoch"],
+            kept_weights=content["kept_weights"],
         )
 
     def _batches(self, epoch: int) -> list[list[int]]:
