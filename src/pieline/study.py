@@ -17,7 +17,9 @@ from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, load_upstream
+from pieline.core.yamls import read_mapping
 from pieline.llm.obstacles import obstacles
+from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.checkpoint import CheckpointEntry
@@ -33,6 +35,8 @@ NOT_CONFIGURED = "not in this configuration"
 """Why a model of the paper has no row: the configuration does not name it."""
 OWN_PROMPT = "the prompt is {}, none of the paper's"
 """How a setting of the user's own deviates."""
+REWORDED_PROMPT = "the prompt {} is not the paper's wording"
+"""How a changed prompt file deviates."""
 MADE_ELSEWHERE = "made elsewhere"
 """What marks predictions that no job of this run made, wherever a model's label stands."""
 
@@ -92,6 +96,12 @@ class Run:
             UserError: names the file and the entry that is wrong.
         """
         return load_upstream(self.upstream)
+
+    @cached_property
+    def printed_prompts(self) -> Mapping[str, str]:
+        """The digest of each prompt that a paper prints, by its path below prompts/."""
+        mend = "write one line PATH: DIGEST for each prompt"
+        return read_mapping(self.here("published/prompts.yaml"), mend=mend)
 
     def here(self, *parts: str) -> str:
         """A file of the project, as seen from the working directory."""
@@ -461,6 +471,19 @@ class Study(ABC, Generic[S]):
         if not self.run.own_data:
             return conditions
         return conditions.of_own_data(self.run.own_label, self.paper)
+
+    def prompt_digests(self, *files: str) -> dict[str, str]:
+        """The digests of prompt files, by their name."""
+        return {Path(file).name: load_prompt(file).digest for file in files}
+
+    def reworded(self, digests: Mapping[str, str]) -> list[str]:
+        """The deviations of this study's prompts whose wording is not the printed one."""
+        printed = self.run.printed_prompts
+        return [
+            REWORDED_PROMPT.format(name)
+            for name, digest in digests.items()
+            if digest != printed.get(f"{self.name}/{name}")
+        ]
 
     def elsewhere(self, **settings: Any) -> Conditions:
         """The conditions of such predictions: of what made them nothing is known."""

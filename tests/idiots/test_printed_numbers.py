@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -283,15 +284,39 @@ def test_a_model_that_was_not_run_is_a_row_with_its_reason(
     assert "<small>0.988</small>" in html
 
 
-def test_other_parameters_than_the_papers_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
-    run = StudyRun(load_registry(ROOT / "models.yaml"), LLMSettings())
-    parameters = DetectionParameters(temperature=0.5, max_tokens=100)
-    study = IdiotsStudy(IdiotsSettings(parameters=parameters), run)
+def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
+    """A row of a table of the first model's counts under the conditions of some settings."""
+    run = StudyRun(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     made = load_record(metrics[0], DetectionMetrics)
-    conditions = Conditions.model_validate_json(study.conditions(made.model, "zero_shot"))
-    path = tmp_path / "metrics.json"
+    told = IdiotsStudy(settings, run).conditions(made.model, "zero_shot")
+    conditions = Conditions.model_validate_json(told)
+    path = folder / "metrics.json"
     write_json(path, made.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
-    lines, _ = make("detection", [str(path)], tmp_path)
-    row = next(row for row in lines if row["metric"] == "recall")
+    lines, _ = make("detection", [str(path)], folder)
+    return next(row for row in lines if row["metric"] == "recall")
+
+
+def test_other_parameters_than_the_papers_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
+    parameters = DetectionParameters(temperature=0.5, max_tokens=100)
+    row = under(IdiotsSettings(parameters=parameters), ROOT, metrics, tmp_path)
     assert row["comparable"] == "no"
     assert row["reason"] == "temperature 0.5, the paper 0; max tokens 100, the paper 800"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("strict JSON", "JSON", "the prompt detect.jinja is not the paper's wording"),
+        ("word by word.", "as printed.", ""),
+    ],
+)
+def test_a_reworded_prompt_is_a_reason(
+    old: str, new: str, reason: str, metrics: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "published").symlink_to(ROOT / "published")
+    shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
+    file = tmp_path / "prompts/idiots/detect.jinja"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    row = under(IdiotsSettings(), tmp_path, metrics, tmp_path)
+    assert (row["comparable"], row["reason"]) == ("no" if reason else "yes", reason)

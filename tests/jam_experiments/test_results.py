@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shutil
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ from pieline.studies.jam.metrics.seeds import confused_runs, prompted
 from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.predictions.baselines import predict
 from pieline.studies.jam.records import as_sentence
+from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.validation import make_variant
 from pieline.study import Run
 
@@ -247,6 +250,42 @@ def test_deviations_from_the_paper_make_numbers_incomparable(tmp_path: Path) -> 
     row = cell(rows, "gpt-4o", "success")
     assert (row["comparable"], row["reproduced"]) == ("no", "")
     assert row["reason"] == "epochs 4, the paper 20"
+
+
+REWORDED = {
+    "a word": ("zero_shot.jinja", "professional linguist", "linguist", ["zero_shot"]),
+    "a space": ("zero_shot.jinja", "Sentence: {{", "Sentence:{{", ["zero_shot"]),
+    "a role": ("zero_shot.jinja", "=== user", "=== assistant", ["zero_shot"]),
+    "an enforced form": ("zero_shot.jinja", "source:", "answer: {a: {}}\nsource:", ["zero_shot"]),
+    "the examples": ("few_shot_example.jinja", "idioms: [", "answer: [", ["few_shot_sc_cotbest"]),
+    "the source": ("zero_shot.jinja", "source: >-", "source: >-\n  As we read it,", []),
+    "a comment": ("zero_shot.jinja", "=== user ===", "{# Figure 4 #}\n=== user ===", []),
+    "another prompt": ("generate_variants.jinja", "careful", "good", []),
+}
+
+
+@pytest.mark.parametrize("edit", REWORDED)
+def test_a_reworded_prompt_of_the_paper_makes_numbers_incomparable(
+    edit: str, tmp_path: Path
+) -> None:
+    name, old, new, reworded = REWORDED[edit]
+    for shared in ("data", "published"):
+        (tmp_path / shared).symlink_to(ROOT / shared)
+    shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
+    file = tmp_path / "prompts/jam" / name
+    file.write_text(file.read_text().replace(old, new))
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=tmp_path)
+    study = JamStudy(JamSettings(models=["gpt-4o"]), run)
+    found = []
+    for setting in study.settings.settings:
+        conditions = Conditions.model_validate_json(study.conditions("gpt-4o", setting))
+        made = metrics(GPT_4O, setting=setting)
+        found.append(made.model_copy(update={"conditions": conditions}))
+    _, rows = write("drift", found, tmp_path)
+    for setting in study.settings.settings:
+        row = cell(rows, "gpt-4o", "success", setting=setting)
+        reason = f"the prompt {name} is not the paper's wording" if setting in reworded else ""
+        assert (row["comparable"], row["reason"]) == ("no" if reason else "yes", reason)
 
 
 def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:

@@ -228,9 +228,52 @@ def test_prompts(tmp_path: Path) -> None:
         prompt.messages(sentence="x", items=[])
 
 
+def test_blank_lines_around_turns_are_not_sent_and_a_written_one_is(tmp_path: Path) -> None:
+    text = '=== system ===\n\nHi.\n\n=== user ===\n{{ x }}{{ "\\n" }}\n\n\n'
+    (tmp_path / "p.jinja").write_text(text)
+    messages = PromptFolder(tmp_path).load("p.jinja").messages(x="y")
+    assert [turn.content for turn in messages] == ["Hi.", "y\n"]
+
+
+def test_a_prompt_s_digest_is_that_of_what_is_sent(tmp_path: Path) -> None:
+    def digest(text: str) -> str:
+        (tmp_path / "p.jinja").write_text(text)
+        return PromptFolder(tmp_path).load("p.jinja").digest
+
+    text = "=== system ===\nHi.\n=== user ===\nSentence: {{ x }}\n"
+    first = "---\nanswer: {a: {type: string}, b: {type: string}}\n---\n"
+    other = "---\nanswer: {b: {type: string}, a: {type: string}}\n---\n"
+    same = [
+        f"---\nsource: me\n---\n{text}",
+        text.replace("Hi.", "{# polite #}\nHi."),
+        f"{text}\n\n",
+    ]
+    assert {digest(one) for one in same} == {digest(text)}
+    changed = [
+        *(text.replace(*edit) for edit in (("Hi.", "Hi. "), ("user", "assistant"), (" x", " y"))),
+        text.replace("}}", '}}{{ "\\n" }}'),
+        first + text,
+        other + text,
+    ]
+    assert len({digest(text), *map(digest, changed)}) == 7
+
+
+def test_fields_of_an_answer_are_enforced_in_their_order(tmp_path: Path) -> None:
+    fields = "answer: {why: {type: string}, idioms: {type: array}}"
+    (tmp_path / "p.jinja").write_text(f"---\n{fields}\n---\n=== user ===\nx\n")
+    form = PromptFolder(tmp_path).load("p.jinja").response_format
+    assert form and form["type"] == "json_schema"
+    schema = form["json_schema"]["schema"]
+    assert list(schema["properties"]) == schema["required"] == ["why", "idioms"]
+    assert form["json_schema"]["strict"] and not schema["additionalProperties"]
+    (tmp_path / "p.jinja").write_text("=== user ===\nx\n")
+    assert PromptFolder(tmp_path).load("p.jinja").response_format is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("---\nanswer: [a]\n---\n=== user ===\nx", r"p\.jinja:1: `answer` is not a mapping"),
         ("no turns", r"p\.jinja: does not begin with a turn"),
         ("intro\n=== user ===\nx", r"p\.jinja: does not begin with a turn"),
         ("---\na: 1\n---\n=== human ===\nx", r"p\.jinja:4: unknown role 'human'"),

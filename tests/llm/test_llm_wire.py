@@ -37,7 +37,8 @@ API = {
     for name, entry in REGISTRY.items()
     if isinstance(entry, LLMEntry) and entry.source == "api"
 }
-SCHEMA = {"type": "object", "properties": {"idioms": {"type": "array"}}, "required": ["idioms"]}
+FIELDS = {"why": {"type": "string"}, "idioms": {"type": "array"}}
+SCHEMA = {"type": "object", "properties": FIELDS, "required": [*FIELDS]}
 VALUES = {
     "temperature": 0.25,
     "top_p": 0.5,
@@ -139,7 +140,12 @@ def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str
     ):
         turns_sent = [Message(role if who == "system" else who, text) for who, text in turns]
         everything = {**UNASKED.get(name, {}), **parameters}
-        assert read(request.path, request.body) == (wire, turns_sent, everything)
+        arrived = read(request.path, request.body)
+        assert arrived == (wire, turns_sent, everything)
+        if "response_format" in parameters:
+            # In another order the model would choose before it explains.
+            schema = arrived[2]["response_format"]["json_schema"]["schema"]
+            assert list(schema["properties"]) == schema["required"] == ["why", "idioms"]
         assert (list(question.messages), question.parameters) == (turns_sent, everything)
         assert answer.sent and answer.sent.path == request.path
         assert body_of(question, answer.sent) == request.body

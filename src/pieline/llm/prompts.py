@@ -1,7 +1,8 @@
-"""Prompt templates: files with one Jinja template for each turn of the conversation.
+r"""Prompt templates: files with one Jinja template for each turn of the conversation.
 
 A file may begin with YAML front matter between two lines `---` (where the prompt comes from, what
-it is for). Then each turn begins with a line that names its role:
+it is for). Its key `answer` lists fields of the answer with their JSON schemas, which the provider
+then enforces. After it each turn begins with a line that names its role:
 
     ---
     source: "IdioTS, Figure 2"
@@ -11,9 +12,11 @@ it is for). Then each turn begins with a line that names its role:
     === user ===
     Sentence: {{ sentence }}
 
-The file is cut into turns before anything is filled in, so a value can never become a turn.
+The file is cut into turns before anything is filled in, so a value can never become a turn. Blank
+lines around a turn are not sent; `{{ "\n" }}` at its end is.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +27,7 @@ import jinja2
 import yaml
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_text
+from pieline.core.files import canonical_json, read_text
 from pieline.llm.questions import Message
 
 _TURN = re.compile(r"^=== (\w+) ===[ \t]*$", re.MULTILINE)
@@ -33,11 +36,36 @@ _ROLES = ("system", "user", "assistant")
 
 @dataclass(frozen=True)
 class Prompt:
-    """One prompt file, ready to be filled in."""
+    """One prompt file, ready to be filled in.
+
+    Attributes:
+        path: the file.
+        about: its front matter.
+        turns: role, first line and template of each turn.
+        digest: SHA-256 of what is sent whatever is filled in: roles and templates without comments,
+            and the fields of the answer.
+    """
 
     path: Path
     about: Mapping[str, Any]
     turns: tuple[tuple[str, int, jinja2.Template], ...]
+    digest: str
+
+    @property
+    def response_format(self) -> dict[str, Any] | None:
+        """The parameter that has the provider enforce the fields of the answer, in their order."""
+        if not (fields := self.about.get("answer")):
+            return None
+        schema = {
+            "type": "object",
+            "properties": fields,
+            "required": list(fields),
+            "additionalProperties": False,
+        }
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": schema},
+        }
 
     def messages(self, **values: Any) -> tuple[Message, ...]:
         """Fill in the templates.
@@ -48,7 +76,8 @@ class Prompt:
         messages = []
         for role, line, template in self.turns:
             try:
-                messages.append(Message(role, template.render(**values).strip("\n")))
+                text = template.render(**values).lstrip("\n").removesuffix("\n")
+                messages.append(Message(role, text))
             except (jinja2.TemplateError, TypeError, ValueError) as error:
                 raise UserError(
                     f"cannot be filled in: {error}",
@@ -85,7 +114,7 @@ class PromptFolder:
             raise UserError(
                 "does not begin with a turn", where=path, mend="write a line like '=== user ==='"
             )
-        turns = []
+        turns, sent = [], []
         for mark, following in zip(marks, [*marks[1:], None], strict=True):
             role, line = mark[1], skipped + body.count("\n", 0, mark.end()) + 2
             if role not in _ROLES:
@@ -93,13 +122,23 @@ class PromptFolder:
                     f"unknown role {role!r}", where=f"{path}:{line - 1}", mend=f"one of {_ROLES}"
                 )
             text = body[mark.end() + 1 : following.start() if following else None]
+            text = text.rstrip("\n") + "\n"
             try:
                 turns.append((role, line, self._environment.from_string(text)))
+                sent.append([role, self._without_comments(text)])
             except jinja2.TemplateSyntaxError as error:
                 raise UserError(
                     f"not a template: {error.message}", where=f"{path}:{line + error.lineno - 1}"
                 ) from None
-        return Prompt(path, about, tuple(turns))
+        if not isinstance(answer := about.get("answer", {}), dict):
+            mend = "give each field of the answer its JSON schema"
+            raise UserError("`answer` is not a mapping", where=f"{path}:1", mend=mend)
+        content = canonical_json([sent, list(answer.items())])
+        return Prompt(path, about, tuple(turns), hashlib.sha256(content.encode()).hexdigest())
+
+    def _without_comments(self, text: str) -> str:
+        tokens = self._environment.lex(text.lstrip("\n"))
+        return "".join(token for _, kind, token in tokens if not kind.startswith("comment"))
 
 
 def load_prompt(path: str | Path) -> Prompt:

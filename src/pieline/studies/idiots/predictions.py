@@ -90,8 +90,8 @@ def detection_questions(
 ) -> list[Question]:
     """One question a sentence, in order; the prompt's user turn takes `sentence`.
 
-    `SCHEMA_SETTING` has the answer's form enforced; any other setting leaves it to the prompt. The
-    seed is sent where the provider accepts one.
+    `SCHEMA_SETTING` has the answer's form enforced; any other setting leaves that to the prompt.
+    The seed is sent where the provider accepts one.
 
     Raises:
         UserError: the model cannot be asked in this setting.
@@ -99,8 +99,8 @@ def detection_questions(
     wanted = {**parameters, "seed": seed}
     if lack := cannot_be_asked(spec, setting):
         raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
-    if setting == SCHEMA_SETTING:
-        wanted["response_format"] = ANSWER_SCHEMA
+    enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
+    wanted["response_format"] = enforced
     return [
         make_question(spec, prompt.messages(sentence=sentence.sentence), wanted, name=sentence.id)
         for sentence in sentences

@@ -154,12 +154,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
         if self.taken(model):
             return self.of_data(self.elsewhere(setting=setting)).canonical()
         parameters = self.parameters(setting)
-        own = [OWN_PROMPT.format(setting)] if setting in self.settings.prompts else []
+        prompts = self.prompt_digests(self.prompt(setting))
+        is_own = setting in self.settings.prompts
+        worded = [OWN_PROMPT.format(setting)] if is_own else self.reworded(prompts)
         return self.of_data(
             Conditions(
-                settings={"setting": setting, **parameters.model_dump()},
+                settings={"setting": setting, "prompts": prompts, **parameters.model_dump()},
                 weights=json.loads(self.run.entry(model).execution_spec()),
-                deviations=(*own, *deviations(parameters)),
+                deviations=(*worded, *deviations(parameters)),
             )
         ).canonical()
 

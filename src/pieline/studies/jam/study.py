@@ -630,12 +630,10 @@ class JamStudy(Study[JamSettings]):
 
     def _conditions(self, model: str, setting: str) -> Conditions:
         settings = self.settings
-        used = {"scoring": settings.scoring, "setting": setting}
+        used: dict[str, Any] = {"scoring": settings.scoring, "setting": setting}
         if self.taken(model):
             return self.elsewhere(**used)
         reasons = []
-        if setting in settings.prompts:
-            reasons.append(OWN_PROMPT.format(setting))
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
         reasons += self._of_variants("min_valid", "kept")
@@ -643,7 +641,12 @@ class JamStudy(Study[JamSettings]):
             used |= settings.fine_tuning.model_dump(exclude={"seeds"})
             reasons += deviations(settings.fine_tuning, besides={"seeds"})
         else:
-            used |= self.parameters(setting).model_dump()
+            prompts = self.prompt_digests(*self.prompt_files(setting).values())
+            used |= {"prompts": prompts, **self.parameters(setting).model_dump()}
+            if setting in settings.prompts:
+                reasons.append(OWN_PROMPT.format(setting))
+            else:
+                reasons += self.reworded(prompts)
             reasons += deviations(self.parameters(setting))
         if setting in (FINE_TUNED, FEW_SHOT):
             used["train_split"] = settings.train_split
