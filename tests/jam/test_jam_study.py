@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,8 @@ def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
     """The study on the sample, unless `run` says otherwise."""
     if not run:
         settings = {"variants": {"source": "sample"}, **settings}
-    registry = load_registry(ROOT / "models.yaml")
-    return JamStudy(
-        JamSettings.model_validate(settings), Run(registry, LLMSettings(), root=ROOT, **(run or {}))
-    )
+    about = {"registry": load_registry(ROOT / "models.yaml"), "root": ROOT, **(run or {})}
+    return JamStudy(JamSettings.model_validate(settings), Run(llm=LLMSettings(), **about))
 
 
 def configured(name: str) -> dict[str, Any]:
@@ -65,8 +64,9 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
         "literal_examples": 5,
         "samples": 5,
         "min_votes": 3,
-        "voting": "paper",
+        "votes": "majority",
     }
+    assert found["asking"] == "paper"
     assert found["fine_tuning"] == {
         "epochs": 20,
         "batch_size": 32,
@@ -134,6 +134,86 @@ def test_what_differs_from_the_paper_is_said() -> None:
     assert told["deviations"] == ["min valid 2, the paper 3", "kept 2, the paper 3"]
     attention = json.loads(fewer.attention_conditions("smollm2-135m"))
     assert attention["deviations"] == ["pairs 5, the paper 10"]
+
+
+def deviations(made: JamStudy, setting: str, model: str = "gpt-4o") -> list[str]:
+    found: list[str] = json.loads(made.conditions(model, setting))["deviations"]
+    return found
+
+
+def test_whatever_is_done_as_in_the_released_code_is_said() -> None:
+    few_shot, votes = "few_shot_sc_cotbest", {"votes": "first"}
+    made = study(
+        run=RELEASED,
+        models=["gpt-4o", "bert"],
+        few_shot=votes,
+        fine_tuning={"input": "whitespace", "keep": "best"},
+    )
+    assert deviations(made, few_shot) == [
+        "votes first, the paper majority",
+    ]
+    assert deviations(made, "zero_shot") == []
+    assert deviations(made, "fine_tuned", "bert") == [
+        "keep best, the paper last",
+        "input whitespace, the paper text",
+    ]
+
+
+def test_each_difference_of_the_released_form_is_said() -> None:
+    made = study(run=RELEASED, models=["gpt-4o"], asking="released")
+    form = (
+        "the provider enforces the form of the answer",
+        "without a space, and a line break follows it",
+        "a line break after each sentence of the system turn",
+    )
+    examples = ("the fields of the enforced form ask for candidates", "'sentence: ...'")
+    for setting, said in (("zero_shot", form), ("few_shot_sc_cotbest", (*form, *examples))):
+        reasons = deviations(made, setting)
+        assert len(reasons) == len(said)
+        assert all(part in reason for part, reason in zip(said, reasons, strict=True))
+        task = made.identification(language="english", model="gpt-4o", setting=setting, seed="42")
+        assert task.inputs["prompt"].endswith(f"prompts/jam/released/{setting}.jinja")
+    assert task.inputs["example"].endswith("prompts/jam/released/few_shot_example.jinja")
+
+
+def test_the_authors_wording_of_the_released_form_is_a_folder(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "prompts/jam/released", tmp_path / "theirs")
+    own = {"run": RELEASED, "models": ["gpt-4o"], "released_prompts": str(tmp_path / "theirs")}
+    made = study(**own, asking="released")
+    task = made.identification(language="english", model="gpt-4o", setting="zero_shot", seed="42")
+    assert task.inputs["prompt"] == str(tmp_path / "theirs/zero_shot.jinja")
+
+    def digest(made: JamStudy) -> str:
+        prompts = json.loads(made.conditions("gpt-4o", "zero_shot"))["settings"]["prompts"]
+        return str(prompts["zero_shot.jinja"])
+
+    # What describes a field is sent, so it is part of the wording.
+    before, ours = digest(made), study(run=RELEASED, models=["gpt-4o"], asking="released")
+    assert before == digest(ours)
+    file = tmp_path / "theirs/zero_shot.jinja"
+    file.write_text(file.read_text().replace("The idioms of the sentence", "Idioms found"))
+    assert digest(made) != before
+    file.write_text("=== user ===\nSentence:{{ sentence }}\n")
+    with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter has no `answer`"):
+        study(**own, asking="released")
+    file.unlink()
+    with pytest.raises(UserError, match=r"zero_shot\.jinja"):
+        study(**own, asking="released")
+    with pytest.raises(ValueError, match="released_prompts is read only with asking: released"):
+        study(**own)
+
+
+def test_a_model_without_an_enforced_form_is_not_asked_in_the_released_one() -> None:
+    made = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
+    entry = made.run.language_model("gpt-4o")
+    bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
+    lacks = study(
+        run=RELEASED | {"registry": {**made.run.registry, "gpt-4o": bare}},
+        models=["gpt-4o"],
+        asking="released",
+    )
+    assert set(lacks.left_out().values()) == {"the provider enforces no form of the answer"}
+    assert "the provider enforces no form of the answer" not in made.left_out().values()
 
 
 @pytest.mark.parametrize(

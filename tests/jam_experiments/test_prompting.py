@@ -1,5 +1,7 @@
 """Prompting: the exact prompt of the paper, examples, self-consistency, unreadable answers."""
 
+import ast
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -32,6 +34,7 @@ from pieline.studies.jam.raw.id10m import TaggedSentence, write_id10m
 from pieline.studies.jam.records import JamSentence
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
+RELEASED = PromptFolder(PROMPTS.folder / "released")
 TRAIN = sentences(60, seed=1)
 
 
@@ -275,7 +278,7 @@ def test_forms_of_one_pie_are_votes_for_it(
     for order in permutations(answers):
         assert len(voted(*order, language=language).idioms or ()) == 1
     # By equal words each of them has one vote.
-    assert voted(*answers, language=language, voting="released").idioms == ()
+    assert voted(*answers, language=language, votes="half").idioms == ()
 
 
 def test_different_pies_and_parts_of_one_are_not_added_up() -> None:
@@ -296,7 +299,7 @@ def test_an_answer_selects_at_most_one_idiom() -> None:
     assert voted(*answers[:3], sample("went dutch"), sample("asked")).idioms == ("go dutch",)
     # What each answer named is kept.
     assert found.samples[0].idioms == ("go dutch", "asked")
-    assert voted(*answers, voting="released").idioms == ("go dutch", "asked")
+    assert voted(*answers, votes="half").idioms == ("go dutch", "asked")
     assert voted(sample("go dutch", "asked"), samples=1, min_votes=1).idioms == ("go dutch",)
 
 
@@ -305,14 +308,22 @@ def test_too_few_readable_answers_are_unknown_and_not_empty() -> None:
     samples.append(sample(outcome="unparseable"))
     found = voted(*samples)
     assert (found.outcome, found.idioms) == ("truncated", None)
-    released = voted(*samples, voting="released")
-    assert (released.outcome, released.idioms) == ("ok", ("a b",))
+    half = voted(*samples, votes="half")
+    assert (half.outcome, half.idioms) == ("ok", ("a b",))
 
 
-def test_released_voting_takes_half_of_the_readable() -> None:
+def test_half_of_the_readable_answers_are_enough() -> None:
     samples = [sample("x y"), sample("x y"), sample(), sample(), sample(outcome="refused")]
-    assert voted(*samples, voting="released").idioms == ("x y",)
+    assert voted(*samples, votes="half").idioms == ("x y",)
     assert voted(*samples).idioms == ()
+
+
+def test_the_first_answer_can_count_alone() -> None:
+    samples = [sample("a b", "c d"), *[sample("x y")] * 4]
+    found = voted(*samples, votes="first")
+    assert (found.idioms, len(found.samples)) == (("a b", "c d"), 5)
+    unread = voted(sample(outcome="refused"), *samples, votes="first")
+    assert (unread.outcome, unread.idioms) == ("refused", None)
 
 
 def test_one_answer_counts_by_itself_and_in_full() -> None:
@@ -378,3 +389,52 @@ def test_a_changed_train_split_gives_other_examples(
     assert shown[0] != shown[1]
     task.run(model(), lambda asked: {one.key: Answer(key=one.key, text="[]") for one in asked})
     assert "5 of the examples show no candidate" in capsys.readouterr().err
+
+
+def test_the_released_form_is_enforced_and_asked_as_the_code_asks() -> None:
+    asked = replace(prompting("zero_shot"), prompts=RELEASED)
+    (question,) = questions_about([sentence("german")], model(), asked)["test-0001"]
+    system, user = question.messages
+    assert user.content == "Sentence:They asked to go dutch.\n"
+    assert system.content.split() == FIGURE_4.split()
+    form = question.parameters["response_format"]["json_schema"]
+    assert form["strict"] is True
+    assert (list(form["schema"]["properties"]), form["schema"]["required"]) == (["idioms"],) * 2
+    with pytest.raises(UserError, match="enforces no form of the answer"):
+        questions_about([sentence()], model(accepts=["temperature"]), asked)
+
+
+def test_released_examples_are_the_filled_in_form() -> None:
+    asked = replace(prompting("few_shot_sc_cotbest"), prompts=RELEASED)
+    question = questions_about([sentence()], model(), asked)["test-0001"][0]
+    fields = ["sentence", "potential_idioms", "explanation", "idioms"]
+    schema = question.parameters["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == schema["required"] == fields
+    system, *turns, last = question.messages
+    assert system.content.split() == FIGURE_4.replace("German", "English").split()
+    assert last.content.endswith("dutch.\n")
+    by_text = {item.text: item for item in TRAIN}
+    for shown, answer in zip(turns[::2], turns[1::2], strict=True):
+        text = shown.content.removeprefix("sentence: ")
+        filled = ast.literal_eval(answer.content)
+        assert list(filled) == fields
+        assert filled["sentence"] == text
+        assert filled["potential_idioms"] == filled["idioms"] == by_text[text].idioms
+    explained = [ast.literal_eval(turn.content)["explanation"] for turn in turns[1::2]]
+    assert len(set(explained)) == 1
+
+
+@pytest.mark.parametrize("named", [[], ["go dutch"]])
+@pytest.mark.parametrize(
+    "explanation",
+    ["'asked' is meant literally, so it is no idiom.", "There is no idiom.", "Used figuratively."],
+)
+def test_of_the_enforced_form_only_the_choice_is_read(named: list[str], explanation: str) -> None:
+    fields = {
+        "sentence": "They asked to go dutch.",
+        "potential_idioms": ["go dutch", "asked"],
+        "explanation": explanation,
+        "idioms": named,
+    }
+    found = read_sample(Answer(key="k", text=json.dumps(fields), finish_reason="stop"))
+    assert (found.outcome, found.idioms) == ("ok", tuple(named))

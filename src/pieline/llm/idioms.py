@@ -33,6 +33,9 @@ from pieline.llm.parsing import TWICE, Json, Outcome, Parsed, answer_text, json_
 _NAMES_OF_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
 """Keys of the name in an object that is an item of a list of idioms."""
 
+_ENFORCED_FIELDS = {"sentence", "potential_idioms", "explanation", "idioms"}
+"""Of the form that the released code of ID10M-JAM has enforced where examples are shown."""
+
 _BULLET = r"(?:[-*•>]|\d+[.)])[ \t]+"
 _LABEL = re.compile(
     rf"(?:^[ \t]*(?:{_BULLET})?|(?<=[:.!?;] ))[*_`\"']*(?P<label>[^\W\d_][\w ()/-]{{0,40}}?)"
@@ -121,8 +124,12 @@ def _read(text: str) -> Reading:
     is_plain = not whole.startswith(("[", "{", '"'))
     if is_plain and names_nothing(whole) and (normalise(whole) or set(whole) <= set("-–—/")):
         return Reading([], "null" if whole == "null" else "says that there is none")
-    if (quoted := _quoted(whole)) is not None:
-        return Reading(_chosen(quoted), "text")
+    value = _json(whole)
+    if isinstance(value, str):
+        return Reading(_chosen(value), "text")
+    if isinstance(value, dict) and value.keys() == _ENFORCED_FIELDS:
+        # What the explanation says of each candidate decides nothing.
+        return Reading(read_value(value["idioms"])[0], "enforced form")
     if (bare := _BARE_LIST.fullmatch(whole)) and re.match(r"\s*[^\W\d]", bare[1]):
         return Reading(_bare(bare[1]), "list without quotes", Outcome.REPAIRED)
     pieces = list(_pieces(text))
@@ -443,13 +450,12 @@ def _unquoted(text: str) -> str:
     return re.sub(r"^'(.*)'$", r"\1", text).strip()
 
 
-def _quoted(text: str) -> str | None:
-    """The text that a JSON text holds."""
+def _json(text: str) -> Any:
+    """The value of a text that is nothing but JSON; null if it is not."""
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, str) else None
 
 
 def _forms(names: Iterable[str]) -> set[str]:

@@ -149,6 +149,16 @@ class JamSettings(Settings):
     settings_by_model: dict[str, Annotated[list[PromptSetting | str], Field(min_length=1)]] = Field(
         default={}, description="Of language models that are prompted otherwise."
     )
+    asking: Literal["paper", "released"] = Field(
+        default="paper",
+        description="How the paper's settings ask: by its text, or in the form of the released code"
+        " (docs/jam_experiments.md has both side by side).",
+    )
+    released_prompts: str | None = Field(
+        default=None,
+        description="Folder with the authors' wording of the released form, of the files in"
+        " prompts/jam/released; null: those, in which the schemas are described in our words.",
+    )
     prompts: dict[Name, OwnPrompt] = Field(
         default={}, description="Settings of your own by name (docs/adding.md)."
     )
@@ -192,6 +202,8 @@ class JamSettings(Settings):
         named = [*chain(self.settings, *self.settings_by_model.values())]
         if odd := {FINE_TUNED, BASELINE}.intersection(named):
             raise ValueError(f"{min(odd)!r} is no setting of language models")
+        if self.released_prompts and self.asking != "released":
+            raise ValueError("released_prompts is read only with asking: released")
         check_settings(named, self.prompts, [*get_args(PromptSetting), FINE_TUNED, BASELINE])
         if self.neutral and self.neutral.seed not in self.seeds_of(self.neutral):
             raise ValueError(f"neutral.seed {self.neutral.seed} is none of its model's seeds")

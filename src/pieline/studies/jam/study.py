@@ -10,14 +10,20 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.languages.registry import find, known
-from pieline.llm.obstacles import cannot_be_asked
+from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.prompts import load_prompt
 from pieline.models.checkpoint import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.jam.predictions.baselines import BASELINES
-from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.studies.jam.predictions.prompt_settings import (
+    RELEASED_EXAMPLES,
+    RELEASED_FORM,
+    FewShot,
+    PromptSetting,
+    ZeroShot,
+)
 from pieline.studies.jam.predictions.prompting import (
     FEW_SHOT,
     Identification,
@@ -180,8 +186,16 @@ class JamStudy(Study[JamSettings]):
 
     def _check_prompts(self, where: str) -> None:
         settings = self.settings
-        for own in settings.prompts.values():
-            load_prompt(own.file).messages(sentence="", language="")
+        released = get_args(PromptSetting) if settings.asking == "released" else ()
+        for setting in (*settings.prompts, *released):
+            prompt = load_prompt(self.prompt_files(setting)["prompt"])
+            prompt.messages(sentence="", language="")
+            if setting in released and not prompt.response_format:
+                raise UserError(
+                    "the front matter has no `answer`, whose fields the released form enforces",
+                    where=prompt.path,
+                    mend="copy it from prompts/jam/released",
+                )
         for name, ways in settings.settings_by_model.items():
             if not all(is_asked(self.run.language_model(name), way) for way in ways):
                 raise UserError(
@@ -279,9 +293,14 @@ class JamStudy(Study[JamSettings]):
         entry = self.run.entry(run["model"])
         if not isinstance(entry, LLMEntry):
             return ""
-        if lack := cannot_be_asked(entry, run["setting"]):
+        if lack := self._lacks(entry, run["setting"]):
             return lack
         return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
+
+    def _lacks(self, entry: LLMEntry, setting: str) -> str:
+        """Why a model cannot be asked in a setting; the released form has every answer enforced."""
+        enforced = self.settings.asking == "released" and setting not in self.settings.prompts
+        return cannot_be_asked(entry, SCHEMA_SETTING if enforced else setting)
 
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
         """The metric files of the runs on some languages, and of those of other kinds `besides`."""
@@ -428,6 +447,8 @@ class JamStudy(Study[JamSettings]):
         if own := self.settings.prompts.get(setting):
             return {"prompt": own.file}
         folder = self.run.here("prompts/jam")
+        if self.settings.asking == "released":
+            folder = self.settings.released_prompts or f"{folder}/released"
         found = {"prompt": f"{folder}/{prompt_file(setting)}"}
         if setting == FEW_SHOT:
             found["example"] = f"{folder}/few_shot_example.jinja"
@@ -545,7 +566,7 @@ class JamStudy(Study[JamSettings]):
                 runs=[
                     run
                     for run in self.configured("llm")
-                    if not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
+                    if not self._lacks(self.run.language_model(run["model"]), run["setting"])
                 ],
                 constraints=llm,
                 after_answers=("sentences",) if writes else (),
@@ -642,9 +663,13 @@ class JamStudy(Study[JamSettings]):
             reasons += deviations(settings.fine_tuning, besides={"seeds"})
         else:
             prompts = self.prompt_digests(*self.prompt_files(setting).values())
-            used |= {"prompts": prompts, **self.parameters(setting).model_dump()}
+            used |= {"asking": settings.asking, "prompts": prompts}
+            used |= self.parameters(setting).model_dump()
             if setting in settings.prompts:
                 reasons.append(OWN_PROMPT.format(setting))
+            elif settings.asking == "released":
+                reasons += RELEASED_FORM
+                reasons += RELEASED_EXAMPLES if setting == FEW_SHOT else ()
             else:
                 reasons += self.reworded(prompts)
             reasons += deviations(self.parameters(setting))

@@ -7,7 +7,20 @@ from pydantic import Field, PositiveInt, model_validator
 from pieline.core.records import Frozen
 
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
-Voting = Literal["paper", "released"]
+Votes = Literal["majority", "half", "first"]
+RELEASED_FORM = (
+    "the provider enforces the form of the answer, the paper's prompt only asks for JSON",
+    "the sentence follows 'Sentence:' without a space, and a line break follows it; the paper has a"
+    " space and no line break",
+    "a line break after each sentence of the system turn, the paper has a blank line in it",
+)
+"""How the released code's questions deviate from the paper's text."""
+RELEASED_EXAMPLES = (
+    "the fields of the enforced form ask for candidates, the paper's prompt does",
+    "examples are 'sentence: ...' and the filled-in form, the paper's 'Sentence: ...' and"
+    " 'idioms: [...]'",
+)
+"""How those with examples also deviate."""
 
 
 class ZeroShot(Frozen):
@@ -34,11 +47,12 @@ class FewShot(Frozen):
     literal_examples: int = Field(default=5, ge=0)
     samples: PositiveInt = Field(default=5, description="Answers to each sentence.")
     min_votes: PositiveInt = Field(default=3, description="Answers that must name an idiom.")
-    voting: Voting = Field(
-        default="paper",
-        description="'paper': at least min_votes answers, each of which selects one idiom and may"
-        " spell it as it likes; 'released': at least half of the answers that could be read, by"
-        " equal words.",
+    votes: Votes = Field(
+        default="majority",
+        description="How answers become a prediction. 'majority': at least min_votes of them, each"
+        " of which selects one idiom and may inflect it; 'half': at least half of those that could"
+        " be read, by equal words, as the released runner; 'first': only the first of them, as the"
+        " released scripts that make Tables 3 and 5.",
     )
 
     @model_validator(mode="after")

@@ -61,7 +61,8 @@ class Prompting:
     Attributes:
         setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
             plain prompt with the form of the answer enforced by the provider, for models too small
-            to keep to a form that the prompt only hints at; any other is the user's own.
+            to keep to a form that the prompt only hints at; any other is the user's own. The prompt
+            itself may have the form enforced, as those of the released code do.
         seed: of the run; chooses the examples too.
         parameters: of the setting.
         prompts: folder of the templates.
@@ -104,14 +105,16 @@ def questions_about(
             where=spec.label,
             mend="ask it zero_shot",
         )
-    if lack := cannot_be_asked(spec, prompting.setting):
+    prompt = prompting.prompts.load(prompting.template or prompt_file(prompting.setting))
+    enforced = ANSWER_SCHEMA if prompting.setting == SCHEMA_SETTING else prompt.response_format
+    if enforced and (lack := cannot_be_asked(spec, SCHEMA_SETTING)):
         raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
-    wanted: dict[str, Any] = {"max_tokens": prompting.parameters.max_tokens}
+    wanted: dict[str, Any] = {
+        "max_tokens": prompting.parameters.max_tokens,
+        "response_format": enforced,
+    }
     if not spec.reasoning:
         wanted["temperature"] = prompting.parameters.temperature
-    if prompting.setting == SCHEMA_SETTING:
-        wanted["response_format"] = ANSWER_SCHEMA
-    prompt = prompting.prompts.load(prompting.template or prompt_file(prompting.setting))
     examples = _turns(prompting)
     questions = {}
     for sentence in sentences:
@@ -281,12 +284,13 @@ def combine(
 
     Without `few_shot` the one answer is the prediction. Else a vote is taken (self-consistency):
 
-    - `paper` (section 4.2): an answer selects at most one idiom, so of several that it names only
-      the first counts. What two answers name is the same PIE as scoring matches it
+    - `majority` (section 4.2): an answer selects at most one idiom, so of several that it names
+      only the first counts. What two answers name is the same PIE as scoring matches it
       (`matches_pie`); the form that most answers agree with stands for all, of equal ones that of
       the first answer. A PIE is kept with `min_votes` answers.
-    - `released`: every idiom that an answer names counts, by its spelling, and is kept if half of
+    - `half`: every idiom that an answer names counts, by its spelling, and is kept if half of
       the readable answers have it.
+    - `first`: the first answer alone counts, with every idiom that it names.
 
     With fewer readable answers than votes needed nothing could be kept, so nothing is known: the
     prediction then has the commonest outcome of the unreadable ones.
@@ -297,20 +301,21 @@ def combine(
         language: of the sentence.
         few_shot: how votes are counted.
     """
-    readable = [item.idioms for item in samples if item.idioms is not None]
-    needed = 1
-    if few_shot:
-        half = max(1, -(-len(readable) // 2))
-        needed = half if few_shot.voting == "released" else few_shot.min_votes
+    votes = few_shot.votes if few_shot else "first"
+    counted = samples[:1] if votes == "first" else samples
+    readable = [item.idioms for item in counted if item.idioms is not None]
+    needed = max(1, -(-len(readable) // 2))
+    if few_shot and votes == "majority":
+        needed = few_shot.min_votes
     if len(readable) < needed:
-        failed = Counter(item.outcome for item in samples if item.idioms is None)
+        failed = Counter(item.outcome for item in counted if item.idioms is None)
         outcome = failed.most_common(1)[0][0]
         return IdiomPrediction(id=identifier, outcome=outcome, idioms=None, samples=tuple(samples))
-    if few_shot and few_shot.voting == "paper":
+    if votes == "majority":
         kept = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
     else:
         kept = _repeated(readable, needed)
-    fine = any(item.outcome == "ok" for item in samples)
+    fine = any(item.outcome == "ok" for item in counted)
     return IdiomPrediction(
         id=identifier,
         outcome="ok" if fine else "repaired",
