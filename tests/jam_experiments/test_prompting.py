@@ -3,15 +3,17 @@
 import ast
 import json
 import os
+import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from jam_experiments.tiny import sentences
-from support import ROOT
+from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
@@ -30,7 +32,7 @@ from pieline.studies.jam.predictions.prompting import (
     read_sample,
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
-from pieline.studies.jam.raw.id10m import TaggedSentence, write_id10m
+from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence
 
 PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
@@ -160,7 +162,9 @@ def test_a_literal_example_shows_its_pie_as_a_rejected_candidate(
     language: str, tagged: str, literal: str, shown: str | None
 ) -> None:
     train = split(tagged, literal)
-    examples = choose_examples(train, idiomatic=1, literal=1, seed=1, language=language)
+    examples = choose_examples(
+        train, idiomatic=1, literal=1, seed=1, language=language, examples="contrastive"
+    )
     assert {example.sentence: example.literal_pie for example in examples} == {
         train[0]: None,
         train[1]: shown,
@@ -182,7 +186,9 @@ def test_sentences_with_a_literal_pie_come_first_and_others_fill_up() -> None:
     plain = [f"Nothing number {number} here ." for number in range(30)]
     train = split("She *broke the ice* .", *plain, "He breaks the ice .", "Ice broke the ice .")
     for seed in range(5):
-        chosen = choose_examples(train, idiomatic=1, literal=4, seed=seed, language="english")
+        chosen = choose_examples(
+            train, idiomatic=1, literal=4, seed=seed, language="english", examples="contrastive"
+        )
         assert sum(example.literal_pie is not None for example in chosen) == 2
         assert sum(example.lacks_candidate for example in chosen) == 2
 
@@ -195,6 +201,74 @@ def test_examples_follow_the_seed() -> None:
 
     assert shown(42) == shown(42)
     assert shown(42) != shown(43)
+
+
+def replicated(path: Path, seed: int) -> list[str]:
+    """The sentences that the released code shows: its procedure, written once more with pandas."""
+    rows, tokens, tags = [], [], []
+    for line in [*path.read_text().split("\n"), ""]:
+        if line.strip():
+            token, tag = line.split("\t")
+            tokens.append(token)
+            tags.append(tag)
+        elif tokens:
+            rows.append({"sentence": "".join(tokens), "idioms": tags.count("B-IDIOM")})
+            tokens, tags = [], []
+    frame = pd.DataFrame(rows)
+    kinds = [frame[frame.idioms > 0], frame[frame.idioms == 0]]
+    drawn = pd.concat([kind.sample(5, random_state=seed) for kind in kinds], ignore_index=True)
+    shown = drawn.sentence.to_list()
+    random.seed(seed)
+    random.shuffle(shown)
+    return shown
+
+
+def drawn(train: Sequence[TaggedSentence], seed: int) -> list[str]:
+    chosen = choose_examples(train, idiomatic=5, literal=5, seed=seed, language="english")
+    return [example.sentence.text for example in chosen]
+
+
+def test_examples_are_drawn_as_in_the_released_code(tmp_path: Path) -> None:
+    path = tmp_path / "train.tsv"
+    path.write_text(write_id10m(TRAIN))
+    for seed in (42, 43, 44, 1773):
+        assert drawn(read_id10m(path, split="train"), seed) == replicated(path, seed)
+
+
+@needs_mirror
+@pytest.mark.parametrize("language", ["english", "german", "italian", "spanish"])
+def test_they_are_so_on_the_real_dev_split(language: str) -> None:
+    path = MIRROR / f"id10m/dev_{language}.tsv"
+    train = read_id10m(path, split="dev")
+    for seed in (42, 43, 44):
+        assert drawn(train, seed) == replicated(path, seed)
+
+
+@needs_mirror
+def test_a_random_literal_example_holds_a_pie_as_often_as_chance_has_it() -> None:
+    train = read_id10m(MIRROR / "id10m/dev_english.tsv", split="dev")
+    literal = [item for item in train if not item.spans]
+    holding = {
+        example.sentence.id
+        for example in choose_examples(
+            train, idiomatic=0, literal=len(literal), seed=0, language="english",
+            examples="contrastive",
+        )
+        if example.literal_pie
+    }  # fmt: skip
+    assert len(holding) == 50
+    shown = [
+        example.sentence
+        for seed in range(100)
+        for example in choose_examples(train, idiomatic=5, literal=5, seed=seed, language="english")
+    ]
+    assert sum(not item.spans for item in shown) == 500
+    # 8.4 of 500 are expected; more than 20 have a chance below one in 2,000.
+    assert 0 < sum(item.id in holding for item in shown) <= 20
+    contrastive = choose_examples(
+        train, idiomatic=5, literal=5, seed=42, language="english", examples="contrastive"
+    )
+    assert sum(example.sentence.id in holding for example in contrastive) == 5
 
 
 def test_too_few_examples_are_one_line() -> None:
@@ -378,7 +452,7 @@ def test_a_changed_train_split_gives_other_examples(
         recordings="",
         setting="few_shot_sc_cotbest",
         seed=42,
-        parameters=FewShot(),
+        parameters=FewShot(examples="contrastive"),
     )
     shown = []
     for seed in (1, 2):

@@ -180,7 +180,9 @@ def test_the_pipeline_keeps_the_printed_originals_and_minds_no_variant(
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_few_shot_examples_have_an_idiom_or_reject_one(corpora: Corpora, language: str) -> None:
     train = read_id10m(corpora.mirror / f"id10m/train_{language}.tsv", split="train")
-    chosen = choose_examples(train, idiomatic=3, literal=3, seed=42, language=language)
+    chosen = choose_examples(
+        train, idiomatic=3, literal=3, seed=42, language=language, examples="contrastive"
+    )
     assert not [item for item in chosen if item.lacks_candidate]
     splits = hold_out(train, seed=42)
     assert all(any(item.spans for item in split) for split in splits)

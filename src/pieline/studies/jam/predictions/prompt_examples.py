@@ -9,6 +9,7 @@ from pieline.languages.inflection import base_forms
 from pieline.languages.matching import contains_pie, words_of
 from pieline.languages.registry import find
 from pieline.studies.jam.bio import Span, span_text
+from pieline.studies.jam.predictions.prompt_settings import Examples
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 _BETWEEN = 4
@@ -20,8 +21,8 @@ class Example(NamedTuple):
 
     Attributes:
         sentence: of the train split.
-        literal_pie: of a sentence without an idiom: a PIE in it, word by word, which is an idiom
-            elsewhere in the split; null where it has none.
+        literal_pie: of a contrastive sentence without an idiom: a PIE in it, word by word, which is
+            an idiom elsewhere in the split; null where it has none.
     """
 
     sentence: TaggedSentence
@@ -40,17 +41,18 @@ def choose_examples(
     literal: int,
     seed: int,
     language: str,
+    examples: Examples = "random",
 ) -> list[Example]:
     """Examples for a prompt: so many with an idiom and without, in random order (section 4.2).
 
-    Of the sentences without an idiom those come first in which a PIE is used literally: the answer
-    then has a candidate to reject, which is the step that literal sentences need. Where the split
-    has too few, others fill up.
+    `random` draws as the released code does, which takes pandas' `sample` of either kind with the
+    run's seed; of ID10M's train split these are the examples of the paper. `contrastive` prefers
+    sentences without an idiom in which a PIE is used literally, so that the answer has a candidate
+    to reject; where the split has too few, others fill up.
 
     Raises:
         UserError: there are too few sentences of either kind.
     """
-    chooser = random.Random(f"examples {seed}")  # noqa: S311 - not for secrets
     groups: list[list[TaggedSentence]] = []
     for wanted, has_idiom in ((idiomatic, True), (literal, False)):
         group = [item for item in sentences if bool(item.spans) == has_idiom]
@@ -61,11 +63,26 @@ def choose_examples(
                 where="train split",
                 mend="ask for fewer examples",
             )
-        groups.append(chooser.sample(group, len(group)))
-    chosen = [Example(item) for item in groups[0][:idiomatic]]
-    chosen += _with_literal_pies(groups[1], literal, _Pies(sentences, language))
-    chooser.shuffle(chosen)
+        groups.append(group)
+    if examples == "random":
+        shuffler = random.Random(seed)  # noqa: S311 - not for secrets
+        chosen = [Example(item) for item in _sample(groups[0], idiomatic, seed)]
+        chosen += [Example(item) for item in _sample(groups[1], literal, seed)]
+    else:
+        shuffler = random.Random(f"examples {seed}")  # noqa: S311 - not for secrets
+        groups = [shuffler.sample(group, len(group)) for group in groups]
+        chosen = [Example(item) for item in groups[0][:idiomatic]]
+        chosen += _with_literal_pies(groups[1], literal, _Pies(sentences, language))
+    shuffler.shuffle(chosen)
     return chosen
+
+
+def _sample(group: Sequence[TaggedSentence], wanted: int, seed: int) -> list[TaggedSentence]:
+    """What `DataFrame.sample(wanted, random_state=seed)` draws of a frame with these rows."""
+    import numpy as np
+
+    draw = np.random.RandomState(seed)  # pandas draws with it, and its numbers never change
+    return [group[number] for number in draw.choice(len(group), wanted, replace=False)]
 
 
 def _with_literal_pies(

@@ -7,6 +7,7 @@ from pydantic import Field, PositiveInt, model_validator
 from pieline.core.records import Frozen
 
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
+Examples = Literal["random", "contrastive"]
 Votes = Literal["majority", "half", "first"]
 RELEASED_FORM = (
     "the provider enforces the form of the answer, the paper's prompt only asks for JSON",
@@ -45,6 +46,11 @@ class FewShot(Frozen):
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
     idiomatic_examples: int = Field(default=5, ge=0)
     literal_examples: int = Field(default=5, ge=0)
+    examples: Examples = Field(
+        default="random",
+        description="'random': drawn as in the released code; 'contrastive': sentences in which a"
+        " PIE is used literally come first among those without an idiom.",
+    )
     samples: PositiveInt = Field(default=5, description="Answers to each sentence.")
     min_votes: PositiveInt = Field(default=3, description="Answers that must name an idiom.")
     votes: Votes = Field(

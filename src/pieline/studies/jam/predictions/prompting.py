@@ -161,7 +161,9 @@ class Identification(Task):
         """Ask about every sentence and write which idioms the answers name."""
         sentences = self._sentences()
         prompting = self._prompting(sentences)
-        if lacking := sum(example.lacks_candidate for example in prompting.examples):
+        contrastive = prompting.few_shot and prompting.few_shot.examples == "contrastive"
+        lacking = sum(example.lacks_candidate for example in prompting.examples)
+        if contrastive and lacking:
             print(
                 f"{lacking} of the examples show no candidate: the train split has too few"
                 " sentences without an idiom in which a PIE is used literally",
@@ -203,6 +205,7 @@ def _chosen(path: str, changed: int, few_shot: FewShot, language: str, seed: int
         literal=few_shot.literal_examples,
         seed=seed,
         language=language,
+        examples=few_shot.examples,
     )
 
 
