@@ -72,10 +72,11 @@ def views(text: str) -> set[View]:
         own = set(clause)
         is_label = stop == ":" and (own & _all("meanings") or (before == "(" and len(clause) == 1))
         before = stop
-        if own & _all("others") and not own & _all("literal"):
-            continue  # "there are no other idioms"
-        if is_label and own & _all("literal") and not own & _all("figurative"):
-            continue  # "die (literally: hit a pail)"
+        # "There are no other idioms", "die (literally: hit a pail)".
+        if (own & _all("others") and not own & _all("literal")) or (
+            is_label and own & _all("literal") and not own & _all("figurative")
+        ):
+            continue
         if said == {False} and (len(clause) > 1 or len(clauses) == 1) and _is_closed(clause):
             found.add("denies")
         elif False in said:
@@ -107,9 +108,9 @@ def takes_back(after: str, *, named: bool) -> bool:
     for place, piece in enumerate(re.split(r"[\n.:,;!?]", after)):
         form = normalise(piece)
         own = set(form.split())
-        if place == 0 and own & _all("rejected"):
-            return True
-        if any(f"{form} ".startswith(f"{start} ") for start in _all("revises")):
+        if (place == 0 and own & _all("rejected")) or any(
+            f"{form} ".startswith(f"{start} ") for start in _all("revises")
+        ):
             return True
         is_of_others = announces_others(before) or _all("others") & set(before.split())
         if names_nothing(piece) and form and not (form.isdecimal() or is_of_others):
@@ -217,7 +218,8 @@ def _says_none(prose: str, words: AnswerWords) -> bool:
         return False
     denied, before = False, ""
     for clause, stop in _clauses(prose):
-        own, negations = set(clause), _negations(clause, words)
+        own = set(clause)
+        negations = sum(word in words.negations for word in clause) or bool(own & words.concord)
         is_literal = own & words.literal and own <= plain | words.literal and not negations
         # "no idioms, proverbs, or other figurative language"
         goes_on = before == "," and own <= plain and not negations and about & set(clause[:2])
@@ -227,11 +229,6 @@ def _says_none(prose: str, words: AnswerWords) -> bool:
             return False
         before = stop
     return denied
-
-
-def _negations(clause: list[str], words: AnswerWords) -> int:
-    count = sum(word in words.negations for word in clause)
-    return count or int(any(word in words.concord for word in clause))
 
 
 def _said(clause: list[str]) -> set[bool]:

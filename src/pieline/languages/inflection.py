@@ -33,12 +33,13 @@ def base_forms(word: str, language: str) -> frozenset[str]:
         UserError: no such language.
     """
     spoken = find(language)
-    found = _lemmas(word, spoken)
-    for prefix in spoken.prefixes:
-        rest = word.removeprefix(prefix)
-        if rest != word and len(rest) >= _SHORTEST_AFTER_PREFIX:
-            found |= {prefix + base for base in _lemmas(rest, spoken)}
-    return found | frozenset(_without_endings(word, spoken))
+    prefixed = {
+        prefix + base
+        for prefix in spoken.prefixes
+        if word.startswith(prefix) and len(word) - len(prefix) >= _SHORTEST_AFTER_PREFIX
+        for base in _lemmas(word.removeprefix(prefix), spoken)
+    }
+    return _lemmas(word, spoken).union(prefixed, _without_endings(word, spoken))
 
 
 def _lemmas(word: str, language: Language) -> frozenset[str]:

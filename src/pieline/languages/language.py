@@ -105,9 +105,9 @@ def texts(text: str) -> frozenset[str]:
 
 def forms(text: str) -> dict[str, frozenset[str]]:
     """Base forms by form, of entries as "break/broke": a base form, then forms of it."""
-    table: dict[str, frozenset[str]] = {}
-    for entry in text.casefold().split():
-        base, *inflected = entry.split("/")
-        for form in inflected:
-            table[form] = table.get(form, frozenset()) | {base}
-    return table
+    entries = [entry.split("/") for entry in text.casefold().split()]
+    return {
+        form: frozenset(base for base, *inflected in entries if form in inflected)
+        for _, *own in entries
+        for form in own
+    }

@@ -41,10 +41,15 @@ def answer_words() -> tuple[AnswerWords, ...]:
 @cache
 def _languages() -> dict[str, Language]:
     """All languages by name."""
-    found = [module.LANGUAGE for module in _modules() if hasattr(module, "LANGUAGE")]
-    return {language.name: language for language in found}
+    return {
+        module.LANGUAGE.name: module.LANGUAGE
+        for module in _modules()
+        if hasattr(module, "LANGUAGE")
+    }
 
 
 def _modules() -> list[ModuleType]:
-    names = (module.name for module in pkgutil.iter_modules(languages.__path__))
-    return [import_module(f"{languages.__name__}.{name}") for name in names]
+    return [
+        import_module(f"{languages.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(languages.__path__)
+    ]
