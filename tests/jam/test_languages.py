@@ -74,6 +74,7 @@ def test_each_language_is_a_module_of_its_name(name: str) -> None:
     language = find(name)
     assert sys.modules[f"pieline.languages.{name}"].LANGUAGE is language
     assert language.light_words < language.stop_words
+    assert language.stop_words.isdisjoint(language.particles | language.bound_words)
 
 
 def test_a_language_without_a_module_is_an_error() -> None:

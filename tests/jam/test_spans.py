@@ -1,12 +1,14 @@
 """BIO tags and the one function that says whether a text names a PIE."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import MIRROR, needs_mirror
 
+from pieline.core.yamls import read_yaml
 from pieline.languages.matching import (
     _stretches,
     contains_pie,
@@ -136,6 +138,7 @@ NAMED: list[tuple[str, str, str]] = [
     ("in die Hose ging", "in die Hose gehen", "german"),
     ("einen Bären aufgebunden", "einen Bären aufbinden", "german"),
     ("kalte Füße", "kalter Fuß", "german"),
+    ("den Geist aufgeben", "gab den Geist auf", "german"),
 ]
 NOT_NAMED: list[tuple[str, str, str]] = [
     ("the ice", "break the ice", "english"),
@@ -151,6 +154,8 @@ NOT_NAMED: list[tuple[str, str, str]] = [
     ("einfach", "einfach so", "german"),
     ("auf", "auf den Arm nehmen", "german"),
     ("Ohr", "offenes  Ohr", "german"),
+    ("Hand", "Hand in Hand", "german"),
+    ("Holzweg", "auf dem Weg", "german"),
     ("und zu", "ab und zu", "german"),
 ]
 
@@ -163,6 +168,37 @@ def test_names_the_pie(prediction, pie, language):
 @pytest.mark.parametrize(("prediction", "pie", "language"), NOT_NAMED)
 def test_does_not_name_the_pie(prediction, pie, language):
     assert not matches_pie(prediction, pie, language=language)
+
+
+CASES = read_yaml(Path(__file__).with_name("matching_cases.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("language", "pie", "text", "matches"),
+    [
+        (language, case["pie"], text, matches)
+        for languages in CASES.values()
+        for language, cases in languages.items()
+        for case in cases
+        for kind, matches in {
+            "names": True,
+            "mistaken": True,
+            "not": False,
+            "missed": False,
+        }.items()
+        for text in case.get(kind, [])
+    ],
+)
+def test_a_listed_case(language, pie, text, matches):
+    assert matches_pie(text, pie, language=language) == matches
+
+
+@pytest.mark.parametrize(("part", "right"), [("tuned", 0.97), ("held_back", 0.97)])
+def test_few_listed_cases_are_wrong(part, right):
+    cases = [case for cases in CASES[part].values() for case in cases]
+    agreed = sum(len(case.get(kind, [])) for case in cases for kind in ("names", "not"))
+    other = sum(len(case.get(kind, [])) for case in cases for kind in ("missed", "mistaken"))
+    assert agreed >= right * (agreed + other)
 
 
 @given(PHRASES, PHRASES, LANGUAGE)

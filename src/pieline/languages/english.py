@@ -22,16 +22,18 @@ LANGUAGE = Language(
     | words(
         """
         have has had having do does did done doing dont doesnt didnt havent hasnt hadnt cant
-        cannot couldnt wont wouldnt shouldnt ive youve weve theyve id youd hed wed theyd ill youll
-        well hell shell theyll lets whats whos
-        about above across after against along among around as at away back before behind below
-        between beyond by down during for from in inside into of off on onto out outside over
-        past since than through till to together toward towards under until up upon with within
+        cannot couldnt wont wouldnt shouldnt ive youve weve theyve id youd hed wed theyd youll
+        theyll lets whats whos
+        about above across after against along among around as at before behind below
+        between beyond by during for from in inside into of on onto outside over
+        past since than through till to together toward towards under until upon with within
         without
         and but if nor or so then there here when where which while who whom whose what why how
         because though although not no too very just
         """
     ),
+    # Contractions lose their apostrophe: "shell" is she'll too.
+    particles=words("away back down off out up hell ill shell well"),
     quantifiers=words(
         """
         all another any both each either enough every few less many more most much neither none
@@ -39,12 +41,18 @@ LANGUAGE = Language(
         again almost also already ever even instead only still yet
         """
     ),
+    light_verbs=words("become come feel get give go have keep look make put remain seem stay take"),
     supporting=words(
         """
-        become come feel get give go have keep look make put remain seem stay take
         absolutely bit completely just little lot much only quite rather really right simply so too
         totally very
         as like
+        """
+    ),
+    bound_words=words(
+        """
+        amok bated behest dint dudgeon figment haywire kibosh kilter loggerheads offing petard
+        riddance shrift smithereens tenterhooks throes umbrage
         """
     ),
     irregular=forms(

@@ -25,20 +25,34 @@ LANGUAGE = Language(
     | words(
         """
         habe hast hat haben habt hatte hatten hätte hätten gehabt tun tut tat getan
-        ab als am an ans auf aufs aus außer bei beim bis da dahin dann daran darauf daraus darin
-        dass davon dazu durch durchs ein entlang fort für fürs gegen her hin hinter hinterm im in
-        ins los mit nach neben ohne seit so über übers um ums unter unterm vom von vor vorm
-        weg wegen zu zum zur zwischen
-        aber auch auf denn doch noch nur oder ob schon sehr und weil wenn wie wo was wer nicht
+        als am an ans aufs aus außer bei beim bis da dahin dann daran darauf daraus darin
+        dass dazu durch durchs ein entlang für fürs gegen hinter hinterm im in
+        ins mit nach neben ohne seit so über übers um ums unter unterm vom von vor vorm
+        wegen zu zum zur zwischen
+        aber auch denn doch noch nur oder ob schon sehr und weil wenn wie wo was wer nicht
         nie kein keine keinen keinem keiner
         """
     ),
+    particles=words("ab auf davon fort her hin los weg"),
     quantifiers=words(
         """
         all alle allem allen aller alles andere anderen anderem anderer anderes beide beiden
         einige einigen einiger etliche jede jedem jeden jeder jedes manche manchen mancher mehr
         mehrere meisten solche solchen solcher viel viele vielen vieler wenig wenige wenigen
         bereits etwa fast ganz immer jetzt mal sogar sonst stets wieder
+        """
+    ),
+    light_verbs=words(
+        """
+        bleiben bringen geben gehen geraten halten kommen lassen legen liegen machen nehmen setzen
+        stehen stellen
+        """
+    ),
+    bound_words=words(
+        """
+        bockshorn fersengeld fettnäpfchen fittiche gängelband garaus geratewohl handumdrehen hehl
+        hochtouren holzweg hungertuch kandare kerbholz kriegsfuss laufpass menschengedenken
+        nimmerleinstag schlafittchen schlepptau stegreif tapet zünglein
         """
     ),
     irregular=forms(
@@ -52,6 +66,7 @@ LANGUAGE = Language(
     prefixes=words(
         """
         ab an auf aus bei durch ein fest fort her hin los mit nach um vor weg zu zusammen
+        herbei hervor voran vorbei zurück
         herein heraus herum hinein hinaus über unter ver be ent er zer ge
         """
     ),

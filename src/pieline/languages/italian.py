@@ -32,14 +32,14 @@ LANGUAGE = Language(
         avere avendo avuto ho hai ha abbiamo avete hanno avevo aveva avevano ebbe ebbero avrò avrà
         avranno avrebbe abbia abbiano avesse avessero
         a ad al allo alla ai agli alle all di del dello della dei degli delle dell d da dal dallo
-        dalla dai dagli dalle dall in nel nello nella nei negli nelle nell con col coi su sul sullo
+        dalla dai dagli dalle dall in nel nello nella nei negli nelle nell con col coi sul sullo
         sulla sui sugli sulle sull per tra fra
-        contro davanti dentro dietro dopo durante fino fuori giù oltre prima presso senza sopra
-        sotto verso via
+        contro davanti dopo durante fino oltre prima presso senza verso
         e ed o ma né anche che chi cui come quando dove perché mentre però poi quindi
         non mai più già ancora molto troppo così tanto
         """
     ),
+    particles=words("dentro dietro fuori giù sopra sotto su via"),
     quantifiers=words(
         """
         tutto tutta tutti tutte ogni ognuno ognuna ciascuno ciascuna entrambi entrambe ambedue
@@ -48,6 +48,15 @@ LANGUAGE = Language(
         troppe vari varie diversi diverse qualche qualsiasi qualunque nessun nessuno nessuna
         abbastanza appena circa quasi solo soltanto invece addirittura perfino persino
         adesso ora allora sempre spesso subito ormai oggi ieri domani
+        """
+    ),
+    light_verbs=words(
+        "andare dare fare lasciare mettere portare prendere restare rimanere tenere venire"
+    ),
+    bound_words=words(
+        """
+        bizzeffe carlona casaccio catinelle chetichella crepapelle iosa repentaglio
+        solluchero soqquadro squarciagola tentoni vanvera visibilio zonzo
         """
     ),
     irregular=forms(

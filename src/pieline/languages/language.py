@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -16,12 +17,18 @@ class Language:
         code: ISO 639-1; simplemma and py3langid know the language by it.
         light_words: articles, pronouns, forms of be and modal verbs: what people vary freely when
             they name a PIE.
-        stop_words: all function words: light words, prepositions, particles, conjunctions, have
-            and do, negation.
+        stop_words: function words that are never content: light words, prepositions, conjunctions,
+            have and do, negation.
+        particles: other function words. They are content unless a stop word follows: "back seat",
+            "get over", but "out of the woods". Contractions that are also nouns belong here:
+            without its apostrophe "she'll" is "shell".
         quantifiers: quantifiers and adverbs of time and degree ("every", "yet"): no content words,
             though PIEs may differ in one of them, so that matching keeps them.
-        supporting: base forms of light verbs, adverbs of degree and comparing words: what people
-            leave out or exchange when they point at a PIE ("get cold feet", "have cold feet").
+        light_verbs: base forms of verbs that a partial PIE may lack ("back seat" for "take a back
+            seat", "in Schach" for "in Schach halten").
+        supporting: adverbs of degree and comparing words: as light verbs, what people leave out or
+            exchange when they point at a PIE ("get cold feet", "have cold feet").
+        bound_words: words used in one PIE only, so that each names it alone ("Holzweg").
         irregular: base forms by inflected form, where simplemma's dictionary misses them.
         endings: regular endings as regular expressions, and what stands in their place in the base
             form: the dictionary gives one lemma, and takes "sitting" for a noun only.
@@ -36,13 +43,21 @@ class Language:
     code: str
     light_words: frozenset[str]
     stop_words: frozenset[str]
+    particles: frozenset[str] = frozenset()
     quantifiers: frozenset[str] = frozenset()
+    light_verbs: frozenset[str] = frozenset()
     supporting: frozenset[str] = frozenset()
+    bound_words: frozenset[str] = frozenset()
     irregular: Mapping[str, frozenset[str]] = field(default_factory=dict)
     endings: tuple[tuple[str, str], ...] = ()
     prefixes: frozenset[str] = frozenset()
     respelled: tuple[str, str] | None = None
     elides: bool = False
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """Stop words and particles."""
+        return self.stop_words | self.particles
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

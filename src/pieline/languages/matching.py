@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from pieline.languages.inflection import base_forms, same_word
@@ -22,10 +23,14 @@ def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = 
     - they are the same words;
     - the prediction holds the PIE as it stands and is not much longer: at most three times as
       many words, or eight (an answer that repeats the whole sentence names nothing);
+    - they share a word that is used in one PIE only ("Holzweg"), and the prediction is not longer
+      than that;
     - they share more than half of the content words of each, whatever their order ("nahm ihn auf
       den Arm", "auf den Arm nehmen"), and more than two thirds (Dice) of the words other than
-      articles, pronouns, be and modals. So "hot water" names "in hot water" and "a lemon" is
-      "lemon", but neither "ball" names "on the ball" nor "the ice" "break the ice".
+      articles, pronouns, be and modals. Particles can be content ("back seat"), a light verb that
+      one of the two lacks is not, and a separated German verb is one word. So "hot water" names
+      "in hot water", "back seat" "take a back seat" and "gab den Geist auf" "den Geist aufgeben",
+      but neither "ball" names "on the ball" nor "the ice" "break the ice".
 
     Where neither text holds the other, the order of the two does not matter. An answer without a
     content word never matches, except a PIE that has none itself ("wie dem auch sei") and is
@@ -41,9 +46,14 @@ def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = 
     predicted, wanted = words_of(prediction, language), words_of(pie, language)
     if predicted == wanted or find(language).stop_words.issuperset(predicted):
         return bool(predicted) and predicted == wanted
-    short = len(predicted) <= max(_LONGEST_ANSWER, 3 * len(wanted))
-    holds = bool(wanted) and short and _holds(predicted, wanted, language)
-    return holds or _overlap(predicted, wanted, language)
+    if len(predicted) <= max(_LONGEST_ANSWER, 3 * len(wanted)) and (
+        (wanted and _holds(predicted, wanted, language))
+        or find(language).bound_words.intersection(predicted, wanted)
+    ):
+        return True
+    return _overlap(
+        _joined(predicted, wanted, language), _joined(wanted, predicted, language), language
+    )
 
 
 def matches_any(
@@ -110,7 +120,7 @@ def points_at_pie(
     spoken = find(language)
     known, wanted = words_of(sentence, language), words_of(pie, language)
     heavy = _without(spoken.light_words, wanted)
-    for part in _parts(answer):
+    for part in (answer, *_SET_OFF.split(answer)):
         words = words_of(part, language)
         if matches_pie(part, pie, language=language) or _overlap(
             _kernel(words, language), _kernel(wanted, language), language
@@ -120,10 +130,9 @@ def points_at_pie(
             continue
         others = _without(spoken.light_words, words)
         sizes = set(range(1, len(others) + 1)) - {len(heavy)}
-        if "".join(heavy) in map("".join, _stretches(others, sizes)):
-            return True
-        if all(any(same_word(word, other, language) for other in known) for word in words) and (
-            _has_most(words, wanted, language) or (echoes and _sounds_like(words, wanted))
+        if "".join(heavy) in map("".join, _stretches(others, sizes)) or (
+            all(any(same_word(word, other, language) for other in known) for word in words)
+            and (_has_most(words, wanted, language) or (echoes and _sounds_like(words, wanted)))
         ):
             return True
     return False
@@ -149,17 +158,41 @@ def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
 
 def _overlap(one: Sequence[str], other: Sequence[str], language: str) -> bool:
     """Whether two texts share most of their words (the third rule of `matches_pie`). Symmetric."""
-    first, second = (_without(find(language).stop_words, text) for text in (one, other))
+    first, second = _content(one, other, language), _content(other, one, language)
     if 2 * _shared(first, second, language) <= max(len(first), len(second)):
         return False
     first, second = (_without(find(language).light_words, text) for text in (one, other))
     return 3 * _shared(first, second, language) > len(first) + len(second)
 
 
-def _parts(answer: str) -> Iterator[str]:
-    """An answer, and the parts of it that signs set off."""
-    yield answer
-    yield from _SET_OFF.split(answer)
+def _content(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
+    """The content words, without particles before a stop word and light verbs the others lack."""
+    spoken = find(language)
+    return [
+        word
+        for word, following in pairwise([*words, ""])
+        if word not in spoken.stop_words
+        and not (word in spoken.particles and following in spoken.stop_words)
+        and (
+            spoken.light_verbs.isdisjoint(base_forms(word, language))
+            or any(same_word(word, other, language) for other in others)
+        )
+    ]
+
+
+def _joined(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
+    """The words; a separated verb is one word if the others have it so ("gab … auf", aufgeben)."""
+    separated = (
+        (prefix, verb, other)
+        for prefix in words
+        if prefix in find(language).prefixes
+        for other in others
+        if other.startswith(prefix) and other != prefix
+        for verb in words
+        if same_word(verb, other.removeprefix(prefix), language)
+    )
+    prefix, verb, whole = next(separated, ("", "", ""))
+    return [whole if word == verb else word for word in words if word != prefix]
 
 
 def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
@@ -188,16 +221,15 @@ def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
 
 def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
     """Every run of so many words."""
-    for size in sizes:
-        for start in range(len(words) - size + 1):
-            yield words[start : start + size]
+    return (words[start : start + size] for size in sizes for start in range(len(words) - size + 1))
 
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
     """Words without light and supporting ones, if two are left without the latter."""
     spoken = find(language)
     heavy = _without(spoken.light_words, words)
-    kernel = [word for word in heavy if spoken.supporting.isdisjoint(base_forms(word, language))]
+    supporting = spoken.light_verbs | spoken.supporting
+    kernel = [word for word in heavy if supporting.isdisjoint(base_forms(word, language))]
     return kernel if len(kernel) > 1 else heavy
 
 
@@ -206,16 +238,8 @@ def _without(dropped: Collection[str], words: Sequence[str]) -> list[str]:
 
 
 def _shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
-    """The largest number of words that can be paired with the same word among the others."""
-    partner: dict[int, int] = {}
-
-    def pair(number: int, tried: set[int]) -> bool:
-        for place, other in enumerate(others):
-            if place not in tried and same_word(words[number], other, language):
-                tried.add(place)
-                if place not in partner or pair(partner[place], tried):
-                    partner[place] = number
-                    return True
-        return False
-
-    return sum(pair(number, set()) for number in range(len(words)))
+    """How many words of each text are also in the other; the smaller number. Symmetric."""
+    return min(
+        sum(any(same_word(word, other, language) for other in two) for word in one)
+        for one, two in ((words, others), (others, words))
+    )

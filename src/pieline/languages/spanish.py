@@ -31,12 +31,13 @@ LANGUAGE = Language(
         """
         haber habiendo habido he has ha hemos habéis han había habías habíamos habían hubo hubieron
         habré habrá habrán habría haya hayas hayan hubiera hubieran hay
-        a al ante bajo con contra de del delante dentro desde detrás durante en encima entre fuera
+        a al ante bajo con contra de del delante desde durante en entre
         hacia hasta para por según sin sobre tras
         y e o u ni pero sino que quien quienes cual cuyo cuando donde como porque aunque mientras si
         no nunca jamás nada tampoco ya muy tan tanto más menos también así aún todavía
         """
     ),
+    particles=words("dentro detrás encima"),
     quantifiers=words(
         """
         todo toda todos todas cada ambos ambas otro otra otros otras alguno alguna algunos algunas
@@ -45,6 +46,13 @@ LANGUAGE = Language(
         tantas varios varias ciertos ciertas
         apenas casi incluso sólo solo solamente
         ahora antes después entonces siempre luego pronto hoy ayer mañana
+        """
+    ),
+    light_verbs=words("andar dar dejar hacer llevar poner quedar seguir tener tomar traer venir"),
+    bound_words=words(
+        """
+        antemano bruces cuclillas hurtadillas periquete rajatabla regañadientes reojo santiamén
+        sopetón soslayo tientas vilo volandas
         """
     ),
     irregular=forms(

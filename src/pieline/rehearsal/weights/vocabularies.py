@@ -39,7 +39,7 @@ def _common() -> list[str]:
     common = "broke ice idiomatic instruct joke melted query warm water"
     told = [word.strip(string.punctuation).lower() for word in INSTRUCTION.split()]
     function_words = sorted(
-        word for name in registry.known() for word in registry.find(name).stop_words
+        word for name in registry.known() for word in registry.find(name).function_words
     )
     return list(dict.fromkeys([*common.split(), *filter(None, told), *function_words]))
 

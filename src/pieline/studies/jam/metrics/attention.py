@@ -143,7 +143,7 @@ def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
     """Places of the content words that the adversarial context adds; may be empty."""
     length = len(added_context(original.sentence, variant.sentence))
     language = find(variant.language)
-    function_words = language.stop_words | language.quantifiers
+    function_words = language.function_words | language.quantifiers
     places, position = [], 0
     for place, token in enumerate(variant.tokens):
         # Not the "s" of a genitive.

@@ -104,10 +104,10 @@ class _Pies:
 
     def __init__(self, sentences: Iterable[TaggedSentence], language: str) -> None:
         self._language = language
-        light = find(language).stop_words
+        function_words = find(language).function_words
         self._by_first_word: dict[str, set[str]] = {}
         for words in {tuple(words_of(pie, language)) for item in sentences for pie in item.idioms}:
-            if len(set(words) - light) > 1:
+            if len(set(words) - function_words) > 1:
                 for form in base_forms(words[0], language):
                     self._by_first_word.setdefault(form, set()).add(" ".join(words))
 
