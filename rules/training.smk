@@ -15,9 +15,11 @@ rule sampled_tuples:
         "../envs/core.yaml"
     params:
         *modules("training_tuples"),
+        hard=IDIOLINK.settings.finetuning.hard_negatives,
+        soft=IDIOLINK.settings.finetuning.soft_negatives,
     shell:
         "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
-        " --seed {wildcards.seed:q} --output {output:q}"
+        " --seed {wildcards.seed:q} --hard {params.hard} --soft {params.soft} --output {output:q}"
         " 2> >(tee {log:q} >&2)"
 
 
@@ -36,9 +38,11 @@ rule released_tuples:
         "../envs/core.yaml"
     params:
         *modules("training_tuples"),
+        hard=IDIOLINK.settings.finetuning.hard_negatives,
+        soft=IDIOLINK.settings.finetuning.soft_negatives,
     shell:
         "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
-        " --released {input.released:q} --output {output:q}"
+        " --released {input.released:q} --hard {params.hard} --soft {params.soft} --output {output:q}"
         " 2> >(tee {log:q} >&2)"
 
 

@@ -82,6 +82,37 @@ class TestTuples:
         # Drawn without replacement; a few of the released tuples hold a soft negative twice.
         assert {len({*row.hard, *row.soft}) for row in tuples} == {5}
 
+    @pytest.mark.parametrize(("hard", "soft"), [(1, 3), (4, 3), (0, 3), (2, 0), (2, 7)])
+    def test_the_settings_decide_how_many_negatives_there_are(
+        self, train: IdiolinkDataset, hard: int, soft: int
+    ) -> None:
+        texts = {text.id: text for text in (*train.documents, *train.queries)}
+        tuples = sample_tuples(train.queries, train.documents, seed=42, hard=hard, soft=soft)
+        for row in tuples:
+            assert (len(set(row.hard)), len(set(row.soft))) == (hard, soft)
+            query = texts[row.query]
+            assert all(texts[name].pie == query.pie for name in row.hard)
+            assert all(texts[name].pie != query.pie for name in row.soft)
+        assert TrainingSettings.model_validate(
+            {"loss": "paper", "train_mode": "span", "seed": 1, "hard_negatives": 0}
+        )
+        with pytest.raises(ValueError, match="both 0"):
+            TrainingSettings.model_validate(
+                {"loss": "paper", "train_mode": "span", "seed": 1}
+                | {"hard_negatives": 0, "soft_negatives": 0}
+            )
+
+    def test_of_released_tuples_the_first_negatives_are_taken(
+        self, train: IdiolinkDataset, tmp_path: Path
+    ) -> None:
+        path = self.write(tmp_path / "t.jsonl", self.released(train))
+        texts = (train.queries, train.documents)
+        every = read_released_tuples(path, *texts)
+        fewer = read_released_tuples(path, *texts, hard=1, soft=2)
+        assert [(row.hard, row.soft) for row in fewer] == [
+            (row.hard[:1], row.soft[:2]) for row in every
+        ]
+
     def test_the_seed_decides_and_nothing_else(self, train: IdiolinkDataset) -> None:
         drawn = sample_tuples(train.queries, train.documents, seed=42)
         assert drawn == sample_tuples(train.queries, train.documents, seed=42)

@@ -61,6 +61,8 @@ class TestHyperparameters:
         assert found["max_epochs"] == "2"
         assert found["learning_rate"] == "0.0003"
         assert (found["batch_size"], found["batch_size_drama"]) == ("16", "16")
+        found = tuned("sbert", hard_negatives=4, soft_negatives=1)
+        assert (found["hard_negatives"], found["soft_negatives"]) == ("4", "1")
 
     def test_what_is_not_trained_has_its_row_and_the_reason(self) -> None:
         assert tuned("sbert")["batch_size_drama"] == ""

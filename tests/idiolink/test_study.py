@@ -81,6 +81,8 @@ PRINTED: dict[str, Any] = {
     "warmup_steps": 100,
     "min_delta": 0.001,
     "patience": 3,
+    "soft_negatives": 3,
+    "hard_negatives": 2,
 }
 
 
@@ -207,6 +209,37 @@ class TestFiles:
         assert made.training("sbert", "sentence", "paper", "42").batch_size == 32
         assert "query_prefix" in made.training_spec("sbert", "sentence")
         assert "query_prefix" not in made.training_spec("sbert", "instruction_span")
+
+    def test_other_numbers_of_negatives_deviate_and_train_anew(self) -> None:
+        made = study(finetuning={"models": ["sbert"], "hard_negatives": 1})
+        usual = study(finetuning={"models": ["sbert"]})
+        tuned = "sbert+sentence+paper"
+        stated = json.loads(made.conditions(tuned))
+        assert stated["deviations"] == ["hard negatives 1, the paper 2"]
+        assert (stated["settings"]["hard_negatives"], stated["settings"]["soft_negatives"]) == (
+            *(1, 3),
+        )
+        assert json.loads(usual.conditions(tuned))["deviations"] == []
+        run = ("sbert", "sentence", "paper", "42")
+        assert made.training_settings(*run) != usual.training_settings(*run)
+        assert made.conditions("sbert") == usual.conditions("sbert")
+
+    @pytest.mark.parametrize(("name", "most"), [("hard_negatives", 2), ("soft_negatives", 3)])
+    def test_released_tuples_have_no_more_negatives(
+        self, tmp_path: Path, name: str, most: int
+    ) -> None:
+        file = tmp_path / "idiolink/train/triplets_train_full.jsonl"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        run = Run(REGISTRY, LLMSettings(), "released", str(tmp_path), root=ROOT)
+        for tuples, number in (("released", most), ("sampled", most + 1)):
+            tuning = {"models": ["sbert"], "tuples": tuples, name: number}
+            IdiolinkStudy(IdiolinkSettings.model_validate({"finetuning": tuning}), run)
+        tuning = {"models": ["sbert"], "tuples": "released", name: most + 1}
+        settings = IdiolinkSettings.model_validate({"finetuning": tuning})
+        problem = rf"finetuning\.{name}: {most + 1} where the released tuples have {most}"
+        with pytest.raises(UserError, match=problem):
+            IdiolinkStudy(settings, run)
 
     def test_released_tuples_are_taken_where_they_can_be_had(self, tmp_path: Path) -> None:
         wanted = {"finetuning": {"models": ["sbert"], "tuples": "released_where_available"}}

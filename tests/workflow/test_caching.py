@@ -123,6 +123,12 @@ CHANGES = {
         replaced("zero_shot: {max_tokens: 96}", "zero_shot: {max_tokens: 95}"),
         lambda job: job.rule == "prompt_idioms" and "few_shot" not in min(job.outputs),
     ),
+    "the number of hard negatives": Change(
+        "config/sample.yaml",
+        replaced("finetuning: {seeds", "finetuning: {hard_negatives: 1, seeds"),
+        lambda job: job.rule in {"sampled_tuples", "fine_tune"}
+        or min(job.outputs).startswith("paper_tables/idiolink_hyperparameters"),
+    ),
     "a table's function": module(f"{LIBRARY}/studies/idiots/tables.py"),
     "a module of one study": module(f"{LIBRARY}/studies/idiolink/metrics/scores.py"),
     "a language": module(f"{LIBRARY}/languages/german.py"),

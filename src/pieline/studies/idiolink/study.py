@@ -14,6 +14,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.datasets.dataset import DATASET_FILES
+from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.originals.domains import Collection
 from pieline.studies.idiolink.records import query_scores_file
 from pieline.studies.idiolink.settings import (
@@ -135,6 +136,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 where=f"{where}.finetuning.tuples",
                 mend="choose 'sampled' or 'released_where_available', or data: released",
             )
+        for name, most in (("hard_negatives", HARD_NEGATIVES), ("soft_negatives", SOFT_NEGATIVES)):
+            wanted = getattr(tuning, name)
+            if tuning.models and wanted > most and self.tuples_source() == "released":
+                raise UserError(
+                    f"{wanted} where the released tuples have {most}",
+                    where=f"{where}.finetuning.{name}",
+                    mend="lower it, or set tuples: sampled",
+                )
 
     def _check_own_data(self, where: str) -> None:
         settings = self.settings

@@ -14,7 +14,7 @@ from pieline.studies.idiolink.records import Document, Query
 
 SOFT_NEGATIVES = 3
 HARD_NEGATIVES = 2
-"""How many of each a tuple has (Table 3)."""
+"""How many of each a tuple has (Table 3), and at most if it is a released one."""
 
 
 class TrainingTuple(Record):
@@ -44,11 +44,16 @@ class _ReleasedTuple(Record):
 
 
 def sample_tuples(
-    queries: Sequence[Query], documents: Sequence[Document], *, seed: int
+    queries: Sequence[Query],
+    documents: Sequence[Document],
+    *,
+    seed: int,
+    hard: int = HARD_NEGATIVES,
+    soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """One tuple a query, drawn without replacement, in the queries' order.
+    """One tuple per query, drawn without replacement, in the queries' order.
 
-    A query's draw depends on the seed and its own id only.
+    A query's draw depends only on the seed, its own id and the numbers of hard and soft negatives.
 
     Raises:
         UserError: a query has too few documents of one kind to draw from.
@@ -68,8 +73,8 @@ def sample_tuples(
         drawn = []
         for kind, names, count in (
             ("documents of the same meaning", same_meaning, 1),
-            ("documents of the opposite meaning", opposite, HARD_NEGATIVES),
-            ("documents of other PIEs", others, SOFT_NEGATIVES),
+            ("documents of the opposite meaning", opposite, hard),
+            ("documents of other PIEs", others, soft),
         ):
             if len(names) < count:
                 raise UserError(
@@ -78,17 +83,21 @@ def sample_tuples(
                     mend="train on a split with more documents",
                 )
             drawn.append(generator.sample(names, count))
-        (positive,), hard, soft = drawn
-        result.append(
-            TrainingTuple(query=query.id, positive=positive, hard=tuple(hard), soft=tuple(soft))
-        )
+        (positive,), of_pie, of_others = drawn
+        negatives = {"hard": tuple(of_pie), "soft": tuple(of_others)}
+        result.append(TrainingTuple(query=query.id, positive=positive, **negatives))
     return result
 
 
 def read_released_tuples(
-    path: str | Path, queries: Sequence[Query], documents: Sequence[Document]
+    path: str | Path,
+    queries: Sequence[Query],
+    documents: Sequence[Document],
+    *,
+    hard: int = HARD_NEGATIVES,
+    soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """The released mined tuples: two hard negatives, then three soft ones.
+    """The released mined tuples: two hard negatives, then three soft ones, or the first of each.
 
     Raises:
         UserError: a line is no tuple, names a text that the split lacks, or has its negatives in
@@ -109,14 +118,14 @@ def read_released_tuples(
         except KeyError as error:
             problem = f"text {error.args[0][:40]!r} is not in the split"
             raise UserError(problem, where=where, mend=other_file) from None
-        hard, soft = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
+        opposite, others = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
         as_expected = (
             positive.pie == query.pie
             and positive.usage in RELEVANT_USAGES[query.usage]
-            and all(text.pie == query.pie for text in hard)
-            and not any(text.usage in RELEVANT_USAGES[query.usage] for text in hard)
-            and all(text.pie != query.pie for text in soft)
-            and len(soft) == SOFT_NEGATIVES
+            and all(text.pie == query.pie for text in opposite)
+            and not any(text.usage in RELEVANT_USAGES[query.usage] for text in opposite)
+            and all(text.pie != query.pie for text in others)
+            and len(others) == SOFT_NEGATIVES
         )
         if not as_expected:
             raise UserError(
@@ -128,8 +137,8 @@ def read_released_tuples(
             TrainingTuple(
                 query=query.id,
                 positive=positive.id,
-                hard=tuple(text.id for text in hard),
-                soft=tuple(text.id for text in soft),
+                hard=tuple(text.id for text in opposite[:hard]),
+                soft=tuple(text.id for text in others[:soft]),
             )
         )
     return result

@@ -4,7 +4,6 @@ from pieline.reporting import described
 from pieline.reporting.described import artifacts
 from pieline.reporting.given import Given
 from pieline.reporting.tables import TableContent
-from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.settings import FineTuning
 
 __all__ = ["artifacts", "checkpoints", "hyperparameters"]
@@ -20,8 +19,8 @@ def hyperparameters(given: Given) -> TableContent:
     tuning = FineTuning.model_validate(given.options)
     batch_size = tuning.batch_size
     values: dict[str, tuple[str, float | None]] = {
-        "soft_negatives": ("“Soft” negatives", SOFT_NEGATIVES),
-        "hard_negatives": ("“Hard” negatives", HARD_NEGATIVES),
+        "soft_negatives": ("“Soft” negatives", tuning.soft_negatives),
+        "hard_negatives": ("“Hard” negatives", tuning.hard_negatives),
         "max_epochs": ("Max epochs", tuning.max_epochs),
         "batch_size": ("Batch size", batch_size),
         "batch_size_drama": (

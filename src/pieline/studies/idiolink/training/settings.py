@@ -1,8 +1,8 @@
 """Hyperparameters of contrastive fine-tuning (IdioLink, Table 3); imports nothing heavy."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from pieline.core.settings import Settings
 
@@ -20,6 +20,13 @@ def evaluated_modes(train_mode: str) -> list[str]:
 class Hyperparameters(Settings):
     """What all trainings of a study share; defaults are those of Table 3."""
 
+    soft_negatives: NonNegativeInt = Field(
+        default=3, description="α_N of equation 1: documents of other PIEs in a training tuple."
+    )
+    hard_negatives: NonNegativeInt = Field(
+        default=2,
+        description="α_H of equation 1: documents of the query's PIE in the opposite meaning.",
+    )
     learning_rate: PositiveFloat = Field(
         default=2e-5,
         description="Of AdamW after warm-up; falls linearly to zero at the last epoch's end.",
@@ -47,6 +54,12 @@ class Hyperparameters(Settings):
     max_norm: PositiveFloat = Field(
         default=1.0, description="The gradient is clipped to this norm."
     )
+
+    @model_validator(mode="after")
+    def _has_negatives(self) -> Self:
+        if not self.soft_negatives + self.hard_negatives:
+            raise ValueError("soft_negatives and hard_negatives are both 0; equation 2 needs one")
+        return self
 
 
 class TrainingSettings(Hyperparameters):
