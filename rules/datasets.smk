@@ -151,7 +151,7 @@ rule jam_tagging_data:
         words=JAM.settings.fine_tuning.input,
     shell:
         "python {input.script:q} --train {input.train:q} --dev {input.dev:q}"
-        " --negatives {params.negatives:q} --words {params.words}"
+        " --negatives {params.negatives:q} --words {params.words:q}"
         " --output-train {output.train:q} --output-dev {output.dev:q}"
         " 2> >(tee {log:q} >&2)"
 

@@ -217,7 +217,7 @@ rule tag_idioms:
         words=JAM.settings.fine_tuning.input,
     shell:
         "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
-        " --sentences {input.sentences:q} --words {params.words} --threads 1 --output {output:q}"
+        " --sentences {input.sentences:q} --words {params.words:q} --threads 1 --output {output:q}"
         " 2> >(tee {log:q} >&2)"
 
 
