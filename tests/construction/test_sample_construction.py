@@ -69,7 +69,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def test_table_1_counts_the_constructed_data_set(constructed: Path) -> None:
     rows = rows_of(constructed / "paper_tables/idiolink_dataset.csv")
-    ours = {(row["split"], row["metric"]): int(row["ours"]) for row in rows}
+    ours = {(row["split"], row["metric"]): int(row["ours"]) for row in rows if not row["id"]}
     assert [ours[name, "pies"] for name in ("train", "validation", "test", "test_gold")] == [
         *(1, 1, 2, 1)
     ]
