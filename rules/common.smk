@@ -32,6 +32,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core import interpreter
+from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
 from pieline.core.files import check_writable
@@ -98,21 +99,16 @@ def script(name):
 
 @cache
 def modules(name, *named):
-    """The library modules that a script reaches through its imports, and those it loads by name.
+    """The library modules that a script imports, directly or not, and those it loads by name.
 
-    The name of the script is None where a module is run itself.
-
-    Each stands with a digest of its content, as a param of the rule: so its content decides what a
-    change makes stale, the reason for a rerun names it, and no job has sixty files more as inputs.
+    `named` are paths `module:name`; the script's name is None where a module is run itself. Each
+    module is given with a digest of its content, as a param of the rule: its content decides what a
+    change makes stale, the reason for a rerun names it, and no job has sixty more input files.
     """
-    found = set(chain.from_iterable(map(module_files, named)))
-    waiting = [*found, *([Path(script(name))] if name else [])]
-    while waiting:
-        for module in imported_modules(waiting.pop()):
-            if module not in found:
-                found.add(module)
-                waiting.append(module)
-    return sorted(f"{module.relative_to(ROOT)} {digest(module)}" for module in found)
+    loaded = [path.partition(":")[0] for path in named]
+    loaded += imports_of(script(name)) if name else []
+    sources = map(source_of, modules_behind(loaded))
+    return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 
 def modules_by(wildcard, name, named):
@@ -143,41 +139,6 @@ def changed_modules(jobs):
 def digest(path):
     """A digest of a file's content, short enough to be shown."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-@cache
-def module_files(path):
-    """The files that importing `package.module[:name]` runs: importing one runs the packages above it."""
-    parts = path.split(":")[0].split(".")
-    if parts[0] != "pieline":
-        return []
-    found = []
-    for depth in range(1, len(parts) + 1):
-        place = LIBRARY.joinpath(*parts[:depth])
-        found += [
-            file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()
-        ]
-    return found
-
-
-# Searched for, since parsing every module would take half a second of each start.
-IMPORT = re.compile(
-    r"(?m)^\s*(?:from (pieline[.\w]*) import (\([^)]*\)|.*)|import (pieline[.\w]*))"
-)
-
-
-@cache
-def imported_modules(path):
-    """The files of the library's modules that a file imports, wherever in it the import stands."""
-    names, text = set(), path.read_text(encoding="utf-8")
-    for package, members, module in IMPORT.findall(text):
-        names.update(
-            [package or module],
-            (f"{package}.{name}" for name in re.findall(r"(?<!\bas )\b\w+", members)),
-        )
-    # A module that looks for its neighbours imports them all: the languages.
-    found = sorted(path.parent.glob("*.py")) if "iter_modules(" in text else []
-    return found + [file for name in sorted(names) for file in module_files(name)]
 
 
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())

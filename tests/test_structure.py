@@ -1,11 +1,10 @@
 """The library's structure: imports never point up, and packages form no circle."""
 
-import ast
-from functools import cache
-from pathlib import Path
-
+import grimp
 import pytest
 from support import ROOT
+
+from pieline.core.code import imports_of, modules_behind
 
 LIBRARY = ROOT / "src" / "pieline"
 LAYERS = [
@@ -29,41 +28,19 @@ GPU_SCRIPTS = [
 ]  # fmt: skip
 
 
-@cache
-def modules() -> dict[str, Path]:
+GRAPH = grimp.build_graph("pieline", cache_dir=None)
+"""The whole library, with what only a type checker imports."""
+
+
+def modules() -> set[str]:
     """Every module of the library by its dotted name below `pieline`."""
-    found = {}
-    for path in LIBRARY.rglob("*.py"):
-        parts = path.relative_to(LIBRARY).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+    return {name.partition(".")[2] for name in GRAPH.modules}
 
 
-@cache
-def imports(path: Path) -> set[str]:
-    """The modules of the library that a file imports, wherever in it."""
-    known, found = modules(), set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        short = [name.removeprefix("pieline.") for name in names if name.startswith("pieline.")]
-        found.update(name for name in short if name in known)
-    return found
-
-
-def reached(path: Path) -> set[str]:
-    """All modules that running a file loads."""
-    known, found, waiting = modules(), set(), [path]
-    while waiting:
-        for name in imports(waiting.pop()):
-            above = {name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1)}
-            for module in {name, *above} & known.keys() - found:
-                found.add(module)
-                waiting.append(known[module])
-    return found
+def imports(module: str) -> set[str]:
+    """The modules of the library that a module imports, wherever in it."""
+    found = GRAPH.find_modules_directly_imported_by(f"pieline.{module}" if module else "pieline")
+    return {name.partition(".")[2] for name in found}
 
 
 def package(module: str) -> str:
@@ -76,8 +53,8 @@ def test_no_import_points_up() -> None:
     assert {name.split(".")[0] for name in modules()} - {""} >= set(LAYERS)
     up = [
         f"{name} imports {other}"
-        for name, path in modules().items()
-        for other in imports(path)
+        for name in modules()
+        for other in imports(name)
         if (layer := name.split(".")[0]) in LAYERS
         and (other.split(".")[0] not in LAYERS
              or LAYERS.index(other.split(".")[0]) > LAYERS.index(layer))
@@ -86,9 +63,9 @@ def test_no_import_points_up() -> None:
 
 
 def test_studies_and_results_do_not_know_each_other() -> None:
-    for name, path in modules().items():
+    for name in modules():
         own = package(name)
-        for other in imports(path):
+        for other in imports(name):
             if own.startswith("studies."):
                 assert not package(other).startswith("studies.") or package(other) == own, (
                     f"{name} imports {other}"
@@ -99,8 +76,8 @@ def test_studies_and_results_do_not_know_each_other() -> None:
 
 def test_packages_form_no_circle() -> None:
     arrows: dict[str, set[str]] = {}
-    for name, path in modules().items():
-        for other in imports(path):
+    for name in modules():
+        for other in imports(name):
             if package(name) != package(other):
                 arrows.setdefault(package(name), set()).add(package(other))
     # `studies` itself finds its packages by name, so only their own imports are arrows.
@@ -139,9 +116,9 @@ def test_a_study_s_modules_are_named_as_the_rooms(study: str) -> None:
     allowed = {("training", "metrics"), ("training", "predictions"), ("datasets", "metrics")}
     backward = [
         f"{name} imports {other}"
-        for name, path in modules().items()
+        for name in modules()
         if name.startswith(f"studies.{study}.")
-        for other in imports(path)
+        for other in imports(name)
         if other.startswith(f"studies.{study}.")
         and (a := name.split(".")[2]) in order
         and (b := other.split(".")[2]) in order
@@ -153,9 +130,10 @@ def test_a_study_s_modules_are_named_as_the_rooms(study: str) -> None:
 
 @pytest.mark.parametrize("script", GPU_SCRIPTS)
 def test_a_gpu_job_reaches_neither_languages_nor_language_models(script: str) -> None:
-    found = reached(ROOT / "scripts" / f"{script}.py")
-    assert {name.split(".")[0] for name in found} & {"languages", "llm", "study", "config"} == set()
-    assert "models.registry" not in found
+    found = modules_behind(imports_of(ROOT / "scripts" / f"{script}.py"))
+    layers = {name.split(".")[1] for name in found if name != "pieline"}
+    assert layers & {"languages", "llm", "study", "config"} == set()
+    assert "pieline.models.registry" not in found
 
 
 def test_no_two_modules_of_a_layer_share_a_name() -> None:

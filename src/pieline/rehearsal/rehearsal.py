@@ -13,6 +13,7 @@ from typing import get_args
 import yaml
 
 from pieline.config import Config, RehearsalSettings
+from pieline.core.code import code_digest
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, sha256, write_text
 from pieline.core.yamls import read_yaml
@@ -29,6 +30,9 @@ _READY_WITHIN_S = 60.0
 
 FAULTS = 0.005
 """Share of requests that meet each fault, where faults are wanted."""
+
+_MAKERS = ("pieline.rehearsal.corpora", "pieline.rehearsal.weights.standins")
+"""Modules that write corpora and weights."""
 
 
 class Rehearsal:
@@ -108,7 +112,9 @@ class Rehearsal:
                 "models": sha256(self.root / "models.yaml"),
                 "upstream": sha256(self.root / "data" / "upstream.yaml"),
                 "mirror": self.mirror and str(Path(self.mirror).absolute()),
-                "code": _digest_of(Path(__file__).parent),
+                "code": code_digest(
+                    "pieline.rehearsal.corpora", "pieline.rehearsal.weights.standins"
+                ),
             }
         )
         made = self.folder / "made.json"
@@ -211,9 +217,3 @@ def _listens(host: str, port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _digest_of(folder: Path) -> str:
-    """Of all modules below a folder."""
-    files = sorted(folder.rglob("*.py"))
-    return hashlib.sha256("".join(map(sha256, files)).encode()).hexdigest()

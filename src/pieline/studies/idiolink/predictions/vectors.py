@@ -8,26 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pieline.core.code import code_digest
 from pieline.core.files import atomic_path, canonical_json, sha256, write_json
 from pieline.core.records import Record
 from pieline.models.embedder import EmbedderEntry
 
 Vectors = NDArray[np.float32]
-
-_EMBEDDING_CODE = (
-    "checkpoint_checks",
-    "embedding",
-    "encoders",
-    "pooling",
-    "query_texts",
-    "vectors",
-)
-
-
-def embedding_code() -> bytes:
-    """The source of all that decides a vector: if it changes, unfinished work begins anew."""
-    here = Path(__file__).parent
-    return b"".join((here / f"{name}.py").read_bytes() for name in _EMBEDDING_CODE)
 
 
 class EmbeddingManifest(Record):
@@ -73,8 +59,9 @@ class Shards:
         cls, output: str | Path, entry: EmbedderEntry, *, weights: dict[str, str], texts: str
     ) -> "Shards":
         """Shards of the job that writes `output`, from digests of weights and texts."""
-        described = canonical_json([entry.execution_spec(), weights, texts])
-        key = hashlib.sha256(described.encode() + embedding_code()).hexdigest()[:16]
+        code = code_digest("pieline.studies.idiolink.predictions.embedding")
+        described = canonical_json([entry.execution_spec(), weights, texts, code])
+        key = hashlib.sha256(described.encode()).hexdigest()[:16]
         place = Path(output)
         return cls(place.parent / f".{place.stem}.shards", key)
 

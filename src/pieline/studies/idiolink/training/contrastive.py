@@ -16,6 +16,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint as recomputed
 from transformers import get_linear_schedule_with_warmup
 
+from pieline.core.code import code_digest
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path
 from pieline.core.progress import Progress
@@ -23,7 +24,6 @@ from pieline.core.records import Record
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
-from pieline.studies.idiolink.predictions import runs
 from pieline.studies.idiolink.predictions.embedding import (
     TokenizedTexts,
     embed_index,
@@ -32,7 +32,6 @@ from pieline.studies.idiolink.predictions.embedding import (
 )
 from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
 from pieline.studies.idiolink.predictions.runs import Run, cosine_scores, rank
-from pieline.studies.idiolink.predictions.vectors import embedding_code
 from pieline.studies.idiolink.records import Query
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
@@ -194,11 +193,8 @@ class _Training:
     @property
     def key(self) -> str:
         """Digest of all that determines the training; a checkpoint of another is not taken."""
-        told = [self.settings, self.entry, self.data]
-        own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
-        ranking = Path(runs.__file__).read_bytes()
-        code = b"".join((*own, ranking, embedding_code()))
-        return hashlib.sha256(repr(told).encode() + code).hexdigest()
+        content = [self.settings, self.entry, self.data, code_digest(__name__)]
+        return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def run_epoch(self, epoch: int) -> float:
         """Take every tuple once, or all that make whole batches; the mean loss.
