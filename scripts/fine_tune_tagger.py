@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline.core.files import write_json
 from pieline.core.program import Options, program
-from pieline.models.encoder import EncoderEntry
+from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.training.tagger import load_tagger

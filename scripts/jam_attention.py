@@ -8,7 +8,7 @@ from pieline.core.conditions import Conditions
 from pieline.core.files import digests, write_json
 from pieline.core.program import Options, program
 from pieline.core.records import load_records
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.entries import CheckpointEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.attention import attention_metrics, load_causal_model
 from pieline.studies.jam.metrics.runs import JamMetrics

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline.core.program import Options, program
 from pieline.core.records import save_jsonl
-from pieline.models.encoder import EncoderEntry
+from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.tagging import predict
 from pieline.studies.jam.training.tagger import load_tagger

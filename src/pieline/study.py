@@ -22,7 +22,7 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
 from pieline.models.registry import AnyEntry, Registry

@@ -12,7 +12,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.entries import CheckpointEntry
 from pieline.studies.jam.metrics.attention import (
     CausalModel,
     analyse,

@@ -11,7 +11,7 @@ from jam_experiments.tiny import save_tiny_bert, sentences
 from support import MIRROR, needs_mirror, training_script
 
 from pieline.core.errors import UserError
-from pieline.models.encoder import EncoderEntry
+from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.bio import Tag, spans_of
 from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.metrics.tokens import span_f1

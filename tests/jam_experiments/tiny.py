@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from pieline.models.encoder import EncoderEntry
+from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.raw.id10m import TaggedSentence
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.records import Frozen
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.entries import CheckpointEntry
 
 Inputs = Literal["paper", "released"]
 InstructionFormat = Literal[

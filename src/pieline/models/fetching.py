@@ -13,7 +13,7 @@ from pathlib import Path
 from huggingface_hub import constants, hf_hub_download
 
 from pieline.core.errors import UserError, number_of
-from pieline.models.entry import ModelEntry
+from pieline.models.entries import ModelEntry
 from pieline.models.hub import (
     HubCheckpoint,
     Listing,

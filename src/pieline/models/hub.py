@@ -33,7 +33,7 @@ from huggingface_hub.utils.tqdm import tqdm
 
 from pieline.core.errors import UserError
 from pieline.core.progress import Progress
-from pieline.models.entry import ModelEntry
+from pieline.models.entries import ModelEntry
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, field_serializer, model_validator
 
 from pieline.core.settings import Settings
-from pieline.models.entry import ModelEntry
+from pieline.models.entries import ModelEntry
 from pieline.models.servers import FOLDER, GGUF, OWN, PLACEHOLDERS, SERVERS, own_command
 
 Parameter = Literal[

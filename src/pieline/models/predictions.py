@@ -7,7 +7,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 
 from pieline.core.records import Frozen, Name
 from pieline.languages.settings import LanguageName
-from pieline.models.entry import ModelEntry
+from pieline.models.entries import ModelEntry
 
 
 class PredictionFile(Frozen):

@@ -8,10 +8,8 @@ from pydantic import Field, TypeAdapter
 from pieline.core.errors import UserError
 from pieline.core.records import Name, validated
 from pieline.core.yamls import read_yaml
-from pieline.models.bm25 import Bm25Entry
-from pieline.models.causal_lm import CausalEntry
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.encoder import EncoderEntry
+from pieline.models.entries import Bm25Entry, CausalEntry, EncoderEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionsEntry
 

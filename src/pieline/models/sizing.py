@@ -6,7 +6,7 @@ Rough on purpose: enough for the job to start on a node that can finish it. A re
 import re
 
 from pieline.core.errors import UserError
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 
 MEGABYTE = 1_000_000

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pieline.core.errors import UserError
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.entries import CheckpointEntry
 from pieline.models.hub import offline, on_hub, remote_code
 
 

@@ -14,7 +14,7 @@ from pieline.core.records import Frozen, load_jsonl
 from pieline.llm.costs import BYTES_PER_TOKEN
 from pieline.llm.estimates import TaskEstimate
 from pieline.llm.settings import LLMSettings
-from pieline.models.entry import ModelEntry
+from pieline.models.entries import ModelEntry
 from pieline.models.fetching import estimated_bytes
 from pieline.models.hub import on_hub
 from pieline.models.registry import Registry

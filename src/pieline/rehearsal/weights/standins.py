@@ -11,9 +11,8 @@ from typing import Any
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_json, write_text
-from pieline.models.causal_lm import CausalEntry
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.encoder import EncoderEntry
+from pieline.models.entries import CausalEntry, EncoderEntry
 from pieline.models.hub import HubCheckpoint, on_hub, remote_code
 from pieline.models.registry import AnyEntry
 from pieline.models.sizing import parameter_count

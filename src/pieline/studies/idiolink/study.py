@@ -9,8 +9,8 @@ from typing import Any, get_args
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.models.bm25 import Bm25Entry
 from pieline.models.embedder import EmbedderEntry
+from pieline.models.entries import Bm25Entry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.datasets.dataset import DATASET_FILES

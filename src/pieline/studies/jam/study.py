@@ -12,7 +12,7 @@ from pieline.core.files import canonical_json
 from pieline.languages.registry import find, known
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.prompts import load_prompt
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription

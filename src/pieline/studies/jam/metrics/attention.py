@@ -19,7 +19,7 @@ from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.uncertainty import ratio_interval
 from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
-from pieline.models.checkpoint import CheckpointEntry
+from pieline.models.entries import CheckpointEntry
 from pieline.models.weights import loading, weights_location
 from pieline.studies.jam.bio import OUTSIDE
 from pieline.studies.jam.metrics.attention_records import (

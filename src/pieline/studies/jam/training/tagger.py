@@ -10,7 +10,7 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from pieline.core.files import atomic_folder
-from pieline.models.encoder import EncoderEntry
+from pieline.models.entries import EncoderEntry
 from pieline.models.weights import loading, weights_location
 from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag
 from pieline.studies.jam.training.subwords import collate, decode, encode

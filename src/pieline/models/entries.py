@@ -1,0 +1,147 @@
+"""Entries of models.yaml: what all have, weights to load, and the kinds that add little to them."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from pieline.core.files import canonical_json
+from pieline.core.records import Frozen, validated
+
+DESCRIPTIVE_FIELDS = frozenset(
+    {
+        "label",
+        "licence",
+        "parameters",
+        "published_parameters",
+        "published_as",
+        "released_inputs",
+        "notes",
+        "retired",
+        "ends",
+        "trained_with_instructions",
+    }
+)
+"""Fields that say something about a model but change nothing that it computes."""
+
+
+class ModelEntry(Frozen):
+    """What every entry of models.yaml has."""
+
+    label: str = Field(description="Name in tables and figures.")
+    licence: str = Field(description="Licence of the weights, SPDX where there is an identifier.")
+    parameters: str | None = Field(default=None, description="Number of parameters, as text.")
+    published_parameters: str | None = Field(
+        default=None, description="Number of parameters as the paper prints it, where it differs."
+    )
+    published_as: str | None = Field(
+        default=None,
+        description="Name under which published/*.csv has the model's printed numbers.",
+    )
+    notes: str | None = Field(default=None, description="Anything a reader should know.")
+
+    UNSAID: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
+    """Fields that no spec says, because no result hangs on them, and what stands for them."""
+
+    def execution_spec(self) -> str:
+        """Canonical JSON of the fields that change what the model computes.
+
+        Rules hand this text to their scripts, so an edit to a note or a label reruns no prediction.
+        """
+        return self._spec()
+
+    def _spec(self, *besides: str) -> str:
+        """The same without some fields."""
+        unsaid = {*DESCRIPTIVE_FIELDS, *besides}
+        return canonical_json(self.model_dump(mode="json", exclude=unsaid, exclude_none=True))
+
+    @classmethod
+    def from_spec(cls, text: str, **unsaid: str) -> Self:
+        """The entry that such a spec describes; `unsaid` says what it does not.
+
+        Raises:
+            UserError: the text is no such spec.
+        """
+        mend = "pass an entry of models.yaml as JSON"
+        said = validated(dict[str, Any], text, where="--spec", mend=mend, is_json=True)
+        return validated(cls, {**cls.UNSAID, **unsaid, **said}, where="--spec", mend=mend)
+
+
+class Bm25Entry(ModelEntry):
+    """BM25 by rank-bm25 (IdioLink, appendix E)."""
+
+    kind: Literal["bm25"]
+
+
+class CheckpointEntry(ModelEntry):
+    """Weights to load: from the hub at a revision, from a Python package, or from a folder."""
+
+    checkpoint: str = Field(
+        description="Name on the hub; for a package, of the same weights there."
+    )
+    source: Literal["hub", "package", "folder"]
+    revision: str | None = Field(default=None, description="Pinned commit on the hub.")
+    package: str | None = Field(
+        default=None, description="Import name of the package with weights."
+    )
+    path: str | None = Field(
+        default=None,
+        description="Folder or GGUF file with the weights, within the package or absolute.",
+    )
+    pickled: Literal[True] | None = Field(
+        default=None,
+        description="The commit has its weights only as a pickle: they are converted once, by a job"
+        " of its own, and safetensors are loaded.",
+    )
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    trust_remote_code: bool = False
+    code_revision: str | None = Field(
+        default=None,
+        description="Pinned commit of the remote code, where it lies in another repository.",
+    )
+
+    @model_validator(mode="after")
+    def _source_is_complete(self) -> Self:
+        if self.source == "package" and not (self.package and self.path):
+            raise ValueError("source 'package' needs 'package' and 'path'")
+        if self.source == "folder" and not self.path:
+            raise ValueError("source 'folder' needs 'path'")
+        return self
+
+    def weights_spec(self) -> str:
+        """Canonical JSON of the fields that say which weights these are."""
+        own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
+        return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
+
+    @property
+    def is_gguf(self) -> bool:
+        """Whether the weights are one GGUF file."""
+        return bool(self.path and self.path.endswith(".gguf"))
+
+    @property
+    def must_be_unpacked(self) -> bool:
+        """Whether the weights must be made a safetensors folder before use."""
+        return self.is_gguf or bool(self.pickled)
+
+
+class CausalEntry(CheckpointEntry):
+    """A causal language model whose attention is looked into (ID10M-JAM, appendix H)."""
+
+    kind: Literal["causal_lm"]
+    needs_gpu: bool = False
+
+
+class EncoderEntry(CheckpointEntry):
+    """A bidirectional encoder that is fine-tuned to tag idioms (ID10M-JAM, appendix D)."""
+
+    UNSAID: ClassVar = {**CheckpointEntry.UNSAID, "languages": ["english"]}
+    kind: Literal["encoder"]
+    languages: list[str] = Field(
+        min_length=1, description="Languages of ID10M-JAM that it is fine-tuned on."
+    )
+    max_length: PositiveInt = Field(description="Longest input in tokens; what follows is cut off.")
+    needs_gpu: bool = False
+
+    def execution_spec(self) -> str:
+        """As of every entry, without what only says where and for which languages it is run."""
+        return self._spec("languages", "needs_gpu")
