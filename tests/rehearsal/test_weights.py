@@ -18,12 +18,11 @@ from support import ROOT
 from pieline.core.errors import UserError
 from pieline.core.files import digests
 from pieline.llm.server import Server
-from pieline.llm.weights import weights_path
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.fetching import wanted
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
-from pieline.models.weights import weights_location
+from pieline.models.weights import weights_location, weights_path
 from pieline.rehearsal.environment import environment
 from pieline.rehearsal.weights.standins import (
     VERSION,

@@ -38,7 +38,7 @@ def modules_behind(modules: Iterable[str]) -> list[str]:
 
 def imports_of(script: str | Path) -> set[str]:
     """The library modules that a file outside the library imports."""
-    names = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(Path(script).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)

@@ -17,8 +17,8 @@ from pieline.llm.questions import Question
 from pieline.llm.recordings import canonicalise, foreign_file, read_answers, recording, unite
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
-from pieline.llm.weights import require_digest
 from pieline.models.llm import LLMEntry
+from pieline.models.weights import require_digest
 
 if TYPE_CHECKING:
     from pieline.core.progress import Progress

@@ -17,8 +17,8 @@ from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task, by_kind_and_model
-from pieline.llm.weights import weights_path
 from pieline.models.llm import LLMEntry
+from pieline.models.weights import weights_path
 
 ENOUGH_ANSWERS = 20
 """Recorded answers whose mean length is taken for that of those to come."""

@@ -6,8 +6,8 @@ from functools import partial
 from pieline.core.errors import UserError
 from pieline.llm.keys import api_base, api_key
 from pieline.llm.settings import LLMSettings
-from pieline.llm.weights import find_weights
 from pieline.models.llm import LLMEntry
+from pieline.models.weights import find_weights
 
 SCHEMA_SETTING = "zero_shot_schema"
 """The setting in which the provider enforces the form of the answer."""

@@ -17,9 +17,9 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json, write_text
 from pieline.core.progress import EVERY_S, FIRST_S
 from pieline.llm import guard
-from pieline.llm.weights import weights_path
 from pieline.models.llm import LLMEntry, name_on_the_wire
 from pieline.models.servers import SERVERS, own_command
+from pieline.models.weights import weights_path
 
 VLLM = "PIELINE_VLLM"
 """Environment variable: what starts vLLM, up to the weights. It needs an environment of its own."""

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from pieline.core.errors import UserError
 from pieline.llm.processes import Served, serve
-from pieline.llm.weights import weights_path
 from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.models.weights import weights_path
 
 LOOPBACK = "127.0.0.1"
 SEED = 0

@@ -246,6 +246,11 @@ class LLMEntry(ModelEntry):
         return self.server or "llama.cpp"
 
     @property
+    def takes_template(self) -> bool:
+        """Whether its server needs a chat template from the weights, since the entry has none."""
+        return not self.chat_template and self.serves_with in SERVERS
+
+    @property
     def shares_server(self) -> bool:
         """Whether one start of its server is to answer all tasks of a kind: it takes minutes."""
         return self.source in {"file", "hub"}

@@ -1,35 +1,56 @@
-"""Where the weights of a checkpoint lie."""
+"""Where weights are, whether they are those of their entries, and reading GGUF files."""
 
 import importlib.util
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256 as new_sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pieline.core.errors import UserError
+from pieline.core.files import read_json, sha256
 from pieline.models.entries import CheckpointEntry
-from pieline.models.hub import offline, on_hub, remote_code
+from pieline.models.hub import FETCHING, offline, on_hub, remote_code, unpinned
+
+if TYPE_CHECKING:
+    # Jobs that embed are not stale where the entries of language models change.
+    from gguf import GGUFReader
+
+    from pieline.models.llm import LLMEntry
 
 
-def package_path(package: str, path: str) -> Path:
-    """Where a file or folder of an installed package lies, without importing the package.
+def package_file(package: str, pattern: str) -> Path:
+    """The one file or folder of an installed package that matches, without importing it.
+
+    Args:
+        package: import name.
+        pattern: of its path below the package's folder, or of its name.
 
     Raises:
-        UserError: the package is not installed or lacks the path.
+        UserError: the package is not installed, or nothing or several match.
     """
     found = importlib.util.find_spec(package)
-    folders = list(found.submodule_search_locations or []) if found else []
+    folders = [Path(folder) for folder in (found and found.submodule_search_locations) or ()]
     if not folders:
         raise UserError(
             f"Python package {package!r} is not installed",
             where="models.yaml",
             mend="install the locked requirements (make environment)",
         )
-    location = Path(folders[0]) / path
-    if not location.exists():
+    matching = [
+        path
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.relative_to(folder).match(pattern)
+    ]
+    if len(matching) != 1:
         raise UserError(
-            f"package {package!r} has no {path!r}", where="models.yaml", mend="correct path"
+            f"{len(matching)} files match {pattern!r}, not one",
+            where=f"package {package}",
+            mend="correct the entry in models.yaml",
         )
-    return location
+    return matching[0]
 
 
 def weights_location(entry: CheckpointEntry) -> str:
@@ -39,7 +60,7 @@ def weights_location(entry: CheckpointEntry) -> str:
         UserError: they cannot be had.
     """
     if entry.source == "package":
-        return str(package_path(str(entry.package), str(entry.path)))
+        return str(package_file(str(entry.package), str(entry.path)))
     if entry.source == "folder":
         return str(entry.path)
     weights = on_hub(entry)
@@ -84,4 +105,194 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
             f"cannot load the weights: {str(error).splitlines()[0]}",
             where=f"{entry.checkpoint} ({entry.source})",
             mend="correct the entry, or delete these files and fetch them again",
+        ) from None
+
+
+def find_weights(spec: "LLMEntry") -> Path:
+    """The GGUF file of a local model, or the folder of its weights.
+
+    Raises:
+        UserError: there is no such file or folder, it is not complete, or the entry does not say
+            which commit of the hub is meant.
+    """
+    if spec.source == "hub":
+        return _find_snapshot(spec)
+    if spec.source == "package":
+        path = package_file(str(spec.package), str(spec.file))
+    else:
+        path = Path(str(spec.path), spec.file or "")
+    if not (path.is_file() if spec.is_gguf else path.is_dir()):
+        raise UserError(
+            f"no such {'file' if spec.is_gguf else 'folder'}",
+            where=path,
+            mend=f"put it there or correct the entry of {spec.label}; to replay recordings its"
+            " weights_sha256 is enough",
+        )
+    if not spec.is_gguf:
+        _require_all_shards(path, "copy the whole folder")
+    return path
+
+
+def _find_snapshot(spec: "LLMEntry") -> Path:
+    """The folder of a commit in the hub's cache; nothing is fetched, which may be 200 GB."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    if obstacle := unpinned(spec):
+        raise obstacle
+    try:
+        # Of all that the hub lists only a part is fetched; what must be there is looked for below.
+        folder = snapshot_download(
+            str(spec.repository),
+            revision=spec.revision,
+            local_files_only=True,
+            allow_patterns=spec.file or "config.json",
+        )
+    except LocalEntryNotFoundError:
+        raise UserError(
+            "not in the hub's cache", where=spec.repository or "", mend=FETCHING
+        ) from None
+    if not spec.file:
+        _require_all_shards(Path(folder), FETCHING)
+    elif not Path(folder, spec.file).exists():
+        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, mend=FETCHING)
+    return Path(folder, spec.file or "")
+
+
+def _require_all_shards(folder: Path, mend: str) -> None:
+    """Raise a `UserError` unless a folder holds a model's configuration and all its weights.
+
+    One way of storing them will do: whole, or in the parts of an index. The hub may have several,
+    of which only one is fetched (see `HubCheckpoint.needed`) and all the indices.
+    """
+    ways = [
+        sorted(set(names.values()))
+        for index in sorted(folder.glob("*.index.json"))
+        if not index.name.startswith("consolidated")
+        if (names := read_json(index).get("weight_map"))
+    ]
+    whole = ["model.safetensors", "pytorch_model.bin"]
+    ways += [[name] for name in (whole if ways else [*whole, "consolidated.safetensors"])]
+    lacking = [
+        [name for name in ["config.json", *way] if not (folder / name).exists()] for way in ways
+    ]
+    if all(lacking):
+        raise UserError(f"{lacking[0][0]} is missing", where=folder, mend=mend)
+
+
+def weights_path(spec: "LLMEntry") -> Path:
+    """The same, with all checked that the entry says of them.
+
+    Raises:
+        UserError: there are no such weights, they are others than the entry says, the entry does
+            not say which they are (see `require_digest`), or they have no chat template.
+    """
+    path = find_weights(spec)
+    if spec.source != "hub":
+        digest = sha256(path) if path.is_file() else folder_digest(path)
+        if spec.weights_sha256 is None:
+            raise UserError(
+                "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
+                f" that of {path} is {digest}",
+                where=spec.label,
+                mend="write it there if this is what is meant",
+            )
+        if digest != spec.weights_sha256:
+            raise UserError(
+                "these are not the weights of the entry (sha256 differs)",
+                where=path,
+                mend="install the pinned version or correct weights_sha256",
+            )
+    if spec.source != "package":  # whose file is known
+        quantisation, template = _gguf_says(path) if spec.is_gguf else (None, _template_in(path))
+        if spec.quantisation and quantisation != spec.quantisation:
+            raise UserError(
+                f"the file's quantisation is {quantisation}, the entry's {spec.quantisation}",
+                where=path,
+                mend="correct quantisation",
+            )
+        if spec.takes_template and not template:
+            raise UserError(
+                "the weights have no chat template, and the server would take one of its own",
+                where=path,
+                mend=f"write that of the model as chat_template into the entry of {spec.label}",
+            )
+    return path
+
+
+def folder_digest(folder: Path) -> str:
+    """SHA-256 of what `sha256sum` lists of a folder's files, sorted by name.
+
+    Hidden ones do not count: `hf download --local-dir` leaves the time of the download in them.
+    """
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = {path: path.relative_to(folder) for path in files}
+    lines = [
+        f"{sha256(path)}  {name.as_posix()}\n"
+        for path, name in names.items()
+        if not any(part.startswith(".") for part in name.parts)
+    ]
+    return new_sha256("".join(lines).encode("utf-8")).hexdigest()
+
+
+def _gguf_says(path: Path) -> tuple[str, str]:
+    """Quantisation and chat template, as a GGUF file itself has them."""
+    from gguf import LlamaFileType
+
+    fields = read_gguf(path).fields
+    kind, template = fields.get("general.file_type"), fields.get("tokenizer.chat_template")
+    try:
+        name = LlamaFileType(int(kind.contents())).name if kind else "unknown"
+    except ValueError:  # newer than the package that reads it
+        name = "unknown"
+    name = name.removeprefix("MOSTLY_").removeprefix("ALL_")
+    return name, template.contents() if template else ""
+
+
+def _template_in(folder: Path) -> str:
+    """The chat template in a folder of weights, empty if there is none."""
+    if (folder / "chat_template.jinja").exists() or (folder / "chat_template.json").exists():
+        return "its file"
+    config = folder / "tokenizer_config.json"
+    template = read_json(config).get("chat_template") if config.exists() else None
+    return json.dumps(template) if template else ""
+
+
+def require_digest(spec: "LLMEntry") -> None:
+    """See to it that the keys of a model's recordings tell its weights.
+
+    Raises:
+        UserError: a local model without `weights_sha256` or `revision`; tells what to write, or
+            that its file is missing.
+    """
+    if spec.is_local and spec.weights_sha256 is None and spec.revision is None:
+        weights_path(spec)
+
+
+def read_gguf(path: Path) -> "GGUFReader":
+    """Read a GGUF file.
+
+    Raises:
+        UserError: it is none, or it is cut off.
+    """
+    import numpy as np
+    from gguf import GGUFReader
+
+    class PlainReader(GGUFReader):
+        """The reader without its memory map: a million slices of one take eight times as long."""
+
+        @property
+        def data(self) -> Any:
+            return self._data
+
+        @data.setter
+        def data(self, mapped: Any) -> None:
+            self._data = np.asarray(mapped)
+
+    try:
+        return PlainReader(path)
+    # What gguf raises depends on where it fails.
+    except (ValueError, IndexError, OverflowError, KeyError) as error:
+        raise UserError(
+            f"not a whole GGUF file: {error}", where=path, mend="fetch the file again"
         ) from None

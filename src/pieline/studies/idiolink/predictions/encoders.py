@@ -62,7 +62,7 @@ def _unpack_gguf(path: Path, output: Path) -> None:
     import gguf
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from pieline.models.gguf_reader import read_gguf
+    from pieline.models.weights import read_gguf
 
     folder, name = str(path.parent), path.name
     # transformers parses the file three times and makes the table of all tensors' names anew for
