@@ -48,6 +48,9 @@ from pieline.models.sizing import (
     served_host_memory_mb,
 )
 from pieline.results.whole import Whole
+from pieline.studies.idiolink import paths as idiolink_paths
+from pieline.studies.idiots import paths as idiots_paths
+from pieline.studies.jam import paths as jam_paths
 from pieline.study import alternatives
 
 try:
@@ -90,6 +93,12 @@ WHOLE = Whole(EVERY_STUDY, CONFIG)
 def here(path):
     """A file of the project, as seen from the working directory."""
     return str(ROOT / path)
+
+
+def log_of(output):
+    """The log of the job that makes an output: the same path below logs/, without its ending."""
+    path = re.sub(r"(\.run\.gz|\.[a-z]+)$", "", output.removeprefix("results/"))
+    return f"logs/{path}.log"
 
 
 def script(name):

@@ -13,12 +13,9 @@ rule idiolink_dataset:
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
     output:
-        documents="results/datasets/idiolink/{split}/documents.jsonl",
-        queries="results/datasets/idiolink/{split}/queries.jsonl",
-        qrels="results/datasets/idiolink/{split}/qrels.txt",
-        manifest="results/datasets/idiolink/{split}/manifest.json",
+        **idiolink_paths.dataset("{split}"),
     log:
-        "logs/datasets/idiolink/{split}.log",
+        log_of(idiolink_paths.dataset("{split}")["documents"]),
     conda:
         "../envs/core.yaml"
     params:
@@ -34,16 +31,13 @@ rule idiolink_composition:
     """A split whose index lacks some usages (the index-composition ablation)."""
     input:
         script=script("idiolink_composition"),
-        documents="results/datasets/idiolink/{split}/documents.jsonl",
-        queries="results/datasets/idiolink/{split}/queries.jsonl",
-        manifest="results/datasets/idiolink/{split}/manifest.json",
+        documents=idiolink_paths.dataset("{split}")["documents"],
+        queries=idiolink_paths.dataset("{split}")["queries"],
+        manifest=idiolink_paths.dataset("{split}")["manifest"],
     output:
-        documents="results/datasets/idiolink/{split}-{composition}/documents.jsonl",
-        queries="results/datasets/idiolink/{split}-{composition}/queries.jsonl",
-        qrels="results/datasets/idiolink/{split}-{composition}/qrels.txt",
-        manifest="results/datasets/idiolink/{split}-{composition}/manifest.json",
+        **idiolink_paths.dataset("{split}-{composition}"),
     log:
-        "logs/datasets/idiolink/{split}-{composition}.log",
+        log_of(idiolink_paths.dataset("{split}-{composition}")["documents"]),
     conda:
         "../envs/core.yaml"
     params:
@@ -62,10 +56,10 @@ rule idiots_dataset:
         sentences=f"results/raw/{IDIOTS.raw_name()}",
         kinds=IDIOTS.kinds(),
     output:
-        sentences="results/datasets/idiots/sentences.jsonl",
-        manifest="results/datasets/idiots/manifest.json",
+        sentences=idiots_paths.SENTENCES,
+        manifest=idiots_paths.MANIFEST,
     log:
-        "logs/datasets/idiots.log",
+        log_of(idiots_paths.SENTENCES),
     conda:
         "../envs/core.yaml"
     params:
@@ -83,19 +77,19 @@ rule jam_dataset:
     """Originals with enough valid variants, those selected, and what annotators disagree on."""
     input:
         script=script("jam_dataset"),
-        originals="results/originals/jam/{language}.jsonl",
-        report="results/originals/jam/{language}.report.json",
-        variants="results/variants/jam/{language}.jsonl",
+        originals=jam_paths.ORIGINALS,
+        report=jam_paths.ORIGINALS_REPORT,
+        variants=jam_paths.VARIANTS,
         released=lambda wildcards: JAM.released_variants(wildcards.language),
         upstream=WHOLE.run.upstream,
         annotations=lambda wildcards: JAM.annotations(wildcards.language),
         adjudications=lambda wildcards: JAM.adjudications(wildcards.language),
     output:
-        dataset="results/datasets/jam/{language}.jsonl",
-        manifest="results/datasets/jam/{language}.manifest.json",
-        disputed="results/datasets/jam/{language}.disputed.tsv",
+        dataset=jam_paths.DATASET,
+        manifest=jam_paths.MANIFEST,
+        disputed=jam_paths.DISPUTED,
     log:
-        "logs/datasets/jam/{language}.log",
+        log_of(jam_paths.DATASET),
     conda:
         "../envs/core.yaml"
     params:
@@ -114,13 +108,13 @@ rule jam_human_form:
     """One hard variant of each original for people to label (section 5.1): CSV and Label Studio."""
     input:
         script=script("jam_human_form"),
-        sentences="results/datasets/jam/english.jsonl",
+        sentences=jam_paths.DATASET.format(language="english"),
     output:
-        form="results/datasets/jam/english.human_form.csv",
-        tasks="results/datasets/jam/english.human_tasks.json",
-        labelling="results/datasets/jam/english.human_labelling.xml",
+        form=jam_paths.HUMAN_FORM,
+        tasks=jam_paths.HUMAN_TASKS,
+        labelling=jam_paths.HUMAN_LABELLING,
     log:
-        "logs/datasets/jam/english.human_form.log",
+        log_of(jam_paths.HUMAN_FORM),
     conda:
         "../envs/core.yaml"
     params:
@@ -137,12 +131,12 @@ rule jam_tagging_data:
     input:
         script=script("jam_tagging_data"),
         train=lambda wildcards: JAM.train_split(wildcards.language),
-        dev="results/raw/id10m/dev_{language}.tsv",
+        dev=jam_paths.DEV_SPLIT,
     output:
-        train="results/datasets/jam_tagging/{language}/train.tsv",
-        dev="results/datasets/jam_tagging/{language}/dev.tsv",
+        train=jam_paths.TAGGING_TRAIN,
+        dev=jam_paths.TAGGING_DEV,
     log:
-        "logs/datasets/jam_tagging/{language}.log",
+        log_of(jam_paths.TAGGING_TRAIN),
     conda:
         "../envs/core.yaml"
     params:
@@ -160,19 +154,19 @@ rule idiolink_construct:
     """The constructed IdioLink in the released format: corrected texts by split."""
     input:
         script=script("idiolink_construct"),
-        texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
-        verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
-        splits="results/originals/idiolink/splits.json",
-        sheet="results/variants/idiolink/review.csv",
+        texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
+        verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
+        splits=idiolink_paths.SPLITS_FILE,
+        sheet=idiolink_paths.REVIEW,
         corrections=IDIOLINK.corrections(),
     output:
         expand(
-            "results/datasets/idiolink/constructed/{split}/{name}.json",
+            f"{idiolink_paths.CONSTRUCTED}/{{split}}/{{name}}.json",
             split=["train", "val", "test"],
             name=["indexes", "queries"],
         ),
     log:
-        "logs/datasets/idiolink/constructed.log",
+        log_of(idiolink_paths.CONSTRUCTED),
     conda:
         "../envs/core.yaml"
     params:

@@ -5,19 +5,19 @@ rule idiolink_metrics:
     """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, and of each query."""
     input:
         script=script("idiolink_metrics"),
-        run="results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
-        documents="results/datasets/idiolink/{index}/documents.jsonl",
-        queries="results/datasets/idiolink/{index}/queries.jsonl",
-        qrels="results/datasets/idiolink/{index}/qrels.txt",
-        manifest="results/datasets/idiolink/{index}/manifest.json",
+        run=idiolink_paths.RUN,
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
+        qrels=idiolink_paths.dataset("{index}")["qrels"],
+        manifest=idiolink_paths.dataset("{index}")["manifest"],
         tuning=lambda wildcards: IDIOLINK.tuning(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),
     output:
-        metrics="results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json",
-        queries="results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.queries.csv",
+        metrics=idiolink_paths.METRICS,
+        queries=idiolink_paths.QUERY_SCORES,
     log:
-        "logs/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
+        log_of(idiolink_paths.METRICS),
     wildcard_constraints:
         model=IDIOLINK.ranker_constraint(),
     conda:
@@ -40,14 +40,14 @@ rule idiots_metrics:
     """Detection, True Positive Consistency and distractors of a run, with intervals."""
     input:
         script=script("idiots_metrics"),
-        predictions="results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
-        sentences="results/datasets/idiots/sentences.jsonl",
-        manifest="results/datasets/idiots/manifest.json",
+        predictions=idiots_paths.PREDICTIONS,
+        sentences=idiots_paths.SENTENCES,
+        manifest=idiots_paths.MANIFEST,
         verdicts=IDIOTS.verdicts(),
     output:
-        "results/metrics/idiots/{model}/{setting}/seed-{seed}.json",
+        idiots_paths.METRICS,
     log:
-        "logs/metrics/idiots/{model}/{setting}/seed-{seed}.log",
+        log_of(idiots_paths.METRICS),
     wildcard_constraints:
         **IDIOTS.constraints(),
     conda:
@@ -68,14 +68,14 @@ rule jam_statistics:
     """Counts of what each stage of ID10M-JAM left."""
     input:
         script=script("jam_statistics"),
-        originals="results/originals/jam/{language}.jsonl",
-        report="results/originals/jam/{language}.report.json",
+        originals=jam_paths.ORIGINALS,
+        report=jam_paths.ORIGINALS_REPORT,
         train=lambda wildcards: JAM.training_file(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
     output:
-        "results/metrics/jam/{language}/statistics.json",
+        jam_paths.STATISTICS,
     log:
-        "logs/metrics/jam/{language}/statistics.log",
+        log_of(jam_paths.STATISTICS),
     conda:
         "../envs/core.yaml"
     params:
@@ -92,14 +92,14 @@ rule jam_metrics:
     """Negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
     input:
         script=script("jam_metrics"),
-        predictions="results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl",
+        predictions=jam_paths.PREDICTIONS,
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
-        report="results/originals/jam/{language}.report.json",
+        report=jam_paths.ORIGINALS_REPORT,
     output:
-        "results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json",
+        jam_paths.METRICS,
     log:
-        "logs/metrics/jam/{language}/{model}/{setting}/seed-{seed}.log",
+        log_of(jam_paths.METRICS),
     wildcard_constraints:
         model=JAM.run.constraint("llm", "encoder", "predictions"),
     conda:
@@ -121,12 +121,12 @@ rule jam_baselines:
     """Scores of what needs no model: no idiom anywhere, the PIE everywhere, the majority."""
     input:
         script=script("jam_baselines"),
-        sentences="results/datasets/jam/{language}.jsonl",
-        manifest="results/datasets/jam/{language}.manifest.json",
+        sentences=jam_paths.DATASET,
+        manifest=jam_paths.MANIFEST,
     output:
         JAM.baselines("{language}"),
     log:
-        "logs/metrics/jam/{language}/baselines.log",
+        log_of(jam_paths.STATISTICS.replace("statistics", "baselines")),
     conda:
         "../envs/core.yaml"
     params:
@@ -148,9 +148,9 @@ rule idiolink_checks:
         upstream=WHOLE.run.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
     output:
-        "results/metrics/idiolink/checks/{origin}.json",
+        idiolink_paths.CHECKS,
     log:
-        "logs/metrics/idiolink/checks/{origin}.log",
+        log_of(idiolink_paths.CHECKS),
     conda:
         "../envs/core.yaml"
     params:
@@ -170,15 +170,15 @@ rule idiolink_construction_metrics:
     """Automatic validation and review in numbers, and how far both agree on the gold PIEs."""
     input:
         script=script("idiolink_construction_metrics"),
-        texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
-        reports=IDIOLINK.of_collections("results/variants/idiolink/{collection}.report.json"),
-        verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
-        splits="results/originals/idiolink/splits.json",
+        texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
+        reports=IDIOLINK.of_collections(idiolink_paths.TEXTS_REPORT),
+        verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
+        splits=idiolink_paths.SPLITS_FILE,
         corrections=IDIOLINK.corrections(),
     output:
-        "results/metrics/idiolink/construction.json",
+        idiolink_paths.CONSTRUCTION_METRICS,
     log:
-        "logs/metrics/idiolink/construction.log",
+        log_of(idiolink_paths.CONSTRUCTION_METRICS),
     conda:
         "../envs/core.yaml"
     params:
@@ -201,9 +201,9 @@ rule idiolink_significance:
         runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
         dataset=IDIOLINK.dataset("test"),
     output:
-        "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json",
+        idiolink_paths.SIGNIFICANCE,
     log:
-        "logs/metrics/idiolink/test/{model}/significance/seed-{seed}.log",
+        log_of(idiolink_paths.SIGNIFICANCE),
     wildcard_constraints:
         model=IDIOLINK.ranker_constraint(),
     conda:
@@ -229,13 +229,13 @@ rule jam_neutral_metrics:
     """How many confusing variants stay confusing with a neutral context (appendix G)."""
     input:
         script=script("jam_neutral_metrics"),
-        predictions="results/predictions/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
-        neutral="results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
-        metrics="results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json",
+        predictions=jam_paths.NEUTRAL_PREDICTIONS,
+        neutral=jam_paths.NEUTRAL_VARIANTS,
+        metrics=jam_paths.METRICS,
     output:
-        "results/metrics/jam_neutral/{language}/{model}/{setting}/seed-{seed}.json",
+        jam_paths.NEUTRAL_METRICS,
     log:
-        "logs/metrics/jam_neutral/{language}/{model}/{setting}/seed-{seed}.log",
+        log_of(jam_paths.NEUTRAL_METRICS),
     wildcard_constraints:
         model=JAM.run.constraint("llm", "encoder"),
     conda:
@@ -256,12 +256,12 @@ rule jam_humans:
     input:
         script=script("jam_humans"),
         labels=JAM.human_labels(),
-        sentences="results/datasets/jam/english.jsonl",
-        manifest="results/datasets/jam/english.manifest.json",
+        sentences=jam_paths.DATASET.format(language="english"),
+        manifest=jam_paths.MANIFEST.format(language="english"),
     output:
-        "results/metrics/jam/english/humans.json",
+        jam_paths.HUMANS,
     log:
-        "logs/metrics/jam/english/humans.log",
+        log_of(jam_paths.HUMANS),
     conda:
         "../envs/core.yaml"
     params:
@@ -279,12 +279,12 @@ rule jam_attention:
         script=script("jam_attention"),
         weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
-        sentences="results/datasets/jam/{language}.jsonl",
+        sentences=jam_paths.DATASET,
         metrics=lambda wildcards: JAM.metrics_on(wildcards.language),
     output:
-        "results/metrics/jam_attention/{language}/{model}.json",
+        jam_paths.ATTENTION,
     log:
-        "logs/metrics/jam_attention/{language}/{model}.log",
+        log_of(jam_paths.ATTENTION),
     benchmark:
         "logs/benchmarks/jam_attention/{language}/{model}.tsv"
     wildcard_constraints:

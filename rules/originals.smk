@@ -9,13 +9,13 @@ rule jam_decisions:
     """What filtering did to each sentence of ID10M, by the released originals or by the tags."""
     input:
         script=script("jam_decisions"),
-        raw="results/raw/id10m/test_{language}.tsv",
+        raw=jam_paths.TEST_SPLIT,
         released=lambda wildcards: JAM.released_originals(wildcards.language),
         dev=lambda wildcards: JAM.tagged_elsewhere(wildcards.language),
     output:
-        "results/originals/jam/{language}.decisions.tsv",
+        jam_paths.DECISIONS,
     log:
-        "logs/originals/jam/{language}.decisions.log",
+        log_of(jam_paths.DECISIONS),
     conda:
         "../envs/core.yaml"
     params:
@@ -31,13 +31,13 @@ rule jam_originals:
     input:
         script=script("jam_originals"),
         upstream=WHOLE.run.upstream,
-        raw="results/raw/id10m/test_{language}.tsv",
+        raw=jam_paths.TEST_SPLIT,
         decisions=lambda wildcards: JAM.decisions(wildcards.language),
     output:
-        originals="results/originals/jam/{language}.jsonl",
-        report="results/originals/jam/{language}.report.json",
+        originals=jam_paths.ORIGINALS,
+        report=jam_paths.ORIGINALS_REPORT,
     log:
-        "logs/originals/jam/{language}.log",
+        log_of(jam_paths.ORIGINALS),
     conda:
         "../envs/core.yaml"
     params:
@@ -54,12 +54,12 @@ rule idiolink_exclusions:
     """PIEs that the released files imply were removed by hand."""
     input:
         script=script("idiolink_exclusions"),
-        candidates="results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv",
+        candidates=idiolink_paths.CANDIDATES,
         documents=IDIOLINK.released_indexes(),
     output:
-        "results/originals/idiolink/exclusions.tsv",
+        idiolink_paths.EXCLUSIONS,
     log:
-        "logs/originals/idiolink/exclusions.log",
+        log_of(idiolink_paths.EXCLUSIONS),
     conda:
         "../envs/core.yaml"
     params:
@@ -79,11 +79,11 @@ rule idiolink_pies:
         candidates=IDIOLINK.candidates(),
         documents=IDIOLINK.compared_indexes(),
     output:
-        pies="results/originals/idiolink/pies.jsonl",
-        pairs="results/originals/idiolink/pairs.jsonl",
-        report="results/originals/idiolink/filter_report.json",
+        pies=idiolink_paths.PIES,
+        pairs=idiolink_paths.PAIRS,
+        report=idiolink_paths.FILTER_REPORT,
     log:
-        "logs/originals/idiolink/pies.log",
+        log_of(idiolink_paths.PIES),
     conda:
         "../envs/core.yaml"
     params:
@@ -101,12 +101,12 @@ rule idiolink_splits:
     """PIEs of train, validation and test, drawn or as released, and the gold ones of test."""
     input:
         script=script("idiolink_splits"),
-        pies="results/originals/idiolink/pies.jsonl",
+        pies=idiolink_paths.PIES,
         released=IDIOLINK.followed_indexes(),
     output:
-        "results/originals/idiolink/splits.json",
+        idiolink_paths.SPLITS_FILE,
     log:
-        "logs/originals/idiolink/splits.log",
+        log_of(idiolink_paths.SPLITS_FILE),
     conda:
         "../envs/core.yaml"
     params:

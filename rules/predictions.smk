@@ -7,9 +7,9 @@ rule bm25_tune:
         script=script("bm25_tune"),
         dataset=lambda wildcards: IDIOLINK.tuned_on(wildcards.index),
     output:
-        "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json",
+        idiolink_paths.TUNING,
     log:
-        "logs/predictions/idiolink/{index}/{model}/{query_mode}/tuning.log",
+        log_of(idiolink_paths.TUNING),
     wildcard_constraints:
         model=IDIOLINK.run.constraint("bm25"),
     conda:
@@ -32,15 +32,15 @@ rule bm25_search:
     """The best documents of each query by BM25."""
     input:
         script=script("bm25_search"),
-        documents="results/datasets/idiolink/{index}/documents.jsonl",
-        queries="results/datasets/idiolink/{index}/queries.jsonl",
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
         tuning=lambda wildcards: IDIOLINK.tuning(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),
     output:
-        "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+        idiolink_paths.RUN,
     log:
-        "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
+        log_of(idiolink_paths.RUN),
     wildcard_constraints:
         model=IDIOLINK.run.constraint("bm25"),
     conda:
@@ -62,14 +62,14 @@ rule embed_documents:
     """Document embeddings: once a model, whatever the query modes and index compositions."""
     input:
         script=script("embed_documents"),
-        documents="results/datasets/idiolink/{split}/documents.jsonl",
+        documents=idiolink_paths.dataset("{split}")["documents"],
         weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
-        vectors="results/predictions/idiolink/{split}/{model}/documents/seed-{seed}.npy",
-        manifest="results/predictions/idiolink/{split}/{model}/documents/seed-{seed}.json",
+        vectors=idiolink_paths.VECTORS.replace("{texts}", "documents"),
+        manifest=idiolink_paths.VECTORS_MANIFEST.replace("{texts}", "documents"),
     log:
-        "logs/predictions/idiolink/{split}/{model}/documents/seed-{seed}.log",
+        log_of(idiolink_paths.VECTORS.replace("{texts}", "documents")),
     benchmark:
         "logs/benchmarks/idiolink/{split}/{model}/documents/seed-{seed}.tsv"
     wildcard_constraints:
@@ -95,20 +95,16 @@ rule embed_queries:
     """Query embeddings in all four query modes from one loading of the model."""
     input:
         script=script("embed_queries"),
-        queries="results/datasets/idiolink/{split}/queries.jsonl",
+        queries=idiolink_paths.dataset("{split}")["queries"],
         weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
-        vectors=expand(
-            "results/predictions/idiolink/{{split}}/{{model}}/{mode}/seed-{{seed}}.npy",
-            mode=IDIOLINK.query_modes,
-        ),
+        vectors=expand(idiolink_paths.VECTORS, texts=IDIOLINK.query_modes, allow_missing=True),
         manifests=expand(
-            "results/predictions/idiolink/{{split}}/{{model}}/{mode}/seed-{{seed}}.json",
-            mode=IDIOLINK.query_modes,
+            idiolink_paths.VECTORS_MANIFEST, texts=IDIOLINK.query_modes, allow_missing=True
         ),
     log:
-        "logs/predictions/idiolink/{split}/{model}/queries/seed-{seed}.log",
+        log_of(idiolink_paths.VECTORS.replace("{texts}", "queries")),
     benchmark:
         "logs/benchmarks/idiolink/{split}/{model}/queries/seed-{seed}.tsv"
     wildcard_constraints:
@@ -135,8 +131,8 @@ rule rank_by_embedding:
     input:
         script=script("rank_by_embedding"),
         all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
-        documents="results/datasets/idiolink/{index}/documents.jsonl",
-        queries="results/datasets/idiolink/{index}/queries.jsonl",
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
         document_vectors=lambda wildcards: IDIOLINK.vectors(
             wildcards.index, wildcards.model, "documents", wildcards.seed
         ),
@@ -144,9 +140,9 @@ rule rank_by_embedding:
             wildcards.index, wildcards.model, wildcards.query_mode, wildcards.seed
         ),
     output:
-        "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+        idiolink_paths.RUN,
     log:
-        "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.rank.log",
+        log_of(idiolink_paths.RUN),
     wildcard_constraints:
         model=IDIOLINK.embedder_constraint(),
     conda:
@@ -169,14 +165,14 @@ rule idiots_review_cases:
     """The answers that found an idiom, for people to judge."""
     input:
         script=script("idiots_review_cases"),
-        predictions="results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
-        sentences="results/datasets/idiots/sentences.jsonl",
-        manifest="results/datasets/idiots/manifest.json",
+        predictions=idiots_paths.PREDICTIONS,
+        sentences=idiots_paths.SENTENCES,
+        manifest=idiots_paths.MANIFEST,
     output:
-        jsonl="results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl",
-        csv="results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.csv",
+        jsonl=idiots_paths.CASES,
+        csv=idiots_paths.CASES_CSV,
     log:
-        "logs/predictions/idiots/{model}/{setting}/seed-{seed}.cases.log",
+        log_of(idiots_paths.CASES),
     wildcard_constraints:
         **IDIOTS.constraints(),
     conda:
@@ -195,12 +191,12 @@ rule tag_idioms:
     """The idioms that a fine-tuned encoder tags in every sentence."""
     input:
         script=script("tag_idioms"),
-        weights="results/training/jam/{language}/{model}/seed-{seed}/weights",
+        weights=jam_paths.WEIGHTS,
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
-        "results/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+        jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
     log:
-        "logs/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.log",
+        log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
         model=JAM.run.constraint("encoder"),
     conda:
@@ -225,12 +221,12 @@ rule tag_idioms:
 use rule tag_idioms as tag_neutral with:
     input:
         script=script("tag_idioms"),
-        weights="results/training/jam/{language}/{model}/seed-{seed}/weights",
-        sentences="results/variants/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+        weights=jam_paths.WEIGHTS,
+        sentences=jam_paths.NEUTRAL_VARIANTS.replace("{setting}", "fine_tuned"),
     output:
-        "results/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+        jam_paths.NEUTRAL_PREDICTIONS.replace("{setting}", "fine_tuned"),
     log:
-        "logs/predictions/jam_neutral/{language}/{model}/fine_tuned/seed-{seed}.log",
+        log_of(jam_paths.NEUTRAL_PREDICTIONS.replace("{setting}", "fine_tuned")),
 
 
 rule take_jam_predictions:
@@ -240,9 +236,9 @@ rule take_jam_predictions:
         file=lambda wildcards: JAM.taken_file(**wildcards),
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
-        "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl",
+        jam_paths.PREDICTIONS,
     log:
-        "logs/predictions/jam/{language}/{model}/{setting}/seed-{seed}.log",
+        log_of(jam_paths.PREDICTIONS),
     wildcard_constraints:
         model=JAM.run.constraint("predictions"),
     conda:
@@ -259,11 +255,11 @@ rule take_idiots_predictions:
     input:
         script=script("take_idiots_predictions"),
         file=lambda wildcards: IDIOTS.taken_file(**wildcards),
-        sentences="results/datasets/idiots/sentences.jsonl",
+        sentences=idiots_paths.SENTENCES,
     output:
-        "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl",
+        idiots_paths.PREDICTIONS,
     log:
-        "logs/predictions/idiots/{model}/{setting}/seed-{seed}.log",
+        log_of(idiots_paths.PREDICTIONS),
     wildcard_constraints:
         **IDIOTS.constraints("predictions"),
     conda:
@@ -282,12 +278,12 @@ rule take_idiolink_run:
         file=lambda wildcards: IDIOLINK.taken_file(
             wildcards.model, wildcards.query_mode, wildcards.seed
         ),
-        documents="results/datasets/idiolink/{index}/documents.jsonl",
-        queries="results/datasets/idiolink/{index}/queries.jsonl",
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
     output:
-        "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+        idiolink_paths.RUN,
     log:
-        "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
+        log_of(idiolink_paths.RUN),
     wildcard_constraints:
         model=IDIOLINK.run.constraint("predictions"),
         index="test",

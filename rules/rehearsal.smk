@@ -28,13 +28,13 @@ rule rehearse_ranks:
     input:
         script=script("rehearse_ranks"),
         printed=WHOLE.published(),
-        documents="results/datasets/idiolink/{index}/documents.jsonl",
-        queries="results/datasets/idiolink/{index}/queries.jsonl",
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
         on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
     output:
-        "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+        idiolink_paths.RUN,
     log:
-        "logs/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.rehearsed.log",
+        log_of(idiolink_paths.RUN),
     conda:
         "../envs/core.yaml"
     resources:
@@ -75,9 +75,9 @@ rule rehearse_tuning:
         printed=WHOLE.published(),
         on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
     output:
-        "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json",
+        idiolink_paths.TUNING,
     log:
-        "logs/predictions/idiolink/{index}/{model}/{query_mode}/tuning.rehearsed.log",
+        log_of(idiolink_paths.TUNING),
     wildcard_constraints:
         model=IDIOLINK.run.constraint("bm25"),
     conda:
@@ -104,9 +104,9 @@ rule rehearse_tags:
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         on_standins="results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
     output:
-        "results/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+        jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
     log:
-        "logs/predictions/jam/{language}/{model}/fine_tuned/seed-{seed}.rehearsed.log",
+        log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
         model=JAM.run.constraint("encoder"),
     conda:

@@ -5,12 +5,12 @@ rule sampled_tuples:
     """One training tuple a query, drawn by the seed (IdioLink, section 4.3)."""
     input:
         script=script("training_tuples"),
-        documents="results/datasets/idiolink/{split}/documents.jsonl",
-        queries="results/datasets/idiolink/{split}/queries.jsonl",
+        documents=idiolink_paths.dataset("{split}")["documents"],
+        queries=idiolink_paths.dataset("{split}")["queries"],
     output:
-        "results/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.jsonl",
+        idiolink_paths.SAMPLED_TUPLES,
     log:
-        "logs/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.log",
+        log_of(idiolink_paths.SAMPLED_TUPLES),
     conda:
         "../envs/core.yaml"
     params:
@@ -27,13 +27,13 @@ rule released_tuples:
     """The mined training tuples that the authors released."""
     input:
         script=script("training_tuples"),
-        documents="results/datasets/idiolink/{split}/documents.jsonl",
-        queries="results/datasets/idiolink/{split}/queries.jsonl",
-        released="results/raw/idiolink/{split}/triplets_{split}_full.jsonl",
+        documents=idiolink_paths.dataset("{split}")["documents"],
+        queries=idiolink_paths.dataset("{split}")["queries"],
+        released=idiolink_paths.RELEASED_TUPLES,
     output:
-        "results/datasets/idiolink/{split}/tuples/released.jsonl",
+        idiolink_paths.MINED_TUPLES,
     log:
-        "logs/datasets/idiolink/{split}/tuples/released.log",
+        log_of(idiolink_paths.MINED_TUPLES),
     conda:
         "../envs/core.yaml"
     params:
@@ -59,12 +59,10 @@ rule fine_tune:
         weights=lambda wildcards: IDIOLINK.run.unpacked_weights(wildcards.model),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
-        weights=directory(
-            "results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}/weights"
-        ),
-        log="results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}/training.json",
+        weights=directory(idiolink_paths.WEIGHTS),
+        log=idiolink_paths.TRAINING_LOG,
     log:
-        "logs/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}.log",
+        log_of(idiolink_paths.TRAINING_LOG),
     benchmark:
         "logs/benchmarks/idiolink/training/{model}/{train_mode}/{loss}/seed-{seed}.tsv"
     wildcard_constraints:
@@ -101,14 +99,14 @@ rule fine_tune_tagger:
     """
     input:
         script=script("fine_tune_tagger"),
-        train="results/datasets/jam_tagging/{language}/train.tsv",
-        dev="results/datasets/jam_tagging/{language}/dev.tsv",
+        train=jam_paths.TAGGING_TRAIN,
+        dev=jam_paths.TAGGING_DEV,
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
     output:
-        weights=directory("results/training/jam/{language}/{model}/seed-{seed}/weights"),
-        log="results/training/jam/{language}/{model}/seed-{seed}/training.json",
+        weights=directory(jam_paths.WEIGHTS),
+        log=jam_paths.TRAINING_LOG,
     log:
-        "logs/training/jam/{language}/{model}/seed-{seed}.log",
+        log_of(jam_paths.TRAINING_LOG),
     benchmark:
         "logs/benchmarks/jam/{language}/{model}/training/seed-{seed}.tsv"
     wildcard_constraints:

@@ -5,13 +5,13 @@ rule jam_variants:
     """Validated variants of the sample or the release, checked automatically."""
     input:
         script=script("jam_variants"),
-        originals="results/originals/jam/{language}.jsonl",
+        originals=jam_paths.ORIGINALS,
         variants=lambda wildcards: JAM.variants_file(wildcards.language),
     output:
-        variants="results/variants/jam/{language}.jsonl",
-        report="results/variants/jam/{language}.report.json",
+        variants=jam_paths.VARIANTS,
+        report=jam_paths.VARIANTS_REPORT,
     log:
-        "logs/variants/jam/{language}.log",
+        log_of(jam_paths.VARIANTS),
     wildcard_constraints:
         language=JAM.validated_languages(),
     conda:
@@ -31,13 +31,13 @@ rule jam_label_studio:
     """Tasks and labelling configuration for people who validate variants in Label Studio."""
     input:
         script=script("jam_label_studio"),
-        originals="results/originals/jam/{language}.jsonl",
-        variants="results/variants/jam/{language}.jsonl",
+        originals=jam_paths.ORIGINALS,
+        variants=jam_paths.VARIANTS,
     output:
-        tasks="results/variants/jam/{language}.tasks.json",
-        config="results/variants/jam/{language}.labelling.xml",
+        tasks=jam_paths.LABELLING_TASKS,
+        config=jam_paths.LABELLING,
     log:
-        "logs/variants/jam/{language}.tasks.log",
+        log_of(jam_paths.LABELLING_TASKS),
     conda:
         "../envs/core.yaml"
     params:
@@ -52,16 +52,16 @@ rule idiolink_review:
     """The flagged texts and those of the gold PIEs, for people: a sheet, and Label Studio's files."""
     input:
         script=script("idiolink_review"),
-        texts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.texts.jsonl"),
-        verdicts=IDIOLINK.of_collections("results/variants/idiolink/{collection}.verdicts.jsonl"),
-        splits="results/originals/idiolink/splits.json",
+        texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
+        verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
+        splits=idiolink_paths.SPLITS_FILE,
         corrections=IDIOLINK.corrections(),
     output:
-        sheet="results/variants/idiolink/review.csv",
-        tasks="results/variants/idiolink/review_tasks.json",
-        labelling="results/variants/idiolink/review_labelling.xml",
+        sheet=idiolink_paths.REVIEW,
+        tasks=idiolink_paths.REVIEW_TASKS,
+        labelling=idiolink_paths.REVIEW_LABELLING,
     log:
-        "logs/variants/idiolink/review.log",
+        log_of(idiolink_paths.REVIEW),
     conda:
         "../envs/core.yaml"
     params:
@@ -79,14 +79,14 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         """The sample's neutral variant for each hard one that confused a model (appendix G)."""
         input:
             script=script("jam_neutral_sample"),
-            dataset="results/datasets/jam/{language}.jsonl",
-            metrics="results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json",
+            dataset=jam_paths.DATASET,
+            metrics=jam_paths.METRICS,
             sample=here("data/sample/id10m/neutral/{language}.json"),
         output:
-            variants="results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl",
-            report="results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.report.json",
+            variants=jam_paths.NEUTRAL_VARIANTS,
+            report=jam_paths.NEUTRAL_REPORT,
         log:
-            "logs/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.log",
+            log_of(jam_paths.NEUTRAL_VARIANTS),
         conda:
             "../envs/core.yaml"
         params:

@@ -46,6 +46,11 @@ def alternatives(names: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
+def raw_name(path: str) -> str:
+    """Name of a raw file in data/upstream.yaml and in a mirror."""
+    return path.removeprefix("results/raw/")
+
+
 def own_name(folder: str) -> str:
     """What data of the user's own are called: their folder's name, wherever it lies."""
     return Path(folder).resolve().name
@@ -345,8 +350,8 @@ class Study(ABC, Generic[S]):
         """Raise a `UserError` for a raw file that the user's own data lack."""
         if not (place := self.run.own_data):
             return
-        raw, folder = self.raw_files(), "results/raw/"
-        names = [path.removeprefix(folder) for path in raw if path.startswith(folder)]
+        raw = self.raw_files()
+        names = [raw_name(path) for path in raw if path.startswith("results/raw/")]
         if absent := [name for name in names if not self.run.can_be_had(name)]:
             corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in absent})
             raise UserError(

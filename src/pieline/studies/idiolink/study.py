@@ -13,7 +13,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
-from pieline.studies.idiolink.datasets.dataset import DATASET_FILES
+from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.originals.domains import Collection
 from pieline.studies.idiolink.records import query_scores_file
@@ -35,24 +35,9 @@ from pieline.studies.idiolink.training.settings import (
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
-from pieline.study import Asking, Figure, Items, Run, Study, Table, alternatives
+from pieline.study import Asking, Figure, Items, Run, Study, Table, alternatives, raw_name
 
-RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
-TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
-METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
-SIGNIFICANCE = "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json"
-CHECKS = "results/metrics/idiolink/checks/{origin}.json"
-CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
-FILTER_REPORT = "results/originals/idiolink/filter_report.json"
-PAIRS = "results/originals/idiolink/pairs.jsonl"
-TEXTS = "results/variants/idiolink/{collection}.texts.jsonl"
-TEXTS_REPORT = "results/variants/idiolink/{collection}.report.json"
-VERDICTS = "results/variants/idiolink/{collection}.verdicts.jsonl"
-REVIEW = "results/variants/idiolink/review.csv"
-
-RELEASED_TUPLES = "idiolink/train/triplets_train_full.jsonl"
-"""The mined tuples of the sentence modes; those of the span modes cannot be had anywhere."""
-
+RELEASED_TUPLES = paths.RELEASED_TUPLES.format(split="train")
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
@@ -189,7 +174,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def dataset(self, index: str) -> list[str]:
         """The files of a data set; the first is that of the documents."""
-        return [f"results/datasets/idiolink/{index}/{name}" for name in DATASET_FILES]
+        return list(paths.dataset(index).values())
 
     def all_documents(self, index: str) -> str:
         """The documents whose vectors an index is made from: those of the whole split."""
@@ -198,7 +183,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def vectors(self, index: str, model: str, what: str, seed: str) -> str:
         """Embeddings of the `documents` of the whole split, or of queries in a mode."""
         split = index.split("-", maxsplit=1)[0]
-        return f"results/predictions/idiolink/{split}/{model}/{what}/seed-{seed}.npy"
+        return paths.VECTORS.format(split=split, model=model, texts=what, seed=seed)
 
     def models(self) -> list[str]:
         """What ranks, what is trained, and who writes and judges texts."""
@@ -242,7 +227,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """
         index = index_name(composition)
         return [
-            METRICS.format(index=index, model=model, query_mode=mode, seed=0)
+            paths.METRICS.format(index=index, model=model, query_mode=mode, seed=0)
             for model in models
             if composition == "full" or not self.taken(model)
             for mode in self.modes_of(model)
@@ -251,7 +236,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def tuned_metrics(self) -> list[str]:
         """Metric files of the fine-tuned models: each mode and seed, over the full index."""
         return [
-            METRICS.format(index="test", model=model, query_mode=mode, seed=seed)
+            paths.METRICS.format(index="test", model=model, query_mode=mode, seed=seed)
             for model in self.tuned_models()
             for mode in self.modes_of(model)
             for seed in self.settings.finetuning.seeds
@@ -270,7 +255,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         seeds = {model: [0] for model in self.settings.models}
         seeds |= dict.fromkeys(self.tuned_models(), self.settings.finetuning.seeds)
         return [
-            SIGNIFICANCE.format(model=model, seed=seed)
+            paths.SIGNIFICANCE.format(model=model, seed=seed)
             for model, of_model in seeds.items()
             if len(self.modes_of(model)) > 1
             for seed in of_model
@@ -279,7 +264,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def tested_runs(self, model: str, seed: str) -> list[str]:
         """The runs that the test between query modes compares."""
         return [
-            RUN.format(index="test", model=model, query_mode=mode, seed=seed)
+            paths.RUN.format(index="test", model=model, query_mode=mode, seed=seed)
             for mode in self.modes_of(model)
         ]
 
@@ -294,8 +279,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         composition = index.partition("-")[2]
         apart = self.settings.bm25.tuning == "per_mode_and_composition"
         if composition and apart and self._is_tuned():
-            return [TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)]
-        return [TUNING.format(index="val", model=model, query_mode="sentence")]
+            return [
+                paths.TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)
+            ]
+        return [paths.TUNING.format(index="val", model=model, query_mode="sentence")]
 
     def _is_tuned(self) -> bool:
         return "val" in self.splits(self.settings.dataset)
@@ -327,8 +314,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def weights(self, model: str, seed: str) -> list[str]:
         """What a model's jobs load instead of its checkpoint: fine-tuned or unpacked weights."""
         if "+" in model:
-            path = model.replace("+", "/")
-            return [f"results/training/idiolink/{path}/seed-{seed}/weights"]
+            base, train_mode, loss = model.split("+")
+            made = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
+            return [paths.WEIGHTS.format(**made)]
         return self.run.unpacked_weights(model)
 
     def tuples_source(self) -> str:
@@ -336,14 +324,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         wanted = self.settings.finetuning.tuples
         if wanted != "released_where_available":
             return wanted
-        had = not self.run.is_sample and self.run.can_be_had(RELEASED_TUPLES)
+        name = raw_name(RELEASED_TUPLES)
+        had = not self.run.is_sample and self.run.can_be_had(name)
         return "released" if had else "sampled"
 
     def tuples(self, seed: str) -> str:
         """The tuples that a training takes."""
-        source = self.tuples_source()
-        name = f"sampled-seed-{seed}" if source == "sampled" else source
-        return f"results/datasets/idiolink/train/tuples/{name}.jsonl"
+        sampled = self.tuples_source() == "sampled"
+        pattern = paths.SAMPLED_TUPLES if sampled else paths.MINED_TUPLES
+        return pattern.format(split="train", seed=seed)
 
     def training_spec(self, model: str, train_mode: str) -> str:
         """What of an embedder's entry changes its training."""
@@ -444,9 +433,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def candidates(self) -> list[str]:
         """The released list of candidate PIEs, where it can be had."""
-        name = "idiolink/MAGPIE_SOURCE_IDIOMS.csv"
+        name = raw_name(paths.CANDIDATES)
         had = not self.run.is_sample and self.run.can_be_had(name)
-        return [f"results/raw/{name}"] if had else []
+        return [paths.CANDIDATES] if had else []
 
     def compared_indexes(self) -> list[str]:
         """The released documents, where the selected PIEs can be compared with theirs."""
@@ -463,7 +452,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             return self.settings.construction.exclusions
         if self.run.is_sample:
             return self.run.here("data/sample/magpie/exclusions.tsv")
-        return "results/originals/idiolink/exclusions.tsv"
+        return paths.EXCLUSIONS
 
     def corrections(self) -> list[str]:
         """What people decided about the generated texts, if there is anything."""
@@ -489,7 +478,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def data_folder(self, origin: str) -> str:
         """Where the texts of an origin are, in the released format."""
         constructed = origin == "constructed"
-        return "results/datasets/idiolink/constructed" if constructed else "results/raw/idiolink"
+        return paths.CONSTRUCTED if constructed else "results/raw/idiolink"
 
     def splits(self, origin: str) -> list[str]:
         """The splits that there are, of an origin: the user's own data may have the last alone."""
@@ -527,10 +516,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return Writing(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
-            inputs={"pairs": PAIRS, "prompt": self._prompt(collection)},
+            inputs={"pairs": paths.PAIRS, "prompt": self._prompt(collection)},
             outputs={
-                "texts": TEXTS.format(collection=collection),
-                "report": TEXTS_REPORT.format(collection=collection),
+                "texts": paths.TEXTS.format(collection=collection),
+                "report": paths.TEXTS_REPORT.format(collection=collection),
             },
             recordings=self._recordings(model, f"write_{collection}"),
             collection="documents" if collection == "documents" else "queries",
@@ -545,10 +534,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             model=chosen.validator,
             spec=self.run.language_model(chosen.validator).execution_spec(),
             inputs={
-                "texts": TEXTS.format(collection=collection),
+                "texts": paths.TEXTS.format(collection=collection),
                 "prompt": self._prompt("validate"),
             },
-            outputs={"verdicts": VERDICTS.format(collection=collection)},
+            outputs={"verdicts": paths.VERDICTS.format(collection=collection)},
             recordings=self._recordings(chosen.validator, f"validate_{collection}"),
             parameters=chosen.parameters,
             runs=chosen.runs,
@@ -565,7 +554,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """Texts are written, and judged."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
         where = {"collection": alternatives(COLLECTIONS)}
-        written, judged = {"texts": TEXTS, "report": TEXTS_REPORT}, {"verdicts": VERDICTS}
+        written, judged = (
+            {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
+            {"verdicts": paths.VERDICTS},
+        )
         return [
             Asking("idiolink_generate", Writing, written, self.writing, runs, where),
             Asking(
@@ -602,9 +594,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "dataset:construction",
                 "Sections 3.2.1 to 3.2.4",
                 "The construction of the dataset in numbers.",
-                Given(metrics=(CONSTRUCTION_METRICS,)),
+                Given(metrics=(paths.CONSTRUCTION_METRICS,)),
                 published="text_numbers",
-                filter_report=FILTER_REPORT,
+                filter_report=paths.FILTER_REPORT,
             )
         embedders = self.named("embedder")
         rows = self.named("embedder", "predictions")
@@ -746,7 +738,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def _checks(self) -> str:
         """Of the data that Table 1 describes: what was constructed, else the released files."""
-        return CHECKS.format(origin="constructed" if self.constructs() else "released_format")
+        return paths.CHECKS.format(origin="constructed" if self.constructs() else "released_format")
 
     # What else a run needs and makes
 
@@ -754,7 +746,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """The texts, the released tuples and MAGPIE, as far as they are used."""
         files = self.checked_files("released_format")
         if self.settings.finetuning.models and self.tuples_source() == "released":
-            files.append(f"results/raw/{RELEASED_TUPLES}")
+            files.append(RELEASED_TUPLES)
         if self.constructs():
             files += [self.magpie(), *self.candidates()]
             files += [*self.compared_indexes(), *self.followed_indexes()]
@@ -762,8 +754,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def other_targets(self) -> list[str]:
         """The checks of the data, and what people should review."""
-        files = [CHECKS.format(origin="released_format")]
-        return [*files, CHECKS.format(origin="constructed"), REVIEW] if self.constructs() else files
+        files = [paths.CHECKS.format(origin="released_format")]
+        return (
+            [*files, paths.CHECKS.format(origin="constructed"), paths.REVIEW]
+            if self.constructs()
+            else files
+        )
 
     def behind(self, metrics: str) -> list[str]:
         """The run of a metric file, and the data set that it ranks."""

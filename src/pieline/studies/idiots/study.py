@@ -8,16 +8,12 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.llm.obstacles import cannot_be_asked
 from pieline.llm.prompts import load_prompt
 from pieline.reporting.given import Given
+from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionParameters, DetectionSetting, IdiotsSettings
 from pieline.study import OWN_PROMPT, Asking, Figure, Items, Study, Table, alternatives
 
-PREDICTIONS = "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl"
-CASES = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl"
-METRICS = "results/metrics/idiots/{model}/{setting}/seed-{seed}.json"
-SENTENCES = "results/datasets/idiots/sentences.jsonl"
-MANIFEST = "results/datasets/idiots/manifest.json"
 PROMPT = "prompts/idiots/detect.jinja"
 
 
@@ -98,7 +94,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def kinds(self) -> list[str]:
         """The file that marks the distractors, if there is one."""
         if self.run.is_sample:
-            return ["results/raw/idiots/distractor_kinds.csv"]
+            return [paths.SAMPLE_KINDS]
         return [self.settings.distractor_kinds] if self.settings.distractor_kinds else []
 
     def verdicts(self) -> list[str]:
@@ -121,8 +117,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return Detection(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
-            inputs={"sentences": SENTENCES, "prompt": self.prompt(setting)},
-            outputs={"predictions": PREDICTIONS.format(model=model, setting=setting, seed=seed)},
+            inputs={"sentences": paths.SENTENCES, "prompt": self.prompt(setting)},
+            outputs={
+                "predictions": paths.PREDICTIONS.format(model=model, setting=setting, seed=seed)
+            },
             recordings=self._recordings().format(model=model, setting=setting, seed=seed),
             setting=setting,
             seed=int(seed),
@@ -135,7 +133,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
             Asking(
                 name="idiots_detect",
                 task=Detection,
-                outputs={"predictions": PREDICTIONS},
+                outputs={"predictions": paths.PREDICTIONS},
                 make=self.detection,
                 runs=[
                     run
@@ -170,7 +168,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         given = self._given()
         text = self.run.here("published/text_numbers.csv")
         lack = self._no_data()
-        manifest = {} if lack else {"manifest": MANIFEST}
+        manifest = {} if lack else {"manifest": paths.MANIFEST}
 
         def table(name: str, number: int, caption: str) -> Table:
             return Table(
@@ -221,12 +219,12 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def _given(self) -> Given:
-        return self.given(self.files(METRICS), self.settings.models, "llm")
+        return self.given(self.files(paths.METRICS), self.settings.models, "llm")
 
     def items(self) -> Items:
         """Every sentence in every run."""
-        metrics, predictions = self.files(METRICS), self.files(PREDICTIONS)
-        behind = [*predictions, SENTENCES] if predictions else []
+        metrics, predictions = self.files(paths.METRICS), self.files(paths.PREDICTIONS)
+        behind = [*predictions, paths.SENTENCES] if predictions else []
         reviewed = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
         return self.items_of(metrics, self.settings.models, behind, **reviewed)
 
@@ -244,9 +242,9 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def other_targets(self) -> list[str]:
         """The cases for people to judge."""
-        return self.files(CASES)
+        return self.files(paths.CASES)
 
     def behind(self, metrics: str) -> list[str]:
         """The predictions of a run, and the sentences."""
-        made = dict(zip(self.files(METRICS), self.files(PREDICTIONS), strict=True))
-        return [made[metrics], SENTENCES] if metrics in made else []
+        made = dict(zip(self.files(paths.METRICS), self.files(paths.PREDICTIONS), strict=True))
+        return [made[metrics], paths.SENTENCES] if metrics in made else []

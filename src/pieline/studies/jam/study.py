@@ -16,6 +16,7 @@ from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.studies.jam import paths
 from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.predictions.prompt_settings import (
     RELEASED_EXAMPLES,
@@ -47,28 +48,19 @@ from pieline.studies.jam.variants.generation import (
     HardVariants,
     NeutralVariants,
 )
-from pieline.study import OWN_PROMPT, Asking, Figure, Items, Study, Table, alternatives
+from pieline.study import (
+    OWN_PROMPT,
+    Asking,
+    Figure,
+    Items,
+    Study,
+    Table,
+    alternatives,
+    raw_name,
+)
 
 WRITER = "Gemini 2.5 Pro"
 """What wrote the paper's variants (section 3.3, appendix G)."""
-
-RUN = "{language}/{model}/{setting}/seed-{seed}"
-RELEASED = "id10m-jam/{language}.json"
-VALIDATED = "id10m-jam/variants/{language}.json"
-ORIGINALS = "results/originals/jam/{language}.jsonl"
-VARIANTS = "results/variants/jam/{language}.jsonl"
-DATASET = "results/datasets/jam/{language}.jsonl"
-MANIFEST = "results/datasets/jam/{language}.manifest.json"
-PREDICTIONS = f"results/predictions/jam/{RUN}.jsonl"
-METRICS = f"results/metrics/jam/{RUN}.json"
-STATISTICS = "results/metrics/jam/{language}/statistics.json"
-HUMAN_FORM = "results/datasets/jam/english.human_form.csv"
-HUMANS = "results/metrics/jam/english/humans.json"
-LABELLING = "results/variants/jam/{language}.labelling.xml"
-NEUTRAL_VARIANTS = f"results/variants/jam_neutral/{RUN}.jsonl"
-NEUTRAL_PREDICTIONS = f"results/predictions/jam_neutral/{RUN}.jsonl"
-NEUTRAL_METRICS = f"results/metrics/jam_neutral/{RUN}.json"
-ATTENTION = "results/metrics/jam_attention/{language}/{model}.json"
 
 _DISPLAYS = {
     "dataset:statistics": ("Table 2", "Sentences and variants of ID10M and ID10M-JAM."),
@@ -177,7 +169,7 @@ class JamStudy(Study[JamSettings]):
         if self.written_languages and not variants.model:
             lacking = self.written_languages[0]
             raise UserError(
-                f"no {VALIDATED.format(language=lacking)} in {self.run.own_data}"
+                f"no {paths.VALIDATED.format(language=lacking)} in {self.run.own_data}"
                 if self.run.own_data
                 else f"there are no released variants in {find(lacking).label}",
                 where=f"{where}.variants.model",
@@ -208,7 +200,7 @@ class JamStudy(Study[JamSettings]):
         """Whether a model writes the variants of a language: also where the release has none."""
         source = self.settings.variants.source
         # Of what is public, a language has all or nothing.
-        wanted = VALIDATED if self.run.own_data else RELEASED
+        wanted = paths.VALIDATED if self.run.own_data else paths.RELEASED
         return source == "generated" or (source == "released" and not self._has(wanted, language))
 
     @property
@@ -305,12 +297,12 @@ class JamStudy(Study[JamSettings]):
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
         """The metric files of the runs on some languages, and of those of other kinds `besides`."""
         runs = self.runs("llm", "encoder", *besides)
-        return [METRICS.format(**run) for run in runs if run["language"] in languages]
+        return [paths.METRICS.format(**run) for run in runs if run["language"] in languages]
 
     def baselines(self, language: str) -> list[str]:
         """The metric files of what needs no model."""
         run = {"language": language, "setting": BASELINE, "seed": "0"}
-        return [METRICS.format(model=name, **run) for name in BASELINES]
+        return [paths.METRICS.format(model=name, **run) for name in BASELINES]
 
     def neutral_run(self, *kinds: str) -> list[dict[str, str]]:
         """The run of the neutral-context ablation, if there is one of a model of these kinds."""
@@ -346,7 +338,7 @@ class JamStudy(Study[JamSettings]):
         """
         if self.run.is_sample or self.own_decisions(language):
             return "file"
-        return "release" if self._has(RELEASED, language) else "tags"
+        return "release" if self._has(paths.RELEASED, language) else "tags"
 
     def _has(self, name: str, language: str) -> bool:
         """Whether the release, or the user's own data, has a file of a language."""
@@ -358,17 +350,17 @@ class JamStudy(Study[JamSettings]):
     def released_originals(self, language: str) -> list[str]:
         """The released originals that decisions are derived from, if they are."""
         released = self.decided_by(language) == "release"
-        return [f"results/raw/{RELEASED.format(language=language)}"] if released else []
+        return [paths.RELEASED_ORIGINALS.format(language=language)] if released else []
 
     def tagged_elsewhere(self, language: str) -> list[str]:
         """The split whose tags name PIEs besides the test split's, if tags decide.
 
         The user's own data may lack it.
         """
-        name = f"id10m/dev_{language}.tsv"
-        lacks = self.run.own_data and not self.run.can_be_had(name)
+        split = paths.DEV_SPLIT.format(language=language)
+        lacks = self.run.own_data and not self.run.can_be_had(raw_name(split))
         by_tags = self.decided_by(language) == "tags"
-        return [f"results/raw/{name}"] if by_tags and not lacks else []
+        return [split] if by_tags and not lacks else []
 
     def decisions(self, language: str) -> str:
         """What decides on each raw sentence: the user's file, the sample's, or a derived one."""
@@ -376,13 +368,13 @@ class JamStudy(Study[JamSettings]):
             return own
         if self.run.is_sample:
             return self.run.here(f"data/sample/id10m/decisions/{language}.tsv")
-        return f"results/originals/jam/{language}.decisions.tsv"
+        return paths.DECISIONS.format(language=language)
 
     def variants_file(self, language: str) -> str:
         """The file with validated variants: the sample's or the released one."""
         if self.settings.variants.source == "sample":
             return self.run.here(f"data/sample/id10m/variants/{language}.json")
-        return f"results/raw/{VALIDATED.format(language=language)}"
+        return paths.RELEASED_VARIANTS.format(language=language)
 
     def released_variants(self, language: str) -> list[str]:
         """The released variants, if the dataset has these."""
@@ -411,23 +403,23 @@ class JamStudy(Study[JamSettings]):
 
     def training_file(self, language: str) -> list[str]:
         """ID10M's training split, if it can be had: a folder may lack it."""
-        name = f"id10m/train_{language}.tsv"
-        return [f"results/raw/{name}"] if self.run.can_be_had(name) else []
+        split = paths.TRAIN_SPLIT.format(language=language)
+        return [split] if self.run.can_be_had(raw_name(split)) else []
 
     def manifest(self, language: str) -> list[str]:
         """The dataset's manifest, unless the study stops at the originals."""
-        return [MANIFEST.format(language=language)] if self.has_variants else []
+        return [paths.MANIFEST.format(language=language)] if self.has_variants else []
 
     def sentences(self, language: str) -> str:
         """The sentences to predict: the dataset, or originals where there are no variants."""
-        return (DATASET if self.has_variants else ORIGINALS).format(language=language)
+        return (paths.DATASET if self.has_variants else paths.ORIGINALS).format(language=language)
 
     # Training ------------------------------------------------------------------------------------
 
     def train_split(self, language: str) -> list[str]:
         """ID10M's train split, unless encoders learn from its dev split."""
         dev = self.settings.train_split == "dev"
-        return [] if dev else [f"results/raw/id10m/train_{language}.tsv"]
+        return [] if dev else [paths.TRAIN_SPLIT.format(language=language)]
 
     def tagging_settings(self) -> str:
         """Hyperparameters of encoders, as canonical JSON."""
@@ -458,16 +450,16 @@ class JamStudy(Study[JamSettings]):
         """The file that a prompt's examples are drawn from, if the setting has examples."""
         if setting != FEW_SHOT:
             return []
-        return [f"results/raw/id10m/{self.settings.train_split}_{language}.tsv"]
+        return [paths.SPLIT.format(split=self.settings.train_split, language=language)]
 
     def identification(self, **run: str) -> Identification:
         """The task of one run."""
-        return self._identification("jam", self.sentences(run["language"]), PREDICTIONS, run)
+        return self._identification("jam", self.sentences(run["language"]), paths.PREDICTIONS, run)
 
     def neutral_identification(self, **run: str) -> Identification:
         """The task of one run on the neutral variants."""
-        sentences = NEUTRAL_VARIANTS.format(**run)
-        return self._identification("jam_neutral", sentences, NEUTRAL_PREDICTIONS, run)
+        sentences = paths.NEUTRAL_VARIANTS.format(**run)
+        return self._identification("jam_neutral", sentences, paths.NEUTRAL_PREDICTIONS, run)
 
     def _identification(
         self, folder: str, sentences: str, predictions: str, run: dict[str, str]
@@ -515,11 +507,11 @@ class JamStudy(Study[JamSettings]):
         return HardVariants(
             **self._of_model(model),
             inputs={
-                "originals": ORIGINALS.format(language=language),
+                "originals": paths.ORIGINALS.format(language=language),
                 "generate": self.run.here("prompts/jam", GENERATE),
                 "review": self.run.here("prompts/jam", REVIEW),
             },
-            outputs=_with_report(VARIANTS.format(language=language)),
+            outputs=_with_report(paths.VARIANTS.format(language=language)),
             recordings=self.run.recordings("jam_variants", language, f"{model}.jsonl"),
             generation=self.generation(),
             checks=self.settings.variants.checks,
@@ -532,11 +524,11 @@ class JamStudy(Study[JamSettings]):
         return NeutralVariants(
             **self._of_model(model),
             inputs={
-                "dataset": DATASET.format(language=language),
-                "metrics": METRICS.format(**run),
+                "dataset": paths.DATASET.format(language=language),
+                "metrics": paths.METRICS.format(**run),
                 "prompt": self.run.here("prompts/jam", NEUTRAL),
             },
-            outputs=_with_report(NEUTRAL_VARIANTS.format(**run)),
+            outputs=_with_report(paths.NEUTRAL_VARIANTS.format(**run)),
             recordings=self.run.recordings("jam_neutral", language, model, name),
             generation=self.generation(),
         )
@@ -551,7 +543,7 @@ class JamStudy(Study[JamSettings]):
                 Asking(
                     name="jam_generate_variants",
                     task=HardVariants,
-                    outputs=_with_report(VARIANTS),
+                    outputs=_with_report(paths.VARIANTS),
                     make=self.hard_variants,
                     runs=[{"language": language} for language in writes],
                     constraints={"language": alternatives(filter(self.is_written, known()))},
@@ -561,7 +553,7 @@ class JamStudy(Study[JamSettings]):
             Asking(
                 name="prompt_idioms",
                 task=Identification,
-                outputs={"predictions": PREDICTIONS},
+                outputs={"predictions": paths.PREDICTIONS},
                 make=self.identification,
                 runs=[
                     run
@@ -578,7 +570,7 @@ class JamStudy(Study[JamSettings]):
                 Asking(
                     name="jam_neutral_variants",
                     task=NeutralVariants,
-                    outputs=_with_report(NEUTRAL_VARIANTS),
+                    outputs=_with_report(paths.NEUTRAL_VARIANTS),
                     make=self.neutral_variants,
                     runs=self.neutral_run("llm", "encoder"),
                     constraints=self.constraints("llm", "encoder"),
@@ -590,7 +582,7 @@ class JamStudy(Study[JamSettings]):
             Asking(
                 name="prompt_neutral",
                 task=Identification,
-                outputs={"predictions": NEUTRAL_PREDICTIONS},
+                outputs={"predictions": paths.NEUTRAL_PREDICTIONS},
                 make=self.neutral_identification,
                 runs=self.neutral_run("llm"),
                 constraints=llm,
@@ -697,8 +689,8 @@ class JamStudy(Study[JamSettings]):
         if self.settings.humans or self.settings.variants.source == "sample":
             return ""
         return (
-            f"nobody has labelled the variants: have two people fill in {HUMAN_FORM} (snakemake"
-            " jam_human_form writes it) and name their files in jam.humans"
+            f"nobody has labelled the variants: have two people fill in {paths.HUMAN_FORM}"
+            " (snakemake jam_human_form writes it) and name their files in jam.humans"
         )
 
     @property
@@ -755,7 +747,7 @@ class JamStudy(Study[JamSettings]):
         if "english" in settings.languages:
             reason = self._nobody_labelled
             humans = Given(
-                metrics=() if reason else (HUMANS,),
+                metrics=() if reason else (paths.HUMANS,),
                 files={"text_numbers": numbers},
                 not_run={"people": reason} if reason else {},
             )
@@ -769,7 +761,7 @@ class JamStudy(Study[JamSettings]):
         for run in self.neutral_run("llm", "encoder"):
             reason = self._why_no_neutral(run)
             neutral = Given(
-                metrics=() if reason else (NEUTRAL_METRICS.format(**run),),
+                metrics=() if reason else (paths.NEUTRAL_METRICS.format(**run),),
                 files={"text_numbers": numbers},
                 models=self.run.described([run["model"]]),
                 not_run={run["model"]: reason} if reason else {},
@@ -792,7 +784,7 @@ class JamStudy(Study[JamSettings]):
     def _descriptions(self) -> list[Table]:
         """Figure 1, Tables 1 and 4, Figure 4, Tables 7 and 8: what no run computes."""
         settings, upstream = self.settings, self.run.upstream
-        sentences = {name: DATASET.format(language=name) for name in settings.languages}
+        sentences = {name: paths.DATASET.format(language=name) for name in settings.languages}
         tuning = settings.fine_tuning.model_dump() if list(self.configured("encoder")) else {}
         setting_of: dict[str, str] = {}
         for setting in chain(settings.settings, *settings.settings_by_model.values()):
@@ -931,7 +923,7 @@ class JamStudy(Study[JamSettings]):
 
     def _statistics(self) -> Given:
         languages = self.settings.languages
-        return Given(metrics=tuple(STATISTICS.format(language=name) for name in languages))
+        return Given(metrics=tuple(paths.STATISTICS.format(language=name) for name in languages))
 
     def _attention(self) -> Given:
         analysis = self.settings.attention
@@ -939,7 +931,7 @@ class JamStudy(Study[JamSettings]):
         place = analysis.model_dump(include={"language", "model"})
         made = bool(self.metrics_on(analysis.language))
         return Given(
-            metrics=(ATTENTION.format(**place),) if made else (),
+            metrics=(paths.ATTENTION.format(**place),) if made else (),
             models=self.run.described([analysis.model]),
             not_run={} if made else {analysis.model: "no run tells which variants mislead"},
             options=place,
@@ -951,9 +943,9 @@ class JamStudy(Study[JamSettings]):
         behind = (
             path
             for run in made
-            for path in (PREDICTIONS.format(**run), self.sentences(run["language"]))
+            for path in (paths.PREDICTIONS.format(**run), self.sentences(run["language"]))
         )
-        metrics = [METRICS.format(**run) for run in made]
+        metrics = [paths.METRICS.format(**run) for run in made]
         return self.items_of(metrics, self.settings.models, behind)
 
     # The whole study -----------------------------------------------------------------------------
@@ -967,18 +959,18 @@ class JamStudy(Study[JamSettings]):
         names = [self.sentences(language) for language in languages]
         if not self.has_variants:
             return [*names, *self._runs("predictions").metrics]
-        names += [LABELLING.format(language=language) for language in languages]
-        return [*names, HUMAN_FORM] if "english" in languages else names
+        names += [paths.LABELLING.format(language=language) for language in languages]
+        return [*names, paths.HUMAN_FORM] if "english" in languages else names
 
     def raw_files(self) -> list[str]:
         """The raw files that the configuration's results come from."""
         names = []
         for language in self.settings.languages:
-            names += [f"results/raw/id10m/test_{language}.tsv", *self.training_file(language)]
+            names += [paths.TEST_SPLIT.format(language=language), *self.training_file(language)]
             names += [*self.released_originals(language), *self.tagged_elsewhere(language)]
             names += self.released_variants(language)
         for run in self.runs("encoder"):
-            names += [f"results/raw/id10m/dev_{run['language']}.tsv"]
+            names += [paths.DEV_SPLIT.format(**run)]
             names += self.train_split(run["language"])
         for run in self.runs("llm"):
             names += self.examples(run["language"], run["setting"])
@@ -987,6 +979,6 @@ class JamStudy(Study[JamSettings]):
     def behind(self, metrics: str) -> list[str]:
         """The predictions of a run, and its sentences."""
         for run in self.runs("llm", "encoder", "predictions"):
-            if METRICS.format(**run) == metrics:
-                return [PREDICTIONS.format(**run), self.sentences(run["language"])]
+            if paths.METRICS.format(**run) == metrics:
+                return [paths.PREDICTIONS.format(**run), self.sentences(run["language"])]
         return []

@@ -1,0 +1,12 @@
+"""Where the files of IdioTS are: every path pattern of the study, used by rules and study.py."""
+
+SAMPLE_KINDS = "results/raw/idiots/distractor_kinds.csv"
+
+SENTENCES = "results/datasets/idiots/sentences.jsonl"
+MANIFEST = "results/datasets/idiots/manifest.json"
+
+PREDICTIONS = "results/predictions/idiots/{model}/{setting}/seed-{seed}.jsonl"
+CASES = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl"
+CASES_CSV = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.csv"
+
+METRICS = "results/metrics/idiots/{model}/{setting}/seed-{seed}.json"

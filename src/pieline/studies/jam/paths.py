@@ -1,0 +1,46 @@
+"""Where the files of ID10M-JAM are: every path pattern of the study, used by rules and study.py."""
+
+RELEASED = "id10m-jam/{language}.json"
+"""Name of the released originals below results/raw and in a mirror."""
+VALIDATED = "id10m-jam/variants/{language}.json"
+"""Name of the released variants, likewise."""
+RELEASED_ORIGINALS = f"results/raw/{RELEASED}"
+RELEASED_VARIANTS = f"results/raw/{VALIDATED}"
+SPLIT = "results/raw/id10m/{split}_{language}.tsv"
+TEST_SPLIT = "results/raw/id10m/test_{language}.tsv"
+DEV_SPLIT = "results/raw/id10m/dev_{language}.tsv"
+TRAIN_SPLIT = "results/raw/id10m/train_{language}.tsv"
+
+DECISIONS = "results/originals/jam/{language}.decisions.tsv"
+ORIGINALS = "results/originals/jam/{language}.jsonl"
+ORIGINALS_REPORT = "results/originals/jam/{language}.report.json"
+
+VARIANTS = "results/variants/jam/{language}.jsonl"
+VARIANTS_REPORT = "results/variants/jam/{language}.report.json"
+LABELLING_TASKS = "results/variants/jam/{language}.tasks.json"
+LABELLING = "results/variants/jam/{language}.labelling.xml"
+NEUTRAL_VARIANTS = "results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl"
+NEUTRAL_REPORT = "results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.report.json"
+
+DATASET = "results/datasets/jam/{language}.jsonl"
+MANIFEST = "results/datasets/jam/{language}.manifest.json"
+DISPUTED = "results/datasets/jam/{language}.disputed.tsv"
+HUMAN_FORM = "results/datasets/jam/english.human_form.csv"
+HUMAN_TASKS = "results/datasets/jam/english.human_tasks.json"
+HUMAN_LABELLING = "results/datasets/jam/english.human_labelling.xml"
+TAGGING_TRAIN = "results/datasets/jam_tagging/{language}/train.tsv"
+TAGGING_DEV = "results/datasets/jam_tagging/{language}/dev.tsv"
+
+WEIGHTS = "results/training/jam/{language}/{model}/seed-{seed}/weights"
+TRAINING_LOG = "results/training/jam/{language}/{model}/seed-{seed}/training.json"
+
+PREDICTIONS = "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl"
+NEUTRAL_PREDICTIONS = (
+    "results/predictions/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl"
+)
+
+METRICS = "results/metrics/jam/{language}/{model}/{setting}/seed-{seed}.json"
+STATISTICS = "results/metrics/jam/{language}/statistics.json"
+HUMANS = "results/metrics/jam/english/humans.json"
+NEUTRAL_METRICS = "results/metrics/jam_neutral/{language}/{model}/{setting}/seed-{seed}.json"
+ATTENTION = "results/metrics/jam_attention/{language}/{model}.json"
