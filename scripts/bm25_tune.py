@@ -5,7 +5,7 @@ from pathlib import Path
 from pieline.core.files import write_json
 from pieline.core.program import Options, program
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
+from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.bm25 import tune
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.raw.released import meaning_qrels

@@ -9,7 +9,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.weights import require_weights
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
-from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
+from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.raw.released import meaning_qrels
 from pieline.studies.idiolink.training.settings import TrainingSettings
 

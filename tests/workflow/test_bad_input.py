@@ -46,7 +46,7 @@ def test_wrong_json(project: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     lines[4] = '    "idiom": broken,'
     path.write_text("\n".join(lines), encoding="utf-8")
-    log = "logs/datasets/idiolink/test.log"
+    log = "logs/datasets/idiolink/test/documents.log"
     line = fails(project, DATASET, rule="idiolink_dataset", log=log)
     assert "indexes.json:5: not JSON" in line
     assert "repair the file" in line

@@ -180,6 +180,13 @@ def test_modules_loaded_by_name_count_too() -> None:
     assert "pieline.study" not in found
 
 
+@pytest.mark.parametrize("name", ["fine_tune", "bm25_tune"])
+def test_a_new_measure_retrains_and_tunes_nothing(name: str) -> None:
+    found = modules_behind(imports_of(ROOT / "scripts" / f"{name}.py"))
+    assert "pieline.studies.idiolink.metrics.validation" in found
+    assert "pieline.studies.idiolink.metrics.ranking" not in found
+
+
 def test_a_digest_of_code_changes_with_any_module_behind_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,14 +1,12 @@
 """R-Precision and nDCG@10 of a run (IdioLink, section 5.1 and appendix D), by ir-measures."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from statistics import fmean
 
-import ir_measures
 from ir_measures import Rprec, nDCG
 from pydantic import BaseModel, ConfigDict
 
-Scores = Mapping[str, Mapping[str, float]]
-"""Score (of a run) or relevance (of qrels) by query id and document id."""
+from pieline.studies.idiolink.metrics.validation import Scores, calculate
 
 MEASURES = {"r_precision": Rprec, "ndcg_at_10": nDCG @ 10}
 
@@ -44,26 +42,13 @@ def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> Qu
         depth: documents that the run keeps for each query; None if it keeps the whole index.
     """
     scores: QueryScores = {}
-    for query, found in _calculated(run, qrels).items():
+    for query, found in calculate(MEASURES, run, qrels).items():
         looked_at = {"r_precision": len(qrels[query]), "ndcg_at_10": _NDCG_CUT}
         scores[query] = {
             name: value if depth is None or looked_at.get(name, 0) <= depth else None
             for name, value in found.items()
         }
     return scores
-
-
-def _calculated(run: Scores, qrels: Scores) -> dict[str, dict[str, float]]:
-    relevance = {
-        query: {document: int(grade) for document, grade in documents.items()}
-        for query, documents in qrels.items()
-    }
-    scores = {query: dict(documents) for query, documents in run.items()}
-    names = {str(measure): name for name, measure in MEASURES.items()}
-    result = {query: dict.fromkeys(MEASURES, 0.0) for query in qrels}
-    for value in ir_measures.iter_calc(list(MEASURES.values()), relevance, scores):
-        result[value.query_id][names[str(value.measure)]] = float(value.value)
-    return result
 
 
 def first_relevant(ranked: Iterable[str], relevant: Container[str]) -> int | None:
@@ -81,8 +66,3 @@ def mean_scores(scores: QueryScores, queries: Iterable[str]) -> RankingScores:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if len(known) == len(values) else None
-
-
-def ndcg_at_10(run: Scores, qrels: Scores) -> float:
-    """Mean nDCG@10 over all queries (fraction) of a run that keeps ten documents or more."""
-    return fmean(values["ndcg_at_10"] for values in _calculated(run, qrels).values())

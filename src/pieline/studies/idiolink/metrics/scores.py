@@ -18,11 +18,11 @@ from pieline.studies.idiolink.metrics.ranking import (
     MEASURES,
     QueryScores,
     RankingScores,
-    Scores,
     first_relevant,
     mean_scores,
     score_queries,
 )
+from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.raw.released import Qrels, meaning_qrels, subject_qrels
 from pieline.studies.idiolink.records import Query

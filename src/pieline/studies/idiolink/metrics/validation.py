@@ -1,0 +1,36 @@
+"""nDCG@10 on the validation split, by which trainings stop and BM25 is tuned.
+
+Apart from the other measures, so that a new one retrains nothing.
+"""
+
+from collections.abc import Mapping
+from statistics import fmean
+
+import ir_measures
+from ir_measures import nDCG
+from ir_measures.measures import Measure
+
+Scores = Mapping[str, Mapping[str, float]]
+"""Score (of a run) or relevance (of qrels) by query id and document id."""
+
+
+def ndcg_at_10(run: Scores, qrels: Scores) -> float:
+    """Mean nDCG@10 over all queries (fraction) of a run that keeps ten documents or more."""
+    scores = calculate({"ndcg_at_10": nDCG @ 10}, run, qrels)
+    return fmean(values["ndcg_at_10"] for values in scores.values())
+
+
+def calculate(
+    measures: Mapping[str, Measure], run: Scores, qrels: Scores
+) -> dict[str, dict[str, float]]:
+    """Values of measures by query of the qrels; 0 for a query that the run lacks."""
+    relevance = {
+        query: {document: int(grade) for document, grade in documents.items()}
+        for query, documents in qrels.items()
+    }
+    scores = {query: dict(documents) for query, documents in run.items()}
+    names = {str(measure): name for name, measure in measures.items()}
+    result = {query: dict.fromkeys(measures, 0.0) for query in qrels}
+    for value in ir_measures.iter_calc(list(measures.values()), relevance, scores):
+        result[value.query_id][names[str(value.measure)]] = float(value.value)
+    return result
