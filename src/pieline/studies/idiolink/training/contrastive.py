@@ -18,10 +18,10 @@ from transformers import get_linear_schedule_with_warmup
 
 from pieline.core.code import code_digest
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_path
 from pieline.core.progress import Progress
 from pieline.core.records import Record
 from pieline.models.embedder import EmbedderEntry
+from pieline.models.resumable import ResumableTraining
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
 from pieline.studies.idiolink.predictions.embedding import (
@@ -133,25 +133,33 @@ def fine_tune(
             no number.
     """
     training = _Training(model, entry, data, settings)
-    state = _State(training)
-    if checkpoint:
-        state.resume(checkpoint)
-    remaining = range(len(state.epochs), settings.max_epochs)
+    state = ResumableTraining(
+        checkpoint, training.key, model, training.optimizer, training.schedule
+    )
+    if state.memory:
+        training.recomputes, training.texts_at_once = state.memory
+    scores = [epoch["validation_ndcg_at_10"] for epoch in state.epochs]
+    remaining = range(len(scores), settings.max_epochs)
     with Progress(remaining, desc="training", unit="epochs", shown=progress) as epochs:
         training.say = partial(epochs.write, file=sys.stderr)
-        if state.epochs:
-            training.say(f"training goes on after epoch {len(state.epochs)}")
+        if scores:
+            training.say(f"training goes on after epoch {len(scores)}")
         for epoch in epochs:
-            if state.stale >= settings.patience:
+            if _stale_epochs(scores, settings.min_delta) >= settings.patience:
                 break
             loss = training.run_epoch(epoch)
-            state.add(Epoch(loss=loss, validation_ndcg_at_10=ndcg_at_10(training.validate())))
-            epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{max(state.scores):.4f}")
-            if checkpoint:
-                state.save(checkpoint)
-    model.load_state_dict(state.best_weights)
+            scores.append(ndcg_at_10(training.validate()))
+            epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{max(scores):.4f}")
+            # What memory allowed so far: smaller parts draw another dropout.
+            state.memory = (training.recomputes, training.texts_at_once)
+            state.finish_epoch(
+                {"loss": loss, "validation_ndcg_at_10": scores[-1]},
+                keep=_best_epoch(scores) == len(scores),
+            )
+    state.load_kept()
     model.eval()
-    return TrainingLog(epochs=state.epochs, best_epoch=state.best_epoch)
+    epochs_run = [Epoch.model_validate(epoch) for epoch in state.epochs]
+    return TrainingLog(epochs=epochs_run, best_epoch=state.kept_epoch)
 
 
 class _Training:
@@ -356,71 +364,15 @@ def _set_random_state(state: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
     torch.cuda.set_rng_state_all(state[1])
 
 
-class _State:
-    """How far a training has come, and the weights of its best epoch."""
+def _best_epoch(scores: Sequence[float]) -> int:
+    """The best epoch (from 1); of equal ones the first; 0 without any."""
+    return scores.index(max(scores)) + 1 if scores else 0
 
-    def __init__(self, training: _Training) -> None:
-        self._training = training
-        self.epochs: list[Epoch] = []
-        self.best_weights: dict[str, torch.Tensor] = {}
 
-    @property
-    def scores(self) -> list[float]:
-        """nDCG@10 on the validation split after each epoch."""
-        return [epoch.validation_ndcg_at_10 for epoch in self.epochs]
-
-    @property
-    def best_epoch(self) -> int:
-        """The best epoch (from 1); of equal ones the first."""
-        return self.scores.index(max(self.scores)) + 1
-
-    @property
-    def stale(self) -> int:
-        """Epochs since one that was better by more than the minimal difference."""
-        reference, last = -1.0, 0
-        for number, score in enumerate(self.scores, start=1):
-            if score > reference + self._training.settings.min_delta:
-                reference, last = score, number
-        return len(self.epochs) - last
-
-    def add(self, epoch: Epoch) -> None:
-        """Take note of a finished epoch; the model holds its weights."""
-        self.epochs.append(epoch)
-        if self.best_epoch == len(self.epochs):
-            self.best_weights = {
-                name: tensor.detach().cpu().clone()
-                for name, tensor in self._training.model.state_dict().items()
-            }
-
-    def save(self, path: str | Path) -> None:
-        """Write everything that the next epoch needs, atomically."""
-        training = self._training
-        with atomic_path(path) as temporary:
-            torch.save(
-                {
-                    "key": training.key,
-                    "epochs": [epoch.model_dump() for epoch in self.epochs],
-                    "best_weights": self.best_weights,
-                    "weights": training.model.state_dict(),
-                    "optimizer": training.optimizer.state_dict(),
-                    "schedule": training.schedule.state_dict(),
-                    # What memory allowed so far: smaller parts draw another dropout.
-                    "memory": (training.recomputes, training.texts_at_once),
-                },
-                temporary,
-            )
-
-    def resume(self, path: str | Path) -> None:
-        """Take up the training from its checkpoint, if there is one of exactly this training."""
-        training = self._training
-        if not Path(path).exists():
-            return
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        if found["key"] != training.key:
-            return
-        training.model.load_state_dict(found["weights"])
-        training.optimizer.load_state_dict(found["optimizer"])
-        training.schedule.load_state_dict(found["schedule"])
-        self.epochs = [Epoch.model_validate(epoch) for epoch in found["epochs"]]
-        self.best_weights = found["best_weights"]
-        training.recomputes, training.texts_at_once = found["memory"]
+def _stale_epochs(scores: Sequence[float], min_delta: float) -> int:
+    """Epochs since one that was better by more than the minimal difference."""
+    reference, last = -1.0, 0
+    for number, score in enumerate(scores, start=1):
+        if score > reference + min_delta:
+            reference, last = score, number
+    return len(scores) - last
