@@ -1,6 +1,8 @@
-"""What claims compute: pandas' expressions over named numbers, as `mean(span - sentence)`."""
+"""What claims compute: Python expressions over named numbers, as `mean(span - sentence)`.
 
-import ast
+Claims are this project's own file, so nothing guards against a formula that does harm.
+"""
+
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -50,27 +52,19 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "smallest": _over_all(np.min),
     "total": _over_all(math.fsum),
 }
-_ARITHMETIC = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.UnaryOp, ast.USub)
-_ALLOWED = (*_ARITHMETIC, ast.Call, ast.Name, ast.Load)
 
 
 def names_in(formula: str) -> set[str]:
     """The names of numbers that a formula uses.
 
     Raises:
-        ClaimError: it is more than arithmetic on numbers, names and this module's functions.
-            pandas would also run any method of a column.
+        ClaimError: it is not an expression.
     """
     try:
-        nodes = list(ast.walk(ast.parse(formula, mode="eval").body))
+        names = compile(formula, "formula", "eval").co_names
     except SyntaxError:
         raise ClaimError(f"not a formula: {formula!r}") from None
-    for node in nodes:
-        number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
-        called = not isinstance(node, ast.Call) or ast.unparse(node.func) in _FUNCTIONS
-        if not (number or isinstance(node, _ALLOWED)) or not called:
-            raise ClaimError(f"not allowed in a formula: {ast.unparse(node)}")
-    return {node.id for node in nodes if isinstance(node, ast.Name)} - _FUNCTIONS.keys()
+    return set(names) - _FUNCTIONS.keys()
 
 
 def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataFrame:
@@ -113,9 +107,7 @@ def _value(formula: str, columns: Mapping[str, Values]) -> Values:
     }
     try:
         with np.errstate(all="ignore"):
-            found: Any = pd.eval(
-                formula, engine="python", parser="pandas", local_dict=known, global_dict={}
-            )
-    except (AttributeError, ArithmeticError, TypeError, ValueError) as error:
+            found: Any = eval(formula, {"__builtins__": {}}, known)  # noqa: S307 - our own file
+        return found if isinstance(found, pd.Series) else float(found)
+    except Exception as error:  # of any kind: a formula is code
         raise ClaimError(f"not a formula: {formula!r} ({error})") from None
-    return found if isinstance(found, pd.Series) else float(found)
