@@ -203,7 +203,7 @@ def test_an_adjudication_decides_against_agreement():
     ("change", "problem"),
     [
         (lambda task: task["data"].pop("item_id"), "task 1: .*item_id"),
-        (lambda task: task["data"].pop("text"), "task 1: data.text: Field required"),
+        (lambda task: task["data"].pop("text"), "task 1: data.text: missing, or not text"),
         (
             lambda task: task["annotations"][0]["result"].append(
                 result_of("verdict", "choices", {"choices": ["invalid"]})

@@ -277,12 +277,18 @@ def wrong(change: str, form: Form) -> list[Path]:
         ("blank", r"form\.csv: labels of 0 persons, not 2; name what two people filled in"),
         ("one person", r"a\.json: labels of 1 person, not 2"),
         ("three", r"a\.json: labels of 3 persons, not 2"),
-        ("same file", r"a\.csv:2: .*a\.csv labels 'o1-v\d' twice; keep one label"),
+        ("same file", r"a\.csv:2 \(o1-v\d\): .*a\.csv labels 'o1-v\d' twice; keep one label"),
         ("one fewer", r"b\.csv: no label of 'o1-v\d', which the other person labels"),
         ("one more", r"a\.csv: no label of 'o1-v\d', which the other person labels"),
         ("other text", r"'o1-v\d' was labelled in another text; label the form of this dataset"),
-        ("label", r"a\.csv:6: label: .*'maybe'.*; write one of figurative, literal, ambiguous"),
-        ("control", r"a\.json: task 1: unknown control 'verdict'; use our labelling conf"),
+        (
+            "label",
+            r"a\.csv:6 \(o\d-v\d\): label: .*'maybe'.*; write one of figurative, literal",
+        ),
+        (
+            "control",
+            r"a\.json: task 1 \(o1-v1\): unknown control 'verdict'; use our labelling",
+        ),
         ("both in one", r"a\.csv:1: no column 'first'; write variant_id,first,second,origin"),
     ],
 )

@@ -13,9 +13,8 @@ from pydantic import ValidationError, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_json, write_text
-from pieline.core.label_studio import ForeignShape, read_tasks
 from pieline.core.records import Id, Record, check_unique_ids, explain
-from pieline.core.tables import read_table
+from pieline.core.review import reviewed_rows
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.votes import TextVerdict
@@ -178,42 +177,20 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
         UserError: missing columns, a decision that contradicts itself, or a text decided twice;
             names file and row or task.
     """
-    rows = _sheet_rows(path) if Path(path).suffix == ".csv" else _task_rows(path)
+    controls = {name: name for name in _DECISION}
     corrections = []
-    for where, cells in rows:
+    for where, _, fields in reviewed_rows(
+        path, ("id", "sentence", "span"), controls, last_only=True
+    ):
+        cells = dict.fromkeys(_DECISION, "") | fields
         if not cells["action"]:
             continue
         try:
             corrections.append(Correction.model_validate(cells))
         except ValidationError as error:
-            place = f"{where} ({cells['id']})"
-            raise UserError(explain(error), where=place, mend="correct this decision") from None
+            raise UserError(explain(error), where=where, mend="correct this decision") from None
     check_unique_ids([correction.id for correction in corrections], where=path)
     return {correction.id: correction for correction in corrections}
-
-
-def _sheet_rows(path: str | Path) -> Iterable[tuple[str, dict[str, str]]]:
-    wanted = ["id", "sentence", "span", *_DECISION]
-    for line, row in read_table(path, wanted, mend="fill in the sheet that the workflow wrote"):
-        yield f"{path}:{line}", {name: row[name].strip() for name in wanted}
-
-
-class _Shown(ForeignShape):
-    """What a task shows."""
-
-    id: Id
-    sentence: str
-    span: str
-
-
-def _task_rows(path: str | Path) -> Iterable[tuple[str, dict[str, str]]]:
-    for where, task in read_tasks(path, _Shown):
-        cells = task.data.model_dump() | dict.fromkeys(_DECISION, "")
-        # Of several the last one counts.
-        for result in task.done[-1].result if task.done else []:
-            if result.from_name in _DECISION:
-                cells[result.from_name] = result.value.answer(where)
-        yield where, cells
 
 
 def apply_corrections(

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
@@ -10,8 +10,8 @@ from xml.sax.saxutils import quoteattr
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError, number_of
 from pieline.core.files import write_json, write_text
-from pieline.core.label_studio import ForeignShape, read_tasks
 from pieline.core.records import Frozen, Id, validated
+from pieline.core.review import reviewed_rows
 from pieline.core.significance import cohen_kappa
 from pieline.core.tables import read_table
 from pieline.studies.jam.records import JamSentence, by_original
@@ -20,6 +20,7 @@ Label = Literal["figurative", "literal", "ambiguous"]
 Origin = Literal["people", "simulated"]
 
 
+_FORM = "fill in the form that the workflow wrote"
 _LABELS = f"write one of {', '.join(get_args(Label))}"
 
 
@@ -135,8 +136,11 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
         return _read_both(paths[0])
     people: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
     for path in paths:
-        rows = _task_rows(path) if Path(path).suffix == ".json" else _form_rows(path)
-        for where, person, fields in rows:
+        rows = reviewed_rows(path, ("variant_id", "sentence"), {"label": "label"}, mend=_FORM)
+        for where, annotator, fields in rows:
+            if not fields["label"]:
+                continue
+            person = f"{path} {annotator}".strip()
             label = validated(_OneLabel, fields, where=where, mend=_LABELS)
             if label.variant_id in people[person]:
                 problem = f"{person} labels {label.variant_id!r} twice"
@@ -169,35 +173,6 @@ class _OneLabel(Frozen):
     variant_id: Id
     sentence: str
     label: Label
-
-
-class _Shown(ForeignShape):
-    """What a task shows."""
-
-    variant_id: Id
-    sentence: str
-
-
-_Rows = Iterator[tuple[str, str, dict[str, str]]]
-"""Where a label is, whose it is, and the fields of a `_OneLabel`."""
-
-
-def _form_rows(path: str | Path) -> _Rows:
-    columns = list(_OneLabel.model_fields)
-    for line, row in read_table(path, columns, mend="fill in the form that the workflow wrote"):
-        if row["label"].strip():
-            yield f"{path}:{line}", str(path), {name: row[name].strip() for name in columns}
-
-
-def _task_rows(path: str | Path) -> _Rows:
-    for where, task in read_tasks(path, _Shown):
-        for annotation in task.done:
-            for result in annotation.result:
-                if result.from_name != "label":
-                    problem = f"unknown control {result.from_name!r}"
-                    raise UserError(problem, where=where, mend="use our labelling configuration")
-                fields = task.data.model_dump() | {"label": result.value.answer(where)}
-                yield where, f"{path} {annotation.annotator}".strip(), fields
 
 
 def _read_both(path: str | Path) -> list[LabelledVariant]:

@@ -12,10 +12,9 @@ from xml.sax.saxutils import quoteattr
 
 from pydantic import Field, model_validator
 
-from pieline.core.errors import UserError
 from pieline.core.files import write_json, write_text
-from pieline.core.label_studio import ForeignShape, Task, read_tasks
 from pieline.core.records import Id, Record, check_unique_ids, validated
+from pieline.core.review import reviewed_rows
 from pieline.core.tables import read_table
 
 HumanVerdict = Literal["valid", "corrected", "invalid"]
@@ -24,6 +23,8 @@ VERDICTS: dict[HumanVerdict, str] = {
     "corrected": "Corrected: valid as rewritten below",
     "invalid": "Invalid: it breaks the guidelines and cannot be repaired",
 }
+_CONTROLS = ("verdict", "correction", "note")
+"""Of the labelling configuration."""
 _ADJUDICATION_COLUMNS = ["item_id", "verdict", "text", "note"]
 
 
@@ -124,10 +125,21 @@ def read_export(path: str | Path) -> list[Review]:
         UserError: no such export, a verdict that does not exist, two in one annotation, a
             correction without its text; names the file and the item.
     """
+    rows = reviewed_rows(path, ("item_id", "text"), {name: name for name in _CONTROLS})
     return [
-        review
-        for where, task in read_tasks(path, _Shown)
-        for review in _task_reviews(task, f"{where} ({task.data.item_id})")
+        _review(
+            {
+                **{name: fields.get(name, "") for name in ("item_id", "verdict", "note")},
+                # The text area may hold the unchanged text that it was opened with.
+                "text": fields.get("correction", "")
+                if fields.get("verdict") == "corrected"
+                else "",
+                "annotator": annotator,
+                "reviewed": fields["text"],
+            },
+            where,
+        )
+        for where, annotator, fields in rows
     ]
 
 
@@ -172,44 +184,6 @@ def settle(
         else:
             decided[item_id] = several[0]
     return decided, disputed
-
-
-class _Shown(ForeignShape):
-    """What a task shows."""
-
-    item_id: Id
-    text: str
-
-
-def _task_reviews(task: Task[_Shown], where: str) -> list[Review]:
-    """The reviews of one exported task."""
-    reviews = []
-    for annotation in task.done:
-        fields: dict[str, str] = {}
-        for result in annotation.result:
-            field = _FIELDS.get(result.from_name)
-            if field is None:
-                mend = "use our labelling configuration"
-                raise UserError(f"unknown control {result.from_name!r}", where=where, mend=mend)
-            value = result.value.answer(where)
-            if fields.setdefault(field, value) != value:
-                mend = "keep one of them"
-                raise UserError(
-                    f"one annotation has two answers for {field}", where=where, mend=mend
-                )
-        if not fields:
-            continue
-        if fields.get("verdict") != "corrected":
-            # The text area may hold the unchanged text that it was opened with.
-            fields.pop("text", None)
-        told = {"item_id": task.data.item_id, "reviewed": task.data.text}
-        fields |= told | {"annotator": annotation.annotator}
-        reviews.append(_review(fields, where))
-    return reviews
-
-
-_FIELDS = {"verdict": "verdict", "correction": "text", "note": "note"}
-"""The field of a review that each control fills."""
 
 
 def _review(fields: Mapping[str, str], where: str) -> Review:

@@ -1,0 +1,123 @@
+"""What people filled in: a sheet (CSV), or Label Studio's export (JSON, not JSON-MIN)."""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json
+from pieline.core.records import validated
+from pieline.core.tables import read_table
+
+_MEND = "export our own tasks as JSON (not JSON-MIN)"
+
+
+class ReviewedRow(NamedTuple):
+    """One person's answers about one item.
+
+    Attributes:
+        where: file, line or task, and id of the item, for error messages.
+        annotator: who answered; empty for a sheet, and where an export does not state it.
+        fields: what was shown and what was answered, by field.
+    """
+
+    where: str
+    annotator: str
+    fields: dict[str, str]
+
+
+def reviewed_rows(
+    path: str | Path,
+    shown: Collection[str],
+    controls: Mapping[str, str],
+    *,
+    mend: str = "fill in the sheet that the workflow wrote",
+    last_only: bool = False,
+) -> Iterator[ReviewedRow]:
+    """Read a filled-in sheet (.csv) or Label Studio's export of the same items.
+
+    Args:
+        path: the file.
+        shown: fields that an item shows, its id first.
+        controls: the field that each control of the labelling configuration fills; a sheet has
+            these fields as columns.
+        mend: hint for a sheet with other columns.
+        last_only: whether only the last of several annotations of a task counts.
+
+    Raises:
+        UserError: columns are missing, it is no such export, or an annotation answers a control
+            that is unknown, or one twice; names the file and line or task.
+    """
+    if Path(path).suffix.lower() == ".csv":
+        columns = [*shown, *controls.values()]
+        for line, row in read_table(path, columns, mend=mend):
+            fields = {name: row[name].strip() for name in columns}
+            yield ReviewedRow(f"{path}:{line} ({fields[columns[0]]})", "", fields)
+        return
+    tasks = validated(list[object], read_json(path), where=path, mend=_MEND)
+    for number, given in enumerate(tasks, start=1):
+        where = f"{path}: task {number}"
+        task = validated(_Task, given, where=where, mend=_MEND)
+        for name in shown:
+            if not isinstance(task.data.get(name), str):
+                raise UserError(f"data.{name}: missing, or not text", where=where, mend=_MEND)
+        item = {name: str(task.data[name]) for name in shown}
+        where = f"{where} ({next(iter(item.values()))})"
+        done = [one for one in task.annotations or [] if not one.was_cancelled]
+        for annotation in done[-1:] if last_only else done:
+            if answers := _answers(annotation, controls, where):
+                yield ReviewedRow(where, annotation.annotator, item | answers)
+
+
+class _Value(BaseModel):
+    choices: list[str] | None = None
+    text: list[str] | str | None = None
+
+    def answer(self, where: str) -> str:
+        """What was chosen or written."""
+        if self.choices is not None or self.text is None:
+            if len(self.choices or []) != 1:
+                chosen = len(self.choices or [])
+                raise UserError(f"{chosen} choices, not 1", where=where, mend="choose one")
+            return (self.choices or [""])[0]
+        return (self.text if isinstance(self.text, str) else "\n".join(self.text)).strip()
+
+
+class _Result(BaseModel):
+    from_name: str
+    value: _Value
+
+
+class _Person(BaseModel):
+    id: int | str
+
+
+class _Annotation(BaseModel):
+    completed_by: int | str | _Person | None = None
+    was_cancelled: bool | None = None
+    result: list[_Result]
+
+    @property
+    def annotator(self) -> str:
+        person = self.completed_by
+        return "" if person is None else str(person.id if isinstance(person, _Person) else person)
+
+
+class _Task(BaseModel):
+    data: dict[str, object]
+    annotations: list[_Annotation] | None = None
+
+
+def _answers(annotation: _Annotation, controls: Mapping[str, str], where: str) -> dict[str, str]:
+    answers: dict[str, str] = {}
+    for result in annotation.result:
+        if result.from_name not in controls:
+            problem = f"unknown control {result.from_name!r}"
+            raise UserError(problem, where=where, mend="use our labelling configuration")
+        field, value = controls[result.from_name], result.value.answer(where)
+        if answers.setdefault(field, value) != value:
+            problem = f"one annotation has two answers for {field}"
+            raise UserError(problem, where=where, mend="keep one of them")
+    return answers
