@@ -121,10 +121,35 @@ class Claim(Statement):
     numbers: dict[str, Selection] = Field(min_length=1)
     remark: str = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_what_is_shared(cls, fields: Any) -> Any:
+        """Give every number of a table what `shared` says of all of them."""
+        if not isinstance(fields, dict) or "shared" not in fields:
+            return fields
+        own = {name: value for name, value in fields.items() if name != "shared"}
+        if isinstance(own.get("numbers"), dict):
+            own["numbers"] = {
+                name: _merged(fields["shared"], number) for name, number in own["numbers"].items()
+            }
+        return own
+
     @property
     def restates(self) -> bool:
         """Whether nothing of ours can decide it: it restates the print, and counts in no total."""
         return not any(number.measured for number in self.numbers.values())
+
+
+def _merged(shared: Any, number: Any) -> Any:
+    """A selection with what it shares: its own keys come first, also within where and but_not."""
+    if not (isinstance(shared, dict) and isinstance(number, dict)) or "text" in number:
+        return number
+    inner = {
+        name: shared[name] | number[name]
+        for name in shared.keys() & number
+        if isinstance(shared[name], dict) and isinstance(number[name], dict)
+    }
+    return shared | number | inner
 
 
 def load_claims(path: str | Path) -> list[Claim]:
