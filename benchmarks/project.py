@@ -215,7 +215,7 @@ def page() -> None:
                 StudyDisplays(
                     name=study,
                     paper=study,
-                    evidence=f"pieline.studies.{study}.evidence:evidence",
+                    items=f"pieline.studies.{study}.items:{study.title()}Item",
                     displays=(
                         DisplayRecord(
                             name=name, kind="table", place="Table 1", caption="", files=files(name)

@@ -153,7 +153,7 @@ rule results_page:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        *modules("results_page", *WHOLE.evidence()),
+        *modules("results_page", *WHOLE.item_classes()),
         displays=lambda wildcards: WHOLE.displays.canonical(),
         models=WHOLE.described_models(),
         depth=CONFIG.page.depth,

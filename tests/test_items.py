@@ -19,6 +19,7 @@ from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.reporting import items as module
+from pieline.reporting.evidence import Pool, load_metric_file
 from pieline.reporting.given import Given
 from pieline.reporting.items import Item, write_items
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
@@ -284,6 +285,23 @@ def test_items_of_idiolink_have_the_means_of_the_metric_files(run: Path) -> None
         assert ((items["ndcg_at_10"] > 0) == (found <= 10)).all()
         assert found.isna().any() or found.max() > 10
         assert set(items["label"]) == {metric["model"].partition("+")[0].title()}
+
+
+def test_the_page_shows_the_decisions_of_the_items(run: Path) -> None:
+    for study in ("jam", "idiots"):
+        for metric, items in by_metric_file(run, study):
+            with contextlib.chdir(run):
+                found = KINDS[study].evidence(load_metric_file(items["metrics"].iat[0]), Pool(), 0)
+            assert found
+            answers = [answer for row in found["rows"] for answer in row.get("sentences", [row])]
+            shown = {answer["sentence"]: answer["right"] for answer in answers}
+            assert shown == dict(zip(items["id"], items["correct"], strict=True))
+            assert 0 < sum(shown.values()) < len(shown) == len(answers)
+            if study == "jam":
+                assert [row["original"] for row in found["rows"]] == list(
+                    items["original_id"].unique()
+                )
+                assert len(found["rows"]) == len(metric["judged"])
 
 
 @pytest.mark.parametrize("study", KINDS)

@@ -373,16 +373,6 @@ class Study(ABC, Generic[S]):
         place = Path(inspect.getfile(type(self))).with_name("rules.smk")
         return [str(place)] if place.exists() else []
 
-    def evidence(self) -> str:
-        """What reads the evidence behind a metric file for the results page, as `module:function`.
-
-        See `pieline.reporting.evidence.Reader`. It is `evidence` in the package's module of that
-        name, and empty if the package has none.
-        """
-        place = Path(inspect.getfile(type(self))).with_name("evidence.py")
-        package = type(self).__module__.rpartition(".")[0]
-        return f"{package}.evidence:evidence" if place.exists() else ""
-
     def behind(self, metrics: str) -> list[str]:
         """Predictions and datasets behind a metric file, which the results page shows."""
         return []

@@ -86,7 +86,7 @@ def displays() -> Displays:
             StudyDisplays(
                 name=study,
                 paper=paper,
-                evidence=f"pieline.studies.{study}.evidence:evidence",
+                items=f"pieline.studies.{study}.items:{study.title()}Item",
                 recordings=RECORDINGS.get(study, {}),
                 displays=(
                     *(

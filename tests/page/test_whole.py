@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support import ROOT
 
-from pieline.config import Config, layered, load_config, load_studies, study_classes
+from pieline.config import Config, layered, load_config, load_studies
 from pieline.core.named import named
 from pieline.core.settings import Settings
 from pieline.core.yamls import read_yaml
@@ -171,14 +171,15 @@ def test_the_state_of_a_clone(tmp_path: Path) -> None:
     assert code_of(tmp_path).modified is True
 
 
-@pytest.mark.parametrize("name", ["jam", "idiots", "idiolink"])
-def test_each_study_reads_its_own_evidence(name: str) -> None:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", root=ROOT)
-    kind = study_classes()[name]
-    reader = kind(kind.Settings(), run).evidence()
-    assert reader == f"pieline.studies.{name}.evidence:evidence"
-    assert callable(named(reader))
-    assert First(Settings(), run).evidence() == ""
+def test_the_page_reads_the_items_of_each_study() -> None:
+    config = load_config(layered(read_yaml(ROOT / "config.yaml"), ROOT / "config/sample.yaml"))
+    every = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)
+    made = Whole(every, config)
+    assert {study.name: study.items for study in made.displays.studies} == {
+        name: f"pieline.studies.{name}.items:{name.title()}Item" for name in every
+    }
+    assert all("evidence" in vars(named(item)) for item in made.item_classes())
+    assert whole("a").item_classes() == []
 
 
 def test_answers_are_found_by_the_predictions_made_of_them() -> None:

@@ -1,8 +1,4 @@
-"""What lies behind a metric file, for the results page: what its study's reader of evidence uses.
-
-Nothing here is computed again. What a metric file says it was computed from is read, after its
-digest was checked, and cut down to what a reader looks at.
-"""
+"""Metric files with the files that they were computed from, for items and the results page."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -58,12 +54,6 @@ class MetricFile:
             for name in self.inputs
             if name.startswith("results/predictions/") and name.endswith(ending)
         ]
-
-
-Reader = Callable[[MetricFile, Pool, int], Json | None]
-"""A study's `evidence`: what lies behind a metric file, or None where that is not one file of
-predictions; the number is that of documents shown for a query. Its `kind` says how the page shows
-it, its `rows` are all queries, sentences or originals."""
 
 
 def load_metric_file(path: str | Path) -> MetricFile:

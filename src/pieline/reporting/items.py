@@ -1,4 +1,4 @@
-"""A study's predictions to take away: a row each, as Parquet and as gzipped CSV."""
+"""A study's predictions, one row each: as Parquet, as gzipped CSV, and for the results page."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,20 +6,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
-
 from pieline.core.files import atomic_path, open_gzip
 from pieline.core.records import Frozen
-from pieline.reporting.evidence import MetricFile, load_metric_file
+from pieline.reporting.evidence import Json, MetricFile, Pool, load_metric_file
 from pieline.reporting.given import Given
 
 Class = Literal["idiom", "no idiom"]
 CLASSES: Mapping[bool | None, Class] = {True: "idiom", False: "no idiom"}
 """What is said of a sentence, by whether that is "idiom"."""
 _ROWS_AT_ONCE = 50_000
-_ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+_ARROW = {bool: "bool", int: "int64", float: "float64", str: "string"}
 
 
 class Item(Frozen, ABC):
@@ -44,6 +40,16 @@ class Item(Frozen, ABC):
     @abstractmethod
     def of(cls, given: Given) -> Iterator[Self]:
         """The rows of all runs of a study, one run after the other."""
+
+    @classmethod
+    def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
+        """The predictions behind a metric file, for the results page.
+
+        None if it does not come from one file of predictions. `kind` decides how the page shows
+        them, `rows` are all queries, sentences or originals; `depth` is the number of documents
+        shown for a query. Their texts go into the pool.
+        """
+        return None
 
     @classmethod
     def columns(cls) -> list[str]:
@@ -78,6 +84,11 @@ def write_items(
 
     In the CSV booleans are true and false, and null is an empty field without quotes.
     """
+    # Only here: the results page imports this module, too.
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
     schema = pa.schema(
         [(name, _arrow_type(kind.model_fields[name].annotation)) for name in kind.columns()]
     )
@@ -94,8 +105,8 @@ def write_items(
             text.write_batch(batch)
 
 
-def _arrow_type(annotation: Any) -> pa.DataType:
-    """What a column is, of the annotation of its field."""
+def _arrow_type(annotation: Any) -> str:
+    """The type of a column, from the annotation of its field."""
     while parts := get_args(annotation):
         # Of `a | None` the type, of a literal that of its values, which are all of one.
         first = parts[0]

@@ -41,14 +41,15 @@ class StudyDisplays(Frozen):
     Attributes:
         name: of the study.
         paper: its paper's title for readers.
-        evidence: `module:function` that reads what lies behind a metric file; empty without one.
+        items: `module:class` of its items, which read the predictions behind a metric file; empty
+            without.
         recordings: by the pattern of predictions, that of the files with the answers behind them.
         displays: tables, then figures, each in the order of the paper.
     """
 
     name: str
     paper: str
-    evidence: str = ""
+    items: str = ""
     recordings: Mapping[str, str] = {}
     displays: tuple[DisplayRecord, ...] = ()
 

@@ -64,7 +64,7 @@ class Whole:
                     StudyDisplays(
                         name=study.name,
                         paper=study.paper,
-                        evidence=study.evidence(),
+                        items=items.record if (items := study.items()) else "",
                         recordings={
                             asking.outputs["predictions"]: asking.recordings
                             for asking in study.askings()
@@ -104,9 +104,9 @@ class Whole:
         """`study=title` of every paper, those of the run first."""
         return [f"{name}={title}" for name, title in self.displays.papers().items()]
 
-    def evidence(self) -> list[str]:
-        """The functions that read what lies behind the metric files."""
-        return [study.evidence for study in self.displays.studies if study.evidence]
+    def item_classes(self) -> list[str]:
+        """The classes of the items, which also read what lies behind the metric files."""
+        return [study.items for study in self.displays.studies if study.items]
 
     def items(self) -> list[str]:
         """The files of all items."""

@@ -210,7 +210,7 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
     # One metric file in memory at a time: each holds a decision for every sentence.
     for number, metric in enumerate(checked(map(load_metric_file, sorted(study_of)))):
         study = study_of[metric.path]
-        evidence = named(study.evidence)(metric, pool, depth) if study.evidence else None
+        evidence = named(study.items).evidence(metric, pool, depth) if study.items else None
         if evidence:
             evidence["recording"] = _recording(study, evidence["predictions"])
         _write_script(

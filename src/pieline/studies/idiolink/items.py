@@ -1,4 +1,4 @@
-"""The items of IdioLink: how every run ranks for every query."""
+"""The items of IdioLink, and what the results page shows: each run's ranking for each query."""
 
 import csv
 from collections.abc import Iterator
@@ -6,9 +6,13 @@ from io import StringIO
 from typing import Self
 
 from pieline.core.files import read_text
+from pieline.core.records import load_jsonl
+from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
 from pieline.reporting.given import Given
 from pieline.reporting.items import Item, runs
-from pieline.studies.idiolink.records import QueryUsage, query_scores_file
+from pieline.studies.idiolink.predictions.runs import read_run
+from pieline.studies.idiolink.raw.released import meaning_qrels
+from pieline.studies.idiolink.records import Document, Query, QueryUsage, query_scores_file
 
 
 class IdiolinkItem(Item):
@@ -42,3 +46,56 @@ class IdiolinkItem(Item):
             for row in csv.DictReader(StringIO(read_text(query_scores_file(metric.path)))):
                 known = {name: row[name] or None for name in row if name in fields}
                 yield cls.model_validate(known | shared | {"language": "english"})
+
+    @classmethod
+    def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
+        """The first `depth` documents of each query, or None where they are not of one run."""
+        found = metric.predictions(".run.gz")
+        if len(found) != 1:
+            return None
+        (run_path,) = found
+        documents_path = input_of(metric, "/documents.jsonl")
+        queries_path = input_of(metric, "/queries.jsonl")
+        documents = pool.read(documents_path, _load_documents)
+        queries = pool.read(queries_path, _load_queries)
+        qrels = pool.read(queries_path, lambda _: meaning_qrels(queries, list(documents.values())))
+        run = read_run(run_path, top_k=depth)
+        rows = []
+        for query in queries:
+            best = run.get(query.id, {}).items()
+            relevant = qrels[query.id]
+            pool.add(queries_path, query.id, _page_text(query))
+            for name, _ in best:
+                pool.add(documents_path, name, _page_text(documents[name]))
+            rows.append(
+                {
+                    "query": query.id,
+                    "best": [
+                        [name, round(score, 4), int(name in relevant)] for name, score in best
+                    ],
+                }
+            )
+        return {
+            "kind": "ranking",
+            "predictions": run_path,
+            "queries": queries_path,
+            "documents": documents_path,
+            "rows": rows,
+        }
+
+
+def _load_documents(path: str) -> dict[str, Document]:
+    return {item.id: item for item in load_jsonl(path, Document)}
+
+
+def _load_queries(path: str) -> list[Query]:
+    return load_jsonl(path, Query)
+
+
+def _page_text(item: Document | Query) -> Json:
+    return {
+        "parts": list(item.sentence.partition(item.span)),
+        "usage": item.usage,
+        "pie": item.pie,
+        "subject": item.subject,
+    }

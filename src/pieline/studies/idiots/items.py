@@ -1,11 +1,11 @@
-"""The items of IdioTS: what every run says of every sentence."""
+"""The items of IdioTS, and what the results page shows: each run's answer to each sentence."""
 
 from collections.abc import Iterator
 from typing import Literal, Self
 
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import load_jsonl
-from pieline.reporting.evidence import Pool, input_of
+from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
 from pieline.reporting.given import Given
 from pieline.reporting.items import CLASSES, Class, Item, runs
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
@@ -49,13 +49,12 @@ class IdiotsItem(Item):
         pool, reviewed = Pool(), given.files.get("verdicts")
         cases = read_cases(reviewed) if reviewed else []
         for metric, shared in runs(given):
-            (path,) = metric.predictions(".jsonl")
             setting = metric.fields["setting"]
-            answers = load_jsonl(path, DetectionPrediction)
+            answered = _answers(metric, pool)
             run = Run(shared["model"], setting, shared["seed"])
+            answers = [answer for _, answer in answered]
             verdicts = human_verdicts(cases, answers, run, where=reviewed or "")
-            sentences = pool.read(input_of(metric, "/sentences.jsonl"), _load_sentences)
-            for sentence, answer in paired(sentences, answers):
+            for sentence, answer in answered:
                 verdict = verdicts.get(sentence.id)
                 yield cls(
                     **shared,
@@ -78,6 +77,58 @@ class IdiotsItem(Item):
                     answer_key=answer.answer_key,
                 )
 
+    @classmethod
+    def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
+        """The answer to each sentence, or None where they are not of one run."""
+        if len(metric.predictions(".jsonl")) != 1:
+            return None
+        sentences_path = input_of(metric, _SENTENCES)
+        rows = []
+        for sentence, answer in _answers(metric, pool):
+            pool.add(
+                sentences_path,
+                sentence.id,
+                {
+                    "parts": [sentence.sentence, "", ""],
+                    "usage": "idiomatic" if sentence.is_idiomatic else "distractor",
+                    "pie": sentence.pie,
+                },
+            )
+            rows.append(
+                {
+                    "sentence": sentence.id,
+                    "right": answer.has_idiom == sentence.is_idiomatic,
+                    "answer": _page_answer(answer),
+                    "outcome": answer.outcome,
+                    "keys": [answer.answer_key[:KEY_SHOWN]],
+                }
+            )
+        return {
+            "kind": "detection",
+            "predictions": metric.predictions(".jsonl")[0],
+            "sentences": sentences_path,
+            "rows": rows,
+        }
+
+
+_SENTENCES = "/sentences.jsonl"
+
+
+def _answers(metric: MetricFile, pool: Pool) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
+    """Each sentence of a run with its answer."""
+    (path,) = metric.predictions(".jsonl")
+    sentences = pool.read(input_of(metric, _SENTENCES), _load_sentences)
+    return paired(sentences, load_jsonl(path, DetectionPrediction))
+
 
 def _load_sentences(path: str) -> list[IdiotsSentence]:
     return load_jsonl(path, IdiotsSentence)
+
+
+def _page_answer(answer: DetectionPrediction) -> str:
+    if answer.has_idiom is None:
+        return f"{answer.outcome}: {answer.reason}" if answer.reason else answer.outcome
+    if not answer.has_idiom:
+        return "no idiom"
+    meaning = f" ({answer.meaning})" if answer.meaning else ""
+    return f"idiom: {answer.idiom or 'none named'}{meaning}"

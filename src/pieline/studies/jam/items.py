@@ -1,15 +1,17 @@
-"""The items of ID10M-JAM: what every run says of every original and hard variant."""
+"""The items of ID10M-JAM, and what the results page shows: each run's answer to each sentence."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import load_jsonl
-from pieline.reporting.evidence import MetricFile, Pool, input_of
+from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
 from pieline.reporting.given import Given
 from pieline.reporting.items import CLASSES, Class, Item, runs
+from pieline.studies.jam.bio import span_text, spans_of
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence
 
 
 class JamItem(Item):
@@ -46,16 +48,10 @@ class JamItem(Item):
         """The rows of all runs, sentences in the order of the dataset."""
         pool = Pool()
         for metric, shared in runs(given):
-            (path,) = metric.predictions(".jsonl")
-            language = metric.fields["language"]
-            answers = {item.id: item for item in load_jsonl(path, IdiomPrediction)}
-            decisions = _decisions(metric)
-            for sentence in pool.read(input_of(metric, f"/{language}.jsonl"), load_sentences):
-                answer = answers[sentence.id]
-                right, first = map(decisions.get, (sentence.id, sentence.original_id))
+            for sentence, answer, right, first in _judged_answers(metric, pool):
                 yield cls(
                     **shared,
-                    language=language,
+                    language=metric.fields["language"],
                     setting=metric.fields["setting"],
                     id=sentence.id,
                     original_id=sentence.original_id,
@@ -71,10 +67,74 @@ class JamItem(Item):
                     drifted=None if right is None else bool(first) and not right,
                 )
 
+    @classmethod
+    def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
+        """Each original with its variants, or None for a metric file that judges no originals."""
+        if len(metric.predictions(".jsonl")) != 1 or "judged" not in metric.fields:
+            return None
+        sentences_path = _sentences_path(metric)
+        originals: dict[str, list[Json]] = {}
+        for sentence, answer, right, _ in _judged_answers(metric, pool):
+            pool.add(sentences_path, sentence.id, _page_text(sentence))
+            originals.setdefault(sentence.original_id, []).append(
+                {
+                    "sentence": sentence.id,
+                    "right": right,
+                    "answer": _page_answer(answer),
+                    "keys": [sample.key[:KEY_SHOWN] for sample in answer.samples],
+                }
+            )
+        return {
+            "kind": "identification",
+            "predictions": metric.predictions(".jsonl")[0],
+            "sentences": sentences_path,
+            "rows": [{"original": name, "sentences": of} for name, of in originals.items()],
+        }
 
-def _decisions(metric: MetricFile) -> Mapping[str, bool]:
-    """Whether each sentence was judged rightly."""
-    found: dict[str, Any] = {}
-    for item in metric.fields["judged"]:
-        found |= {item["id"]: item["correct"], **item["variants"]}
-    return found
+
+def _sentences_path(metric: MetricFile) -> str:
+    return input_of(metric, f"/{metric.fields['language']}.jsonl")
+
+
+def _judged_answers(
+    metric: MetricFile, pool: Pool
+) -> Iterator[tuple[JamSentence, IdiomPrediction, bool | None, bool | None]]:
+    """Each sentence of a run, its answer, and whether it and its original were judged right.
+
+    Sentences are in the order of the dataset: an original, then its variants. Both decisions are
+    None for a variant without its original.
+    """
+    (path,) = metric.predictions(".jsonl")
+    answers = {item.id: item for item in load_jsonl(path, IdiomPrediction)}
+    right: dict[str, Any] = {}
+    for original in metric.fields["judged"]:
+        right |= {original["id"]: original["correct"], **original["variants"]}
+    for sentence in pool.read(_sentences_path(metric), load_sentences):
+        answer = answers[sentence.id]
+        yield sentence, answer, right.get(sentence.id), right.get(sentence.original_id)
+
+
+def _page_answer(answer: IdiomPrediction) -> str:
+    if answer.idioms is None:
+        return answer.outcome
+    return f"idiom: {'; '.join(answer.idioms)}" if answer.idioms else "no idiom"
+
+
+def _page_text(sentence: JamSentence) -> Json:
+    """The sentence with its PIE marked, figurative or not."""
+    text = sentence.sentence
+    if spans := spans_of(sentence.tags):
+        place = len("".join(sentence.tokens[: spans[0].start]))
+        marked = span_text(sentence.tokens, spans[0])
+    else:
+        # The PIE of a literal sentence has no tags; the original is the last sentence of a variant.
+        marked = sentence.pies[0]
+        place = text.lower().rfind(marked.lower())
+    end = place + len(marked)
+    parts = [text[:place], text[place:end], text[end:]] if place >= 0 else [text, "", ""]
+    return {
+        "parts": parts,
+        "usage": "figurative" if sentence.is_figurative else "literal",
+        "pie": "; ".join(sentence.pies),
+        "variant": sentence.variant_number,
+    }
