@@ -128,8 +128,9 @@ def table() -> None:
     """Table 3 of ID10M-JAM, of all runs."""
     from pieline.reporting.tables import write_table
     from pieline.studies.jam.tables.results import drift
+    from pieline.study import Table
 
-    files = {kind: f"jam_drift.{kind}" for kind in ("tex", "csv", "html")}
+    files = Table("jam_drift", "Table 3", "", "").files
     write_table("jam_drift", drift(jam_given()), templates=ROOT / "templates", **files)
 
 
@@ -181,11 +182,9 @@ def page() -> None:
     """The results page of both."""
     from pieline.reporting.printed import compare
     from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
-    from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
+    from pieline.results.displays import Displays, StudyDisplays
     from pieline.results.page.build import write_page
-
-    def files(name: str) -> dict[str, str]:
-        return {kind: f"{name}.{kind}" for kind in ("tex", "csv", "html")}
+    from pieline.study import Table
 
     rows = tuple(
         Row(
@@ -205,10 +204,14 @@ def page() -> None:
     content = TableContent(
         heads=((Head("Model"), Head("Score")),), groups=(Group(rows),), caption="Two runs."
     )
-    write_table("idiolink", content, templates=ROOT / "templates", **files("idiolink"))
-    studies = {"jam": "jam_drift", "idiolink": "idiolink"}
+    tables = {
+        name: Table(name, "Table 1", "", "pieline.studies.jam.tables.results:drift")
+        for name in ("jam_drift", "idiolink")
+    }
+    templates = ROOT / "templates"
+    write_table("idiolink", content, templates=templates, **tables["idiolink"].files)
     write_page(
-        "index.html",
+        "paper_tables/index.html",
         template=ROOT / "templates" / "page.html.jinja",
         displays=Displays(
             studies=tuple(
@@ -216,19 +219,15 @@ def page() -> None:
                     name=study,
                     paper=study,
                     items=f"pieline.studies.{study}.items:{study.title()}Item",
-                    displays=(
-                        DisplayRecord(
-                            name=name, kind="table", place="Table 1", caption="", files=files(name)
-                        ),
-                    ),
+                    tables=(table,),
                 )
-                for study, name in studies.items()
+                for study, table in zip(("jam", "idiolink"), tables.values(), strict=True)
             )
         ),
         ledger="claims.json",
         models=[],
         depth=10,
-        items="items",
+        items="paper_tables/items",
     )
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import Field
 
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest
@@ -203,7 +205,7 @@ class Display:
         caption: one sentence for page and report.
         maker: `module:function`; takes a `Given` and gives a `TableContent` or a matplotlib figure.
             Only named, so that reading a declaration loads no plotting.
-        given: what it is made from.
+        given: what it is made from; no part of its JSON (see `pieline.results.displays`).
     """
 
     kind: ClassVar[Literal["table", "figure"]]
@@ -213,7 +215,7 @@ class Display:
     place: str
     caption: str
     maker: str
-    given: Given = field(default_factory=Given)
+    given: Annotated[Given, Field(exclude=True)] = field(default_factory=Given)
 
     @property
     def files(self) -> dict[str, str]:

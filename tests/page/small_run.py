@@ -14,7 +14,7 @@ from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableConten
 from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
-from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
+from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.page.build import write_page
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics
@@ -28,6 +28,7 @@ from pieline.studies.jam.bio import tags_of
 from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
+from pieline.study import Figure, Table
 
 MODELS = [
     ModelDescription(
@@ -40,6 +41,7 @@ MODELS = [
     ModelDescription(name="vicuna-7b", kind="llm", label="Vicuna 7B", published_as="Vicuna-7b"),
     ModelDescription(name="gpt-4o", kind="llm", label="GPT-4o", published_as="GPT-4o"),
 ]
+MAKER = "pieline.studies.idiolink.tables.zero_shot:zero_shot"
 SAMPLE = ["sample data"]
 PLACES = {
     "jam": ("ID10M-JAM", {"jam_drift": "Table 3"}),
@@ -73,13 +75,11 @@ def make_run(folder: Path) -> Path:
 
 def displays() -> Displays:
     """The run's tables and its figure."""
-    figure = DisplayRecord(
-        name="idiolink_modes",
-        kind="figure",
-        place="Figure 4",
-        caption="Scores by query mode.",
-        maker="pieline.studies.idiolink.figures.modes:modes",
-        files={"png": "paper_tables/figures/idiolink_modes.png"},
+    figure = Figure(
+        "idiolink_modes",
+        "Figure 4",
+        "Scores by query mode.",
+        "pieline.studies.idiolink.figures.modes:modes",
     )
     return Displays(
         studies=tuple(
@@ -88,33 +88,15 @@ def displays() -> Displays:
                 paper=paper,
                 items=f"pieline.studies.{study}.items:{study.title()}Item",
                 recordings=RECORDINGS.get(study, {}),
-                displays=(
-                    *(
-                        DisplayRecord(
-                            name=name,
-                            kind="table",
-                            place=place,
-                            caption=f"Caption of {name}.",
-                            files=table_files(name),
-                        )
-                        for name, place in tables.items()
-                    ),
-                    *([figure] if study == "idiolink" else []),
+                tables=tuple(
+                    Table(name, place, f"Caption of {name}.", MAKER)
+                    for name, place in tables.items()
                 ),
+                figures=(figure,) if study == "idiolink" else (),
             )
             for study, (paper, tables) in PLACES.items()
         )
     )
-
-
-def table_files(name: str) -> dict[str, str]:
-    """The files of a table."""
-    folder = "paper_tables"
-    return {
-        "csv": f"{folder}/{name}.csv",
-        "html": f"{folder}/html/{name}.html",
-        "tex": f"{folder}/{name}.tex",
-    }
 
 
 def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
@@ -139,7 +121,7 @@ def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
             decimals=decimals,
         ),
         templates=ROOT / "templates",
-        **table_files(name),
+        **Table(name, "", "", MAKER).files,
     )
 
 
@@ -153,9 +135,9 @@ def make_page(**said: str) -> Path:
     """The page, from the tables and metric files in the current folder; `said` of its displays."""
     shown = displays().model_copy(update=said)
     tables = shown.files("csv")
-    figure = Path(*shown.files("png"))
-    figure.parent.mkdir(parents=True, exist_ok=True)
-    figure.write_bytes(PNG)
+    for path in map(Path, [*shown.files("png"), *shown.files("pdf")]):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(PNG)
     catalogue = load_catalogue(ROOT / "published/tables.yaml")
     printed = load_printed(ROOT / "published", catalogue)
     names = {model.name: model.published_as for model in MODELS if model.published_as}

@@ -12,9 +12,10 @@ from pieline.core.errors import UserError
 from pieline.reporting.figures import save_figure
 from pieline.reporting.printed import compare
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
-from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
+from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.paper import compile_pdf, write_paper_source
 from pieline.results.provenance import Model
+from pieline.study import Figure, Table
 
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None,
@@ -34,31 +35,23 @@ a & 1.00 \\
 """
 
 
-def displays(folder: Path) -> Displays:
+def displays() -> Displays:
     """Two studies that made something, and one that the run does not name."""
 
-    def record(name: str, place: str, **files: str) -> DisplayRecord:
-        return DisplayRecord(
-            name=name,
-            kind="figure" if "pdf" in files else "table",
-            place=place,
-            caption="A caption.",
-            files={ending: str(folder / path) for ending, path in files.items()},
-        )
+    def table(name: str, place: str) -> Table:
+        return Table(name, place, "A caption.", "no.module:table")
 
-    def table(name: str, place: str) -> DisplayRecord:
-        return record(name, place, csv=f"{name}.csv", tex=f"{name}.tex")
-
-    modes = record("idiolink_modes", "Figure 4", pdf="figures/idiolink_modes.pdf")
+    modes = Figure("idiolink_modes", "Figure 4", "A caption.", "no.module:figure")
     return Displays(
         studies=(
             StudyDisplays(
-                name="jam", paper="ID10M-JAM", displays=(table("jam_statistics", "Table 2"),)
+                name="jam", paper="ID10M-JAM", tables=(table("jam_statistics", "Table 2"),)
             ),
             StudyDisplays(
                 name="idiolink",
                 paper="IdioLink",
-                displays=(table("idiolink_bm25", "Table 4"), modes),
+                tables=(table("idiolink_bm25", "Table 4"),),
+                figures=(modes,),
             ),
             StudyDisplays(name="idiots", paper="IdioTS"),
         )
@@ -66,24 +59,26 @@ def displays(folder: Path) -> Displays:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The LaTeX of a run that made two tables and a figure."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path("paper_tables")
+    figure = folder / "figures/idiolink_modes.pdf"
+    figure.parent.mkdir(parents=True)
     names = ["idiolink_bm25", "jam_statistics"]
     for name in names:
-        (tmp_path / f"{name}.csv").write_text("x\n1\n", encoding="utf-8")
-        (tmp_path / f"{name}.tex").write_text(TABLE, encoding="utf-8")
+        (folder / f"{name}.csv").write_text("x\n1\n", encoding="utf-8")
+        (folder / f"{name}.tex").write_text(TABLE, encoding="utf-8")
     for name in ("claims", "comparison"):
-        (tmp_path / f"{name}.tex").write_text(f"\\label{{tab:{name}}}\n", encoding="utf-8")
-    figure = tmp_path / "figures/idiolink_modes.pdf"
-    figure.parent.mkdir()
+        (folder / f"{name}.tex").write_text(f"\\label{{tab:{name}}}\n", encoding="utf-8")
     drawn, axis = plt.subplots(figsize=(2, 2))
     axis.plot([1, 2])
     save_figure(drawn, pdf=figure, png=figure.with_suffix(".png"))
-    output = tmp_path / "paper.tex"
+    output = tmp_path / folder / "paper.tex"
     write_paper_source(
         output,
         template=ROOT / "templates/paper.tex.jinja",
-        displays=displays(tmp_path),
+        displays=displays(),
         models=[
             Model(
                 name="m",

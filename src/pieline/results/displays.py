@@ -1,38 +1,10 @@
 """The tables and figures of a run: what the scripts above the studies are told of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
 
 from pieline.core.records import Frozen
-from pieline.study import Display
-
-Kind = Literal["table", "figure"]
-
-
-class DisplayRecord(Frozen):
-    """A table or figure.
-
-    Attributes:
-        name: of its files.
-        kind: which of the two.
-        place: in the paper.
-        caption: one sentence.
-        maker: `module:function` that made it.
-        files: by ending: csv, tex and html of a table, pdf and png of a figure.
-    """
-
-    name: str
-    kind: Kind
-    place: str
-    caption: str
-    maker: str = ""
-    files: Mapping[str, str]
-
-    @classmethod
-    def of(cls, shown: Display) -> Self:
-        """What is to be said of a declared one."""
-        return cls.model_validate(shown, from_attributes=True)
+from pieline.study import Figure, Table
 
 
 class StudyDisplays(Frozen):
@@ -44,14 +16,20 @@ class StudyDisplays(Frozen):
         items: `module:class` of its items, which read the predictions behind a metric file; empty
             without.
         recordings: by the pattern of predictions, that of the files with the answers behind them.
-        displays: tables, then figures, each in the order of the paper.
+        tables, figures: in the order of the paper; without `given` as JSON.
     """
 
     name: str
     paper: str
     items: str = ""
     recordings: Mapping[str, str] = {}
-    displays: tuple[DisplayRecord, ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def displays(self) -> tuple[Table | Figure, ...]:
+        """The tables, then the figures."""
+        return (*self.tables, *self.figures)
 
 
 class Displays(Frozen):
@@ -72,11 +50,6 @@ class Displays(Frozen):
     def papers(self) -> dict[str, str]:
         """The papers' titles by study."""
         return {study.name: study.paper for study in self.studies}
-
-    def of_kind(self, kind: Kind) -> Iterator[tuple[StudyDisplays, DisplayRecord]]:
-        """The tables or the figures, each with its study."""
-        for study in self.studies:
-            yield from ((study, each) for each in study.displays if each.kind == kind)
 
     def files(self, ending: str) -> list[str]:
         """All files of one ending."""

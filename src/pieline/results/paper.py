@@ -12,8 +12,9 @@ from typing import Any
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_bytes
 from pieline.reporting.latex import render_latex
-from pieline.results.displays import DisplayRecord, Displays
+from pieline.results.displays import Displays
 from pieline.results.provenance import Model
+from pieline.study import Display
 
 _RUNS = 3
 """Longtables settle their columns, and references their numbers, by the third run."""
@@ -53,7 +54,7 @@ def write_paper_source(
     )
 
 
-def _part(shown: DisplayRecord, folder: Path) -> dict[str, Any]:
+def _part(shown: Display, folder: Path) -> dict[str, Any]:
     """What to input of a table or figure, and the file and digest of its numbers."""
     source, numbers = ("tex", "csv") if shown.kind == "table" else ("pdf", "pdf")
     path = shown.files[numbers]

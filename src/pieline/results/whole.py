@@ -18,7 +18,7 @@ from pieline.core.errors import number_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
 from pieline.reporting.models import REHEARSAL_NOTE
-from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
+from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
 from pieline.study import Display, Items, Study, own_name
 
@@ -70,7 +70,8 @@ class Whole:
                             for asking in study.askings()
                             if asking.recordings
                         },
-                        displays=tuple(map(DisplayRecord.of, [*study.tables(), *study.figures()])),
+                        tables=tuple(study.tables()),
+                        figures=tuple(study.figures()),
                     )
                     for study in self.studies
                 ),

@@ -31,7 +31,8 @@ from pieline.reporting.latex import render_html
 from pieline.reporting.models import REHEARSAL_NOTE, ModelDescription
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.comparison import COMPARED, ComparedCell, read_cells, summary
-from pieline.results.displays import DisplayRecord, Displays, StudyDisplays
+from pieline.results.displays import Displays, StudyDisplays
+from pieline.study import Table
 
 _SCALARS = (str, int, float, bool)
 _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
@@ -42,7 +43,7 @@ class TableView:
     """A table on the page: whose it is, what was declared of it, and its numbers."""
 
     study: StudyDisplays
-    shown: DisplayRecord
+    shown: Table
     cells: list[ComparedCell]
     mark: str = ""
 
@@ -121,7 +122,8 @@ def write_page(
     """
     tables = [
         TableView(study, shown, read_cells([shown.files["csv"]]), displays.mark)
-        for study, shown in displays.of_kind("table")
+        for study in displays.studies
+        for shown in study.tables
     ]
     cells = [cell for view in tables for cell in view.cells]
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
@@ -144,7 +146,7 @@ def write_page(
         labels=[model.label for model in models],
         tables=tables,
         table_names={view.shown.name for view in tables},
-        figures=list(displays.of_kind("figure")),
+        figures=[(study, shown) for study in displays.studies for shown in study.figures],
         numbers={path: number for number, path in enumerate(sorted(study_of))},
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
