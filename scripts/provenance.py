@@ -7,13 +7,13 @@ from pieline.core.files import write_json
 from pieline.core.program import Options, program
 from pieline.core.upstream import load_upstream
 from pieline.results.comparison import metric_files
+from pieline.results.crate import ro_crate
 from pieline.results.displays import Displays
 from pieline.results.provenance import (
     RunDescription,
     described_raw_files,
     load_licences,
     make_provenance,
-    ro_crate,
 )
 
 

@@ -28,8 +28,9 @@ from pieline.reporting.figures import save_figure
 from pieline.reporting.given import Given
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
+from pieline.results.crate import ro_crate
 from pieline.results.page.build import _kind
-from pieline.results.provenance import Code, Provenance, described_raw_files, ro_crate
+from pieline.results.provenance import Code, Provenance, described_raw_files
 from pieline.results.whole import Whole
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables import zero_shot

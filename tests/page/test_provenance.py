@@ -1,16 +1,19 @@
 """The provenance record and the RO-Crate of a run."""
 
 import contextlib
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rocrate.rocrate import ROCrate
 from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256
 from pieline.core.upstream import UpstreamFile
+from pieline.results.crate import ro_crate
 from pieline.results.provenance import (
     Code,
     Model,
@@ -19,7 +22,6 @@ from pieline.results.provenance import (
     installed_packages,
     load_licences,
     make_provenance,
-    ro_crate,
 )
 
 URL = "https://example.org/queries.json"
@@ -116,23 +118,49 @@ def references(value: Any) -> set[str]:
     return set()
 
 
-def test_the_crate_is_whole(tmp_path: Path) -> None:
-    crate = ro_crate(provenance(tmp_path / "run"), version="0.1.0", workflow="Snakefile")
-    found = entities(crate)
-    # What RO-Crate 1.1 asks of every crate.
-    descriptor, root = found["ro-crate-metadata.json"], found["./"]
-    assert descriptor["about"] == {"@id": "./"}
-    assert descriptor["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
-    assert root["datePublished"] == "2026-01-02"
-    assert {"name", "description", "license"} <= set(root)
-    assert set(found["Snakefile"]["@type"]) == {
-        "File",
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("workflow", ["Snakefile", None])
+def test_the_crate_is_valid(tmp_path: Path, workflow: str | None) -> None:
+    """What RO-Crate 1.1 and the profiles that it names require, as another program reads it."""
+    run_provenance = provenance(tmp_path / "run")
+    made = ro_crate(run_provenance, version="0.1.0", workflow=workflow)
+    assert made == ro_crate(run_provenance, version="0.1.0", workflow=workflow)
+    crate = ROCrate(json.loads(json.dumps(made)))
+    standards = {"https://w3id.org/ro/crate/1.1"}
+    if workflow:
+        standards.add("https://w3id.org/workflowhub/workflow-ro-crate/1.0")
+    assert references(crate.metadata.as_jsonld()["conformsTo"]) == standards
+    assert crate.metadata["about"] is crate.root_dataset
+    assert str(crate.datePublished.date()) == "2026-01-02"
+    assert {"name", "description"} <= set(crate.root_dataset)
+    assert crate.license["name"] == "Apache-2.0"
+    # A profile is described, with its version in its address.
+    profiles = {profile.id: profile.type for profile in crate.root_dataset["conformsTo"]}
+    names = ["process", "workflow"] if workflow else ["process"]
+    assert profiles == {f"https://w3id.org/ro/wfrun/{name}/0.5": "CreativeWork" for name in names}
+    assert set(crate.mainEntity.type) == {
+        *(["File"] if workflow else []),
         "SoftwareSourceCode",
         "ComputationalWorkflow",
     }
-    known = set(found) | {"https://w3id.org/ro/crate/1.1"}
-    outside = {name for name in references(crate["@graph"]) if name not in known}
-    assert all(name.startswith("https://w3id.org/ro/wfrun/") for name in outside), outside
+    assert crate.mainEntity["programmingLanguage"]["name"] == "Snakemake"
+    (run,) = crate.get_by_type("CreateAction")
+    assert crate.root_dataset["mentions"] is run
+    assert crate.mainEntity in run["instrument"]
+    assert references(made["@graph"]) <= set(entities(made)) | standards | {
+        value["@id"]
+        for name in ("identifier", "url")
+        for value in [crate.mainEntity["programmingLanguage"].as_jsonld()[name]]
+    }
+
+
+def test_an_id_is_an_address(tmp_path: Path) -> None:
+    made = provenance(tmp_path / "run")
+    output = made.outputs[0].model_copy(update={"path": "results/a b+c.json"})
+    made = made.model_copy(update={"outputs": [output]})
+    found = entities(ro_crate(made, version="0.1.0", workflow=None))
+    assert found["#run"]["result"] == [{"@id": "results/a%20b%2Bc.json"}]
+    assert found["results/a%20b%2Bc.json"]["name"] == "a b+c.json"
 
 
 def test_the_crate_tells_inputs_from_outputs(tmp_path: Path) -> None:

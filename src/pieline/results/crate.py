@@ -1,0 +1,141 @@
+"""A run's provenance as an RO-Crate, whose root is the folder of the run.
+
+RO-Crate 1.1 with the profiles of Workflow Run RO-Crate: one action that used the raw files, the
+recordings, the code and the models, and created the outputs. No time is written, so equal runs
+give equal bytes.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from rocrate.model import ContextEntity
+from rocrate.model.computerlanguage import get_lang
+from rocrate.rocrate import ROCrate
+
+from pieline.results.provenance import File, Json, Provenance
+
+LICENCE_ADDRESSES = {
+    "Apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0",
+    "CC0-1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
+    "CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "CC-BY-NC-4.0": "https://creativecommons.org/licenses/by-nc/4.0/",
+    "CC-BY-NC-SA-4.0": "https://creativecommons.org/licenses/by-nc-sa/4.0/",
+    "MIT": "https://opensource.org/license/mit",
+}
+MEDIA_TYPES = {
+    ".csv": "text/csv",
+    ".gz": "application/gzip",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".tex": "application/x-tex",
+    ".tsv": "text/tab-separated-values",
+}
+PROFILES = {"process": "Process Run Crate", "workflow": "Workflow Run Crate"}
+PROFILES_VERSION = "0.5"
+
+
+def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> Json:
+    """The metadata of the RO-Crate of a run.
+
+    Args:
+        provenance: of the run.
+        version: of this project.
+        workflow: path of the Snakefile below the run's folder, or None where it lies elsewhere.
+    """
+    code, packages = provenance.code, provenance.packages
+    crate = ROCrate(version="1.1")
+
+    def add(identity: str, kind: str | list[str], **properties: Any) -> Any:
+        return crate.add(ContextEntity(crate, identity, {"@type": kind} | _known(properties)))
+
+    def license_of(name: str | None) -> Any:
+        if name is None:
+            return None
+        other = "#licence-" + re.sub(r"[^A-Za-z0-9.]+", "-", name)
+        identity = LICENCE_ADDRESSES.get(name, other)
+        return crate.get(identity) or add(identity, "CreativeWork", name=name)
+
+    def file(item: File) -> Any:
+        path = Path(item.path)
+        properties = _known(
+            {
+                "name": path.name,
+                "contentSize": str(item.bytes),
+                "sha256": item.sha256,
+                "encodingFormat": MEDIA_TYPES.get(path.suffix),
+                "license": license_of(getattr(item, "licence", None)),
+                "url": getattr(item, "url", None),
+            }
+        )
+        if item.path.startswith(("/", "../")):
+            # Outside the folder, as in a clone elsewhere: described, but no part of the crate.
+            return add(f"#{path.name}-{item.sha256[:12]}", "CreativeWork", **properties)
+        return crate.add_file(dest_path=path, properties=properties)
+
+    crate.name = "A run of pieline"
+    crate.description = (
+        "Tables and figures of three papers on potentially idiomatic expressions,"
+        " with everything that decided them."
+    )
+    crate.datePublished = code.day or "1970-01-01"
+    crate.license = license_of("Apache-2.0")
+    about = _known(
+        {
+            "name": "pieline",
+            "version": version,
+            "license": crate.license,
+            "identifier": code.commit and f"git commit {code.commit}",
+        }
+    )
+    language = crate.add(get_lang(crate, "snakemake", packages.get("snakemake")))
+    if workflow:
+        program = crate.add_workflow(dest_path=workflow, main=True, lang=language, properties=about)
+    else:
+        kinds = ["SoftwareSourceCode", "ComputationalWorkflow"]
+        program = add("#workflow", kinds, programmingLanguage=language, **about)
+        crate.mainEntity = program
+    # A Workflow Run Crate contains its workflow.
+    for name, title in PROFILES.items():
+        if workflow or name == "process":
+            identity = f"https://w3id.org/ro/wfrun/{name}/{PROFILES_VERSION}"
+            profile = add(identity, "CreativeWork", name=title, version=PROFILES_VERSION)
+            crate.root_dataset.append_to("conformsTo", profile)
+    own = provenance.data == "own"
+    data = f"own data: {provenance.config['own_data']}" if own else f"the {provenance.data} data"
+    run = crate.add_action(
+        [
+            program,
+            *(
+                add(f"#package-{name}", "SoftwareApplication", name=name, softwareVersion=found)
+                for name, found in packages.items()
+            ),
+            *(
+                add(
+                    f"#model-{model.name}",
+                    "SoftwareApplication",
+                    name=model.label,
+                    license=license_of(model.licence),
+                    identifier=model.checkpoint or model.package,
+                    softwareVersion=model.revision,
+                )
+                for model in provenance.models
+            ),
+        ],
+        identifier="#run",
+        object=[file(item) for item in (*provenance.raw_files, *provenance.recordings)],
+        result=[file(item) for item in provenance.outputs],
+        properties={"name": f"A run on {data}"},
+    )
+    crate.root_dataset["mentions"] = run
+    metadata: Json = crate.metadata.generate()
+    return metadata
+
+
+def _known(properties: Json) -> Json:
+    """The properties that have a value."""
+    return {name: value for name, value in properties.items() if value is not None}
