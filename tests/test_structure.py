@@ -140,3 +140,16 @@ def test_no_two_modules_of_a_layer_share_a_name() -> None:
     names = [name for name in modules() if name.split(".")[0] in {"llm", "results"}]
     last = [name.rsplit(".", 1)[-1] for name in names]
     assert sorted(last) == sorted(set(last))
+
+
+def test_metric_files_say_what_they_were_computed_from_in_one_way() -> None:
+    declaring = {
+        node.name
+        for path in modules().values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        and {"conditions", "computed_from"}
+        <= {part.target.id for part in node.body
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)}
+    }  # fmt: skip
+    assert declaring == {"MetricRecord"}

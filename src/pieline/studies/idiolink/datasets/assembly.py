@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.core.records import Record
@@ -46,7 +46,7 @@ class SilverReview(Record):
     confirmed_share: float | None
 
 
-class ConstructionMetrics(Record):
+class ConstructionMetrics(MetricRecord):
     """The construction in numbers (sections 3.2.3 and 3.2.4); shares are fractions.
 
     Attributes:
@@ -61,8 +61,6 @@ class ConstructionMetrics(Record):
         gold_texts: texts that people have looked at.
         generation: how the writing went, by collection.
         validator: name of the validating model in models.yaml.
-        computed_from: digests of the files behind the numbers.
-        conditions: how the data were constructed, if they were.
     """
 
     sample: bool
@@ -76,8 +74,6 @@ class ConstructionMetrics(Record):
     gold_texts: int
     generation: dict[str, GenerationReport]
     validator: str
-    computed_from: dict[str, str]
-    conditions: Conditions = NO_CONDITIONS
 
 
 def construction_metrics(

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.records import Record
 from pieline.studies.idiolink.datasets.checks import CheckResult, run_checks
 from pieline.studies.idiolink.datasets.loose import LooseText
@@ -21,7 +21,7 @@ class SplitCounts(Record):
     documents: int
 
 
-class DatasetChecks(Record):
+class DatasetChecks(MetricRecord):
     """What IdioLink data consists of and what the checks find in it.
 
     Attributes:
@@ -33,8 +33,6 @@ class DatasetChecks(Record):
         marked_gold: texts marked gold, whatever their PIE, by split and collection.
         domain_usage: texts by collection, domain and usage, over all splits.
         checks: by name.
-        computed_from: digests of the files.
-        conditions: how the data were constructed, if they were.
     """
 
     origin: str
@@ -45,8 +43,6 @@ class DatasetChecks(Record):
     marked_gold: dict[str, dict[str, int]]
     domain_usage: dict[str, dict[str, dict[str, int]]]
     checks: dict[str, CheckResult]
-    computed_from: dict[str, str]
-    conditions: Conditions = NO_CONDITIONS
 
 
 def check_dataset(

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from io import StringIO
 from pathlib import Path
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.files import write_text
-from pieline.core.records import Record
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.ranking import (
@@ -36,7 +35,7 @@ QUERY_COLUMNS = (
 of the first document with the query's meaning, empty where the run keeps none."""
 
 
-class IdiolinkMetrics(Record):
+class IdiolinkMetrics(MetricRecord):
     """Metrics of one run; all scores are fractions.
 
     `overall`, `by_usage`, `by_subject` and `by_pie` count a document as relevant if it carries the
@@ -62,8 +61,6 @@ class IdiolinkMetrics(Record):
     tuning: Tuning | None
     intervals: Mapping[str, Interval] = {}
     resamples: int = 0
-    computed_from: dict[str, str]
-    conditions: Conditions = NO_CONDITIONS
 
 
 def idiolink_metrics(

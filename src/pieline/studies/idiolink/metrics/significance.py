@@ -10,7 +10,7 @@ from math import fsum
 
 import numpy as np
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import MetricRecord
 from pieline.core.records import Record
 from pieline.core.significance import holm, randomisation_test
 from pieline.core.uncertainty import Interval, ratio_interval
@@ -37,7 +37,7 @@ class ModeComparison(Record):
     p_holm: float | None = None
 
 
-class ModeSignificance(Record):
+class ModeSignificance(MetricRecord):
     """All pairs of query modes of one model and seed.
 
     Attributes:
@@ -55,8 +55,6 @@ class ModeSignificance(Record):
     resamples: int
     dataset_is_released: bool
     comparisons: list[ModeComparison]
-    computed_from: dict[str, str]
-    conditions: Conditions = NO_CONDITIONS
 
 
 def compare_modes(
