@@ -11,7 +11,8 @@ from sklearn.metrics import balanced_accuracy_score
 
 from pieline.core.errors import UserError
 from pieline.core.outcomes import OutcomeName
-from pieline.studies.idiots.metrics import NO, YES, Score, bootstrap_weights
+from pieline.core.uncertainty import Interval, draw_units, drawn_ratios, percentile_interval
+from pieline.studies.idiots.metrics import NO, YES, Score
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction
 
@@ -120,10 +121,17 @@ def test_the_counts_are_what_scikit_learn_measures(rows: list[tuple[bool, bool |
 
 def test_the_bootstrap_is_seeded_and_keeps_the_classes() -> None:
     gold = np.array([YES] * 5 + [NO] * 3)
-    weights = bootstrap_weights(gold, 200)
-    assert (weights == bootstrap_weights(gold, 200)).all()
+    weights = draw_units(gold, resamples=200, seed=0)
+    assert (weights == draw_units(gold, resamples=200, seed=0)).all()
     assert set(weights[:, gold == YES].sum(axis=1)) == {5}
     assert set(weights[:, gold == NO].sum(axis=1)) == {3}
+
+
+def test_resamples_without_a_denominator_are_left_out() -> None:
+    ratios = drawn_ratios(np.array([[2, 0], [0, 2], [1, 1]]), [0.5, 0], [1, 0])
+    assert ratios.tolist() == [0.5, pytest.approx(np.nan, nan_ok=True), 0.5]
+    assert percentile_interval(ratios) == Interval(low=0.5, high=0.5)
+    assert percentile_interval(ratios[1:2]) is None
 
 
 def test_an_interval_has_the_width_that_theory_gives() -> None:

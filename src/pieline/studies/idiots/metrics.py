@@ -17,6 +17,13 @@ from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import Frozen
 from pieline.core.significance import cohen_kappa
+from pieline.core.uncertainty import (
+    Counts,
+    Ratios,
+    draw_units,
+    drawn_ratios,
+    percentile_interval,
+)
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 from pieline.studies.idiots.verdicts import ErrorType, ReviewCase, Run, names_pie, paired
@@ -24,11 +31,9 @@ from pieline.studies.idiots.verdicts import ErrorType, ReviewCase, Run, names_pi
 NO, YES, UNREADABLE = 0, 1, 2
 """Classes of a sentence, and what was said of it, as scikit-learn's labels."""
 
-LEVEL = 0.95
 BOOTSTRAP_SEED = 0
 
 Indicator = NDArray[np.bool_]
-Counts = NDArray[np.int64]
 
 
 class Score(Frozen):
@@ -125,8 +130,9 @@ def detection_metrics(
     judged = {name: case.verdict == "yes" for name, case in verdicts.items()}
     named = np.array(list((matched | judged).values()), dtype=bool)
     fractions = _fractions(gold, said, named)
-    weights = bootstrap_weights(gold, resamples)
-    scores = {name: _score(fraction, weights) for name, fraction in fractions.items()}
+    # The dataset has as many sentences of each class as its authors chose.
+    drawn = draw_units(gold, resamples=resamples, seed=BOOTSTRAP_SEED)
+    scores = {name: _score(fraction, drawn) for name, fraction in fractions.items()}
     for name, value in first_level(gold, said).items():
         scores[name] = scores[name].model_copy(update={"value": value})
     found = [prediction for prediction in predictions if prediction.has_idiom]
@@ -140,8 +146,8 @@ def detection_metrics(
         idiomatic=int(np.sum(gold == YES)),
         distractors=int(np.sum(gold == NO)),
         **scores,
-        balanced_accuracy=_balanced(scores, fractions, weights),
-        by_distractor_kind=_by_kind(cases, fractions, weights),
+        balanced_accuracy=_balanced(scores, fractions, drawn),
+        by_distractor_kind=_by_kind(cases, fractions, drawn),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": human, "automatic": len(found) - human},
         kappa=cohen_kappa([matched[name] for name in judged], list(judged.values())),
@@ -176,22 +182,6 @@ def first_level(gold: Counts, said: Counts) -> dict[str, float | None]:
     return {name: None if np.isnan(value) else float(value) for name, value in numbers.items()}
 
 
-def bootstrap_weights(gold: Counts, resamples: int) -> Counts:
-    """How often each sentence is drawn in each resample, shape (resamples, n).
-
-    Idiomatic sentences and distractors are drawn apart: every resample has as many of both as the
-    dataset, whose sizes were chosen and not sampled.
-    """
-    random = np.random.default_rng(BOOTSTRAP_SEED)
-    weights = np.zeros((resamples, len(gold)), dtype=np.int64)
-    for label in (NO, YES):
-        members = np.flatnonzero(gold == label)
-        if len(members):
-            shares = np.full(len(members), 1 / len(members))
-            weights[:, members] = random.multinomial(len(members), shares, size=resamples)
-    return weights
-
-
 def _label(prediction: DetectionPrediction) -> int:
     """What was said of a sentence."""
     return UNREADABLE if prediction.has_idiom is None else int(prediction.has_idiom)
@@ -216,7 +206,7 @@ def _fractions(gold: Counts, said: Counts, named: Indicator) -> dict[str, Fracti
 def _by_kind(
     cases: Sequence[tuple[IdiotsSentence, DetectionPrediction]],
     fractions: Mapping[str, Fraction],
-    weights: Counts,
+    drawn: Counts,
 ) -> dict[str, dict[str, Score]]:
     """The metrics of distractors by kind."""
     result = {}
@@ -226,47 +216,33 @@ def _by_kind(
             result[kind] = {
                 name: _score(
                     Fraction(fractions[name].counted & members, fractions[name].base & members),
-                    weights,
+                    drawn,
                 )
                 for name in ("specificity", "distractor_pie_ratio")
             }
     return result
 
 
-def _score(fraction: Fraction, weights: Counts) -> Score:
+def _score(fraction: Fraction, drawn: Counts) -> Score:
     count, base = int(fraction.counted.sum()), int(fraction.base.sum())
-    low, high = _interval(_resampled(fraction, weights))
     if not base:
         return Score(value=None, count=count, of=base)
-    return Score(value=count / base, count=count, of=base, low=low, high=high)
+    bounds = _bounds(drawn_ratios(drawn, *fraction))
+    return Score(value=count / base, count=count, of=base, **bounds)
 
 
 def _balanced(
-    scores: Mapping[str, Score], fractions: Mapping[str, Fraction], weights: Counts
+    scores: Mapping[str, Score], fractions: Mapping[str, Fraction], drawn: Counts
 ) -> Score:
     """The mean of recall and specificity."""
     recall, specificity = scores["recall"].value, scores["specificity"].value
     if recall is None or specificity is None:
         return Score(value=None)
-    both = [_resampled(fractions[name], weights) for name in ("recall", "specificity")]
-    low, high = _interval((both[0] + both[1]) / 2)
-    return Score(value=(recall + specificity) / 2, low=low, high=high)
+    both = [drawn_ratios(drawn, *fractions[name]) for name in ("recall", "specificity")]
+    return Score(value=(recall + specificity) / 2, **_bounds((both[0] + both[1]) / 2))
 
 
-def _resampled(fraction: Fraction, weights: Counts) -> NDArray[np.float64]:
-    """The fraction in each resample, NaN where its base is empty."""
-    counted = (weights @ fraction.counted).astype(float)
-    base = (weights @ fraction.base).astype(float)
-    result = np.full(len(base), np.nan)
-    np.divide(counted, base, out=result, where=base > 0)
-    return result
-
-
-def _interval(resampled: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """The percentile interval over the resamples in which the fraction is defined."""
-    defined = resampled[~np.isnan(resampled)]
-    if not len(defined):
-        return None, None
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(defined, [tail, 1 - tail])
-    return round(float(low), 6), round(float(high), 6)
+def _bounds(resampled: Ratios) -> dict[str, float]:
+    """The ends of the interval, none where the fraction is defined in no resample."""
+    interval = percentile_interval(resampled)
+    return {name: round(value, 6) for name, value in interval} if interval else {}
