@@ -62,40 +62,67 @@ from pieline.study import (
 WRITER = "Gemini 2.5 Pro"
 """What wrote the paper's variants (section 3.3, appendix G)."""
 
-_DISPLAYS = {
-    "dataset:statistics": ("Table 2", "Sentences and variants of ID10M and ID10M-JAM."),
-    "results:drift": ("Table 3", "Successes and negative drift of every model."),
-    "text:text": ("Section 5", "Numbers of the running text that follow from the figures."),
-    "appendix:humans": ("Section 5.1", "Two people on the hard variants, in per cent."),
-    "results:usage": ("Table 5", "Successes and negative drift by usage."),
-    "results:confusion": (
+_TABLES = {
+    "jam_statistics": (
+        "dataset:statistics",
+        "Table 2",
+        "Sentences and variants of ID10M and ID10M-JAM.",
+    ),
+    "jam_drift": ("results:drift", "Table 3", "Successes and negative drift of every model."),
+    "jam_text": (
+        "text:text",
+        "Section 5",
+        "Numbers of the running text that follow from the figures.",
+    ),
+    "jam_humans": (
+        "appendix:humans",
+        "Section 5.1",
+        "Two people on the hard variants, in per cent.",
+    ),
+    "jam_usage": ("results:usage", "Table 5", "Successes and negative drift by usage."),
+    "jam_confusion": (
+        "results:confusion",
         "Table 6",
         "Originals of which all, none or some variants confuse a model.",
     ),
-    "appendix:neutral": ("Appendix G", "Confusing variants with neutral context."),
-    "appendix:attention": ("Appendix H", "Where the tokens of a PIE attend to."),
-    "runs:pairs": (
+    "jam_neutral": ("appendix:neutral", "Appendix G", "Confusing variants with neutral context."),
+    "jam_attention": ("appendix:attention", "Appendix H", "Where the tokens of a PIE attend to."),
+    "jam_pairs": (
+        "runs:pairs",
         "not in the paper",
         "Which of two runs drifts more, by a paired randomisation test over originals.",
     ),
-    "runs:runs": ("not in the paper", "Every run with its seeds and intervals."),
-    "dataset:flow": ("Section 3", "From ID10M's test split to originals and hard variants."),
-    "results:accuracy_vs_drift": (
+    "jam_runs": ("runs:runs", "not in the paper", "Every run with its seeds and intervals."),
+}
+"""Maker (`module:function`), place in the paper and caption of each table, by name."""
+_FIGURES = {
+    "jam_flow": (
+        "dataset:flow",
+        "Section 3",
+        "From ID10M's test split to originals and hard variants.",
+    ),
+    "jam_accuracy_vs_drift": (
+        "results:accuracy_vs_drift",
         "Figure 2",
         "Accuracy on the originals against negative drift.",
     ),
-    "results:confused_models": ("Figure 3", "How many models each hard variant confuses."),
-    "results:all_vs_mixed": ("Figure 6", "All-confused against partly confused originals."),
-    "attention:attention": ("Figure 7", "Attention from the tokens of a PIE to its context."),
+    "jam_confused_models": (
+        "results:confused_models",
+        "Figure 3",
+        "How many models each hard variant confuses.",
+    ),
+    "jam_all_vs_mixed": (
+        "results:all_vs_mixed",
+        "Figure 6",
+        "All-confused against partly confused originals.",
+    ),
+    "jam_attention": (
+        "attention:attention",
+        "Figure 7",
+        "Attention from the tokens of a PIE to its context.",
+    ),
 }
-"""Place in the paper and caption of each table and figure, by `module:function` that makes it."""
-
-
-def _described(folder: str, maker: str) -> tuple[str, str, str, str]:
-    """Name, place, caption and maker of a table or figure."""
-    place, caption = _DISPLAYS[maker]
-    name = f"jam_{maker.partition(':')[2]}"
-    return name, place, caption, f"pieline.studies.jam.{folder}.{maker}"
+"""The same of each figure."""
 
 
 _NOT_OF_PAPER = {
@@ -728,7 +755,7 @@ class JamStudy(Study[JamSettings]):
         # Numbers of the text, and figures, are of what this run asked or trained.
         made_here, results, settings = self._runs(), self._results(), self.settings
         statistics = self._statistics().of(published=self._published(2), text_numbers=numbers)
-        sizes = self._table("dataset:statistics", statistics)
+        sizes = self._table("jam_statistics", statistics)
         if not self._compares:
             return [sizes]
         example, datasets, hyperparameters, prompt, checkpoints, artifacts = self._descriptions()
@@ -736,9 +763,9 @@ class JamStudy(Study[JamSettings]):
             example,
             datasets,
             sizes,
-            self._table("results:drift", results.of(published=self._published(3))),
+            self._table("jam_drift", results.of(published=self._published(3))),
             self._table(
-                "text:text",
+                "jam_text",
                 made_here.of(text_numbers=numbers, published=self._published(3)).model_copy(
                     update={"options": {"figure3": settings.figure3.model_dump()}}
                 ),
@@ -751,12 +778,12 @@ class JamStudy(Study[JamSettings]):
                 files={"text_numbers": numbers},
                 not_run={"people": reason} if reason else {},
             )
-            found.append(self._table("appendix:humans", humans))
+            found.append(self._table("jam_humans", humans))
         found += [
             hyperparameters,
             prompt,
-            self._table("results:usage", results.of(published=self._published(5))),
-            self._table("results:confusion", results.of(published=self._published(6))),
+            self._table("jam_usage", results.of(published=self._published(5))),
+            self._table("jam_confusion", results.of(published=self._published(6))),
         ]
         for run in self.neutral_run("llm", "encoder"):
             reason = self._why_no_neutral(run)
@@ -767,9 +794,9 @@ class JamStudy(Study[JamSettings]):
                 not_run={run["model"]: reason} if reason else {},
                 options=run,
             )
-            found.append(self._table("appendix:neutral", neutral))
+            found.append(self._table("jam_neutral", neutral))
         if settings.attention:
-            found.append(self._table("appendix:attention", self._attention()))
+            found.append(self._table("jam_attention", self._attention()))
         tested = self._runs("predictions").model_copy(
             update={"options": {"permutations": settings.permutations}}
         )
@@ -777,8 +804,8 @@ class JamStudy(Study[JamSettings]):
             *found,
             checkpoints,
             artifacts,
-            self._table("runs:pairs", tested),
-            self._table("runs:runs", results),
+            self._table("jam_pairs", tested),
+            self._table("jam_runs", results),
         ]
 
     def _descriptions(self) -> list[Table]:
@@ -858,7 +885,7 @@ class JamStudy(Study[JamSettings]):
 
     def figures(self) -> list[Figure]:
         """What filtering leaves; with runs on variants also Figures 2, 3, 6 and 7."""
-        found = [self._figure("dataset:flow", self._statistics())]
+        found = [self._figure("jam_flow", self._statistics())]
         if not self._compares:
             return found
         runs = self._runs().model_copy(
@@ -872,19 +899,23 @@ class JamStudy(Study[JamSettings]):
         numbers = self.run.here("published/text_numbers.csv")
         drift = runs.of(published=self._published(3), text_numbers=numbers)
         found += [
-            self._figure("results:accuracy_vs_drift", drift),
-            self._figure("results:confused_models", runs.of(text_numbers=numbers)),
-            self._figure("results:all_vs_mixed", runs.of(published=self._published(6))),
+            self._figure("jam_accuracy_vs_drift", drift),
+            self._figure("jam_confused_models", runs.of(text_numbers=numbers)),
+            self._figure("jam_all_vs_mixed", runs.of(published=self._published(6))),
         ]
         if self.settings.attention and (given := self._attention()).metrics:
-            found.append(self._figure("attention:attention", given))
+            found.append(self._figure("jam_attention", given))
         return found
 
-    def _table(self, maker: str, given: Given) -> Table:
-        return Table(*_described("tables", maker), self._noted(given))
+    def _table(self, name: str, given: Given) -> Table:
+        maker, place, caption = _TABLES[name]
+        maker = f"pieline.studies.jam.tables.{maker}"
+        return Table(name, place, caption, maker, self._noted(given))
 
-    def _figure(self, maker: str, given: Given) -> Figure:
-        return Figure(*_described("figures", maker), self._noted(given))
+    def _figure(self, name: str, given: Given) -> Figure:
+        maker, place, caption = _FIGURES[name]
+        maker = f"pieline.studies.jam.figures.{maker}"
+        return Figure(name, place, caption, maker, self._noted(given))
 
     def _noted(self, given: Given) -> Given:
         """With what is to be said of data that are not the paper's."""
