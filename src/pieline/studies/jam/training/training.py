@@ -10,14 +10,15 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
-from pieline.core.files import atomic_path, canonical_json
+from pieline.core.code import code_digest
+from pieline.core.files import canonical_json
 from pieline.core.progress import Progress
 from pieline.core.records import Frozen
+from pieline.models.resumable import ResumableTraining
 from pieline.studies.jam.metrics.tokens import span_f1
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.training.settings import TaggingSettings
@@ -41,25 +42,6 @@ class TaggingLog(Frozen):
     dev_sentences: int
     epochs: list[TaggingEpoch]
     kept_epoch: int
-
-
-@dataclass
-class _State:
-    """What a checkpoint holds, besides optimizer and schedule."""
-
-    epochs: list[TaggingEpoch] = field(default_factory=list)
-    kept_epoch: int = 0
-    kept_weights: dict[str, torch.Tensor] = field(default_factory=dict)
-
-    def add(self, loss: float, score: float, model: torch.nn.Module, *, best_only: bool) -> None:
-        """Note an epoch and its weights; with `best_only` those only if they are better on dev."""
-        best = self.epochs[self.kept_epoch - 1].dev_span_f1 if self.epochs else -1.0
-        self.epochs.append(TaggingEpoch(loss=loss, dev_span_f1=score))
-        if score > best or not best_only:
-            self.kept_epoch = len(self.epochs)
-            self.kept_weights = {
-                key: tensor.detach().cpu().clone() for key, tensor in model.state_dict().items()
-            }
 
 
 def make_deterministic(threads: int) -> None:
@@ -96,24 +78,26 @@ def fine_tune(
     the model. `after_epoch` is called with the epoch's number when its checkpoint is written.
     """
     training = _Training(tagger, train, settings, seed)
-    name = _fingerprint(train, dev, settings, seed=seed, identity=identity)
-    state = training.restore(Path(checkpoint), name)
+    key = _fingerprint(train, dev, settings, seed=seed, identity=identity)
+    state = ResumableTraining(checkpoint, key, tagger.model, training.optimizer, training.schedule)
     if state.epochs:
         print(f"training goes on after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
     for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
         loss = training.one_epoch(epoch)
         tags = tagger.tag([item.tokens for item in dev], bfloat16=settings.bfloat16)
         score = span_f1([item.tags for item in dev], tags)
-        state.add(loss, score, tagger.model, best_only=settings.keep == "best")
-        training.keep(Path(checkpoint), name, state)
+        is_best = all(score > earlier["dev_span_f1"] for earlier in state.epochs)
+        state.finish_epoch(
+            {"loss": loss, "dev_span_f1": score}, keep=is_best or settings.keep == "last"
+        )
         after_epoch(epoch)
-    tagger.model.load_state_dict(state.kept_weights)
+    state.load_kept()
     return TaggingLog(
         settings=settings,
         seed=seed,
         train_sentences=len(train),
         dev_sentences=len(dev),
-        epochs=state.epochs,
+        epochs=[TaggingEpoch.model_validate(epoch) for epoch in state.epochs],
         kept_epoch=state.kept_epoch,
     )
 
@@ -133,15 +117,15 @@ class _Training:
         self._data = encode(
             tagger.tokenizer, [item.tokens for item in sentences], max_length=tagger.max_length
         )
-        self._optimizer = torch.optim.AdamW(
+        self.optimizer = torch.optim.AdamW(
             tagger.model.parameters(),
             lr=settings.learning_rate,
             weight_decay=settings.weight_decay,
             fused=True,
         )
         steps = settings.epochs * len(self._batches(1))
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(
-            self._optimizer, lambda step: max(0.0, 1 - step / steps)
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimizer, lambda step: max(0.0, 1 - step / steps)
         )
 
     def one_epoch(self, epoch: int) -> float:
@@ -163,44 +147,11 @@ class _Training:
                 loss = tagger.model(**batch).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(tagger.model.parameters(), settings.max_norm)
-            self._optimizer.step()
-            self._schedule.step()
-            self._optimizer.zero_grad()
+            self.optimizer.step()
+            self.schedule.step()
+            self.optimizer.zero_grad()
             total += loss.detach()
         return float(total) / len(batches)
-
-    def keep(self, path: Path, name: str, state: _State) -> None:
-        """Write all that a later run needs to go on."""
-        content = {
-            "fingerprint": name,
-            "model": self._tagger.model.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "schedule": self._schedule.state_dict(),
-            "epochs": [epoch.model_dump() for epoch in state.epochs],
-            "kept_epoch": state.kept_epoch,
-            "kept_weights": state.kept_weights,
-        }
-        with atomic_path(path) as temporary:
-            torch.save(content, temporary)
-
-    def restore(self, path: Path, name: str) -> _State:
-        """Go back to where a checkpoint of this training was made, if there is one."""
-        if not path.is_file():
-            return _State()
-        try:
-            content = torch.load(path, map_location="cpu", weights_only=True)
-        except Exception:  # whatever torch says of a file that is no checkpoint: begin anew
-            return _State()
-        if not isinstance(content, dict) or content.get("fingerprint") != name:
-            return _State()
-        self._tagger.model.load_state_dict(content["model"])
-        self._optimizer.load_state_dict(content["optimizer"])
-        self._schedule.load_state_dict(content["schedule"])
-        return _State(
-            epochs=[TaggingEpoch.model_validate(item) for item in content["epochs"]],
-            kept_epoch=content["kept_epoch"],
-            kept_weights=content["kept_weights"],
-        )
 
     def _batches(self, epoch: int) -> list[list[int]]:
         generator = torch.Generator().manual_seed(_epoch_seed(self._seed, epoch))
@@ -224,6 +175,7 @@ def _fingerprint(
     """Digest of all that a training depends on."""
     content = {
         "identity": identity,
+        "code": code_digest(__name__),
         "seed": seed,
         "settings": settings.model_dump(),
         "train": [[item.tokens, item.tags] for item in train],
