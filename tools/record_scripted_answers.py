@@ -1,16 +1,149 @@
 """Record the sample's scripted answers anew; to be run after a change to a prompt or to the script.
 
-No rule calls it: recordings are made once, and the workflow reads them.
+The answers show the construction without asking any model. People wrote them; their recordings say
+`hand-written`, and so does every report made from them. No rule calls this program: recordings are
+made once, and the workflow reads them.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from pieline.config import layered, load_config, load_studies
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json, write_text
 from pieline.core.program import Options, program
+from pieline.core.records import parse_record
 from pieline.core.yamls import read_yaml
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
+from pieline.llm.recordings import record
 from pieline.models.registry import load_registry
-from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.studies.idiolink.variants.scripted import record_script
+from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
+from pieline.studies.idiolink.originals.pairs import FilterOptions, Pair, filter_magpie
+from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
+from pieline.studies.idiolink.variants.generation import (
+    GeneratedText,
+    Role,
+    generate,
+    generation_question,
+)
+from pieline.studies.idiolink.variants.votes import CRITERIA, validation_questions
+
+Scripted = list[tuple[Question, Answer]]
+
+
+class Script(NamedTuple):
+    """What people wrote: texts by PIE, domain and usage, and how the models misbehave."""
+
+    texts: Mapping[str, Any]
+    turns: Mapping[str, Any]
+
+
+def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
+    """Write the recordings of the sample's script; the files written.
+
+    Args:
+        study: whose tasks ask, on the sample data.
+        output: folder to write, laid out as the recordings folder.
+
+    Raises:
+        UserError: the sample, a prompt or the script is wrong.
+    """
+    sample = Path(study.run.here("data", "sample"))
+    _, pairs, _ = filter_magpie(
+        sample / "magpie" / "MAGPIE_sample.jsonl",
+        study.exclusions(),
+        parse_record(study.pie_options(), FilterOptions, option="idiolink.construction"),
+        candidates=None,
+        documents=[],
+        computed_from={},
+    )
+    folder = sample / "idiolink_construction"
+    script = Script(read_yaml(folder / "texts.yaml"), read_yaml(folder / "script.yaml"))
+    files: dict[str, Scripted] = {}
+    for collection in COLLECTIONS:
+        writing, validation = study.writing(collection), study.validation(collection)
+        writer, judge = writing.writer(writing.entry()), validation.judge(validation.entry())
+        answers = scripted_generation(script, pairs, writer, collection)
+        recorded = {question.key: answer for question, answer in answers}
+        # Nothing is asked beyond what the script answers.
+        texts, _ = generate(pairs, writer, collection, lambda _, known=recorded: known)
+        files[writing.recordings] = answers
+        files[validation.recordings] = scripted_validation(script, texts, judge, collection)
+    written = []
+    for name, answers in files.items():
+        path = output / Path(name).relative_to(study.run.recordings())
+        # Old answers to questions that nobody asks any more would stay for ever.
+        write_text(path, "")
+        record(path, answers)
+        written.append(path)
+    return written
+
+
+def scripted_generation(
+    script: Script, pairs: Sequence[Pair], writer: Role, collection: Collection
+) -> Scripted:
+    """The writer's answers on every pair: the unusable first ones, and those with the texts.
+
+    Raises:
+        UserError: the script has no texts for a pair.
+    """
+    answers = []
+    for pair in pairs:
+        try:
+            written = script.texts[pair.pie][pair.domain]
+            texts = {
+                usage: [written["queries"][usage]] if collection == "queries" else written[usage]
+                for usage in TEXTS_PER_PAIR[collection]
+            }
+        except KeyError:
+            raise UserError(
+                f"no {collection} for {pair.name}", where="texts.yaml", mend="write them"
+            ) from None
+        turns = [{"text": canonical_json(texts)}]
+        if pair.name in script.turns["fenced"].get(collection, []):
+            turns = [{"text": f"```python\n{texts!r}\n```"}]
+        first = script.turns["first_answers"].get(collection, {}).get(pair.name)
+        for attempt, turn in enumerate([first, *turns] if first else turns):
+            question = generation_question(pair, writer, collection, attempt=attempt)
+            answers.append((question, _answer(question, turn)))
+    return answers
+
+
+def scripted_validation(
+    script: Script, texts: Sequence[GeneratedText], judge: Role, collection: Collection
+) -> Scripted:
+    """The validator's answers on every pair and run."""
+    answers = []
+    for question, members in validation_questions(texts, judge):
+        pair, run = f"{members[0].pie} / {members[0].subject}", question.sample + 1
+        whole = script.turns["validator_answers"].get(collection, {}).get(pair, {}).get(run)
+        turn = whole or {"text": canonical_json({"judgements": _judgements(script, members, run)})}
+        answers.append((question, _answer(question, turn)))
+    return answers
+
+
+def _judgements(
+    script: Script, texts: Sequence[GeneratedText], run: int
+) -> list[dict[str, object]]:
+    judgements: list[dict[str, object]] = []
+    for number, text in enumerate(texts, start=1):
+        if run in script.turns["forgotten"].get(text.id, []):
+            continue
+        broken = script.turns["broken"].get(text.id, {}).get(run, {})
+        verdict: dict[str, object] = {name: name not in broken for name in CRITERIA}
+        judgements.append({"number": number, **verdict, "comment": "; ".join(broken.values())})
+    return judgements
+
+
+def _answer(question: Question, turn: Mapping[str, str]) -> Answer:
+    return Answer(
+        key=question.key,
+        text=turn["text"].strip(),
+        finish_reason=turn.get("finish_reason", "stop"),
+        origin="hand-written",
+    )
 
 
 @program(
