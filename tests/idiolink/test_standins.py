@@ -105,9 +105,10 @@ class Reference:
         """Vectors of a text behind its head and of the text's characters from `start` to `end`."""
         head = self.prompt + head
         encoding = self._tokenizer.encode(head + text, add_special_tokens=False)
+        around = self.anatomy.trained or self.anatomy.written
         before, after = (
             [self._tokenizer.token_to_id(token) for token in part.split()]
-            for part in self.anatomy.reads.split("$A")
+            for part in around.split("$A")
         )
         room = self.entry.max_length - len(before) - len(after)
         ids = torch.tensor([before + encoding.ids[:room] + after])

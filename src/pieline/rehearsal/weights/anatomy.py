@@ -143,11 +143,6 @@ class Anatomy:
         """What its tokenizer puts around a text, `$A`."""
         return self.template or self.kind.template
 
-    @property
-    def reads(self) -> str:
-        """What has to stand around a text, `$A`, as when the model was trained."""
-        return self.trained or self.written
-
 
 ASK = "Instruct: Find what the query means.\nQuery:"
 ENDED = "$A <|endoftext|>"
