@@ -19,7 +19,7 @@ rule sampled_tuples:
         soft=IDIOLINK.settings.finetuning.soft_negatives,
     shell:
         "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
-        " --seed {wildcards.seed:q} --hard {params.hard} --soft {params.soft} --output {output:q}"
+        " --seed {wildcards.seed:q} --hard {params.hard:q} --soft {params.soft:q} --output {output:q}"
         " 2> >(tee {log:q} >&2)"
 
 
@@ -42,7 +42,7 @@ rule released_tuples:
         soft=IDIOLINK.settings.finetuning.soft_negatives,
     shell:
         "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
-        " --released {input.released:q} --hard {params.hard} --soft {params.soft} --output {output:q}"
+        " --released {input.released:q} --hard {params.hard:q} --soft {params.soft:q} --output {output:q}"
         " 2> >(tee {log:q} >&2)"
 
 

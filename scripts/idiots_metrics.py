@@ -9,7 +9,7 @@ from pieline.core.records import load_jsonl
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction
-from pieline.studies.idiots.verdicts import Run, human_verdicts, read_cases
+from pieline.studies.idiots.verdicts import DetectionRun, human_verdicts, read_cases
 
 
 @program(
@@ -17,7 +17,7 @@ from pieline.studies.idiots.verdicts import Run, human_verdicts, read_cases
     setting=str, seed=int, resamples=int, conditions=Conditions, output=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
-    run = Run(it.model, it.setting, it.seed)
+    run = DetectionRun(it.model, it.setting, it.seed)
     dataset = IdiotsDataset.load(it.dataset)
     predictions = load_jsonl(it.predictions, DetectionPrediction)
     sources = [it.predictions, *dataset.files(it.dataset)] + ([it.verdicts] if it.verdicts else [])

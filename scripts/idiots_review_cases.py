@@ -6,7 +6,7 @@ from pieline.core.program import Options, program
 from pieline.core.records import load_jsonl
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.records import DetectionPrediction
-from pieline.studies.idiots.verdicts import Run, review_cases, save_cases
+from pieline.studies.idiots.verdicts import DetectionRun, review_cases, save_cases
 
 
 @program(
@@ -14,7 +14,7 @@ from pieline.studies.idiots.verdicts import Run, review_cases, save_cases
     jsonl=(Path, "JSONL to write"), csv=Path,
 )  # fmt: skip
 def main(it: Options) -> None:
-    run = Run(it.model, it.setting, it.seed)
+    run = DetectionRun(it.model, it.setting, it.seed)
     sentences = IdiotsDataset.load(it.dataset).sentences
     predictions = load_jsonl(it.predictions, DetectionPrediction)
     cases = review_cases(sentences, predictions, run)

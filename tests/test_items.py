@@ -35,7 +35,7 @@ from pieline.studies.idiots.items import IdiotsItem
 from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import (
-    Run,
+    DetectionRun,
     human_verdicts,
     read_cases,
     review_cases,
@@ -143,7 +143,7 @@ def make_idiots() -> Given:
             answers.append(
                 DetectionPrediction.model_validate({**said, "id": item.id, "answer_key": key})
             )
-        run = Run(model, "zero_shot", 0)
+        run = DetectionRun(model, "zero_shot", 0)
         if model == "one":
             cases = [
                 case.model_copy(update={"verdict": chance.choice(["yes", "no", ""])})

@@ -13,7 +13,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import sha256
 from pieline.core.uncertainty import Interval
 from pieline.reporting.printed import (
-    Statement,
+    StatedText,
     compare,
     percent_bounds,
     probability,
@@ -133,7 +133,7 @@ def test_no_tables_at_all(tmp_path: Path) -> None:
 def test_a_statement_says_how_it_stands_to_the_printed_one(
     ours: str, printed: str, reason: str
 ) -> None:
-    assert state(ours, printed) == Statement(ours=ours, printed=printed, reason=reason)
+    assert state(ours, printed) == StatedText(ours=ours, printed=printed, reason=reason)
     assert state(ours, printed, reason="why").reason == "why"
 
 

@@ -12,7 +12,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.described import PACKAGES, same_size
 from pieline.reporting.given import Given
-from pieline.reporting.printed import Statement
+from pieline.reporting.printed import StatedText
 from pieline.reporting.tables import TableContent, write_table
 from pieline.results.comparison import read_cells, write_comparison
 from pieline.studies.idiolink.settings import IdiolinkSettings
@@ -30,11 +30,11 @@ def given(name: str, **settings: Any) -> Given:
     return next(table.given for table in made.tables() if table.name == f"idiolink_{name}")
 
 
-def stated(content: TableContent) -> dict[tuple[str, ...], Statement]:
+def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
     """The statements of a table, by key."""
     found = {}
     for number in content.numbers():
-        assert isinstance(number.comparison, Statement)
+        assert isinstance(number.comparison, StatedText)
         found[tuple(number.key.values())] = number.comparison
     return found
 

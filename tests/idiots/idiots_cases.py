@@ -10,7 +10,7 @@ from pieline.reporting.printed import read_published
 from pieline.studies.idiots.metrics import DetectionMetrics, detection_metrics
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
-from pieline.studies.idiots.verdicts import Run
+from pieline.studies.idiots.verdicts import DetectionRun
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data" / "sample" / "idiots"
@@ -81,7 +81,7 @@ def score(
     """Metrics of a run of this model."""
     options = {"origin": "released"} | options
     return detection_metrics(
-        suite, predictions, Run(model, "zero_shot", 0), resamples=resamples, **options
+        suite, predictions, DetectionRun(model, "zero_shot", 0), resamples=resamples, **options
     )
 
 

@@ -36,15 +36,14 @@ from pieline.studies.idiots.settings import DetectionParameters, IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
 from pieline.studies.idiots.tables import UNSORTED
 from pieline.studies.idiots.verdicts import (
+    DetectionRun,
     ReviewCase,
-    Run,
     human_verdicts,
     read_cases,
     review_cases,
     save_cases,
 )
-from pieline.study import NOT_CONFIGURED
-from pieline.study import Run as StudyRun
+from pieline.study import NOT_CONFIGURED, Run
 
 _PRINTED = printed_counts(ROOT / "published")
 COUNTS = {
@@ -127,7 +126,7 @@ def judged(
     suite: list[IdiotsSentence], predictions: list[DetectionPrediction], folder: Path
 ) -> dict[str, ReviewCase]:
     """What a person makes of a run's cases."""
-    run = Run(REVIEWED, "zero_shot", 0)
+    run = DetectionRun(REVIEWED, "zero_shot", 0)
     files = {"jsonl": folder / "cases.jsonl", "table": folder / "cases.csv"}
     cases = printed_verdicts(review_cases(suite, predictions, run), ROOT / "published")
     save_cases(cases, **files)
@@ -136,7 +135,7 @@ def judged(
 
 def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, str]], str]:
     """Rows of a table's CSV and its LaTeX; models without a metric file were not run."""
-    run = StudyRun(load_registry(ROOT / "models.yaml"), LLMSettings())
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.described(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
     given = Given(
@@ -221,9 +220,7 @@ def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
 
 
 def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) -> None:
-    run = StudyRun(
-        load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT
-    )
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT)
     study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
     lack = "the mirror has no idiots/idioms_sentences.tsv"
     assert set(study.left_out().values()) == {lack}
@@ -286,7 +283,7 @@ def test_a_model_that_was_not_run_is_a_row_with_its_reason(
 
 def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
     """A row of a table of the first model's counts under the conditions of some settings."""
-    run = StudyRun(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
+    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     made = load_record(metrics[0], DetectionMetrics)
     told = IdiotsStudy(settings, run).conditions(made.model, "zero_shot")
     conditions = Conditions.model_validate_json(told)

@@ -13,8 +13,8 @@ from pieline.core.yamls import read_yaml
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.idiots.verdicts import (
+    DetectionRun,
     ReviewCase,
-    Run,
     human_verdicts,
     names_pie,
     read_cases,
@@ -22,7 +22,7 @@ from pieline.studies.idiots.verdicts import (
     save_cases,
 )
 
-RUN = Run("a-model", "zero_shot", 0)
+RUN = DetectionRun("a-model", "zero_shot", 0)
 SUITE = sentences(3, 3)
 PREDICTIONS = predictions_of(
     SUITE, true_positives=2, right_idiom=1, true_negatives=1, pie_in_distractor=1
@@ -140,7 +140,9 @@ def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> Non
     with pytest.raises(UserError, match="idi999-sen01-id judges another answer"):
         human_verdicts(unknown, PREDICTIONS, RUN)
     # Verdicts on other runs may stand in the same file.
-    assert human_verdicts(other + unknown, PREDICTIONS, Run("a-model", "zero_shot", 1)) == {}
+    assert (
+        human_verdicts(other + unknown, PREDICTIONS, DetectionRun("a-model", "zero_shot", 1)) == {}
+    )
 
 
 @pytest.mark.parametrize(("part", "size"), [("tuned", 198), ("held_back", 46)])

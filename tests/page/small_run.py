@@ -23,7 +23,7 @@ from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
-from pieline.studies.idiots.verdicts import Run
+from pieline.studies.idiots.verdicts import DetectionRun
 from pieline.studies.jam.bio import tags_of
 from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
@@ -284,7 +284,7 @@ def make_idiots() -> None:
     metrics = detection_metrics(
         sentences,
         answers,
-        Run("vicuna-7b", "zero_shot", 0),
+        DetectionRun("vicuna-7b", "zero_shot", 0),
         origin="sample",
         resamples=10,
         computed_from=digests([predictions, *dataset.files(place)]),

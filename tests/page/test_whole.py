@@ -19,7 +19,7 @@ from pieline.models.registry import load_registry
 from pieline.reporting.given import Given
 from pieline.results.displays import Displays
 from pieline.results.provenance import RunDescription
-from pieline.results.whole import CATEGORY, Whole, code_of
+from pieline.results.whole import CATEGORY, Whole, code_state
 from pieline.study import Figure, Run, Study, Table
 
 METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
@@ -158,7 +158,7 @@ def test_the_document_is_compiled_where_it_can_be(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_state_of_a_clone(tmp_path: Path) -> None:
-    unknown = code_of(tmp_path)
+    unknown = code_state(tmp_path)
     assert (unknown.commit, unknown.day, unknown.modified) == (None, None, None)
 
     def git(*arguments: str) -> None:
@@ -169,12 +169,12 @@ def test_the_state_of_a_clone(tmp_path: Path) -> None:
     git("init", "-q")
     git("add", "a.txt")
     git("commit", "-q", "-m", "first", "--date", "2026-01-02T00:00:00")
-    clean = code_of(tmp_path)
+    clean = code_state(tmp_path)
     assert clean.commit
     assert len(clean.commit) == 40
     assert clean.modified is False
     (tmp_path / "a.txt").write_text("2", encoding="utf-8")
-    assert code_of(tmp_path).modified is True
+    assert code_state(tmp_path).modified is True
 
 
 def test_the_page_reads_the_items_of_each_study() -> None:

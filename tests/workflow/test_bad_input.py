@@ -121,7 +121,7 @@ def test_mirror_without_the_file(project: Path, tmp_path: Path, name: str) -> No
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     line = fails(project, *RELEASED, f"mirror={mirror}", "--", f"results/raw/{name}")
-    assert f"{mirror}/{name}: no such file; put the file there (expected SHA-256 " in line
+    assert f"{mirror}/{name}: no such file; put the file there (SHA-256 " in line
     assert not (project / "results/raw" / name).exists()
 
 

@@ -37,7 +37,7 @@ class ResumableTraining:
     ) -> None:
         self._path = Path(path) if path else None
         self._key = key
-        self._model, self._moving = model, {"optimizer": optimizer, "schedule": schedule}
+        self._model, self._optimizer, self._schedule = model, optimizer, schedule
         self._kept: dict[str, torch.Tensor] = {}
         self.epochs: list[Mapping[str, float]] = []
         self.kept_epoch = 0
@@ -68,7 +68,8 @@ class ResumableTraining:
             "kept": (self.kept_epoch, self._kept),
             "memory": self.memory,
             "weights": self._model.state_dict(),
-            **{name: part.state_dict() for name, part in self._moving.items()},
+            "optimizer": self._optimizer.state_dict(),
+            "schedule": self._schedule.state_dict(),
         }
 
     def _resume(self) -> None:
@@ -81,7 +82,7 @@ class ResumableTraining:
         if not isinstance(found, dict) or found.get("key") != self._key:
             return
         self._model.load_state_dict(found["weights"])
-        for name, part in self._moving.items():
-            part.load_state_dict(found[name])
+        self._optimizer.load_state_dict(found["optimizer"])
+        self._schedule.load_state_dict(found["schedule"])
         self.epochs, self.memory = found["epochs"], found["memory"]
         self.kept_epoch, self._kept = found["kept"]

@@ -276,7 +276,7 @@ def read_gguf(path: Path) -> "GGUFReader":
         UserError: it is none, or it is cut off.
     """
     import numpy as np
-    from gguf import GGUFReader
+    from gguf.gguf_reader import GGUFReader
 
     class PlainReader(GGUFReader):
         """The reader without its memory map: a million slices of one take eight times as long."""

@@ -166,7 +166,7 @@ def _words(path: Path) -> int:
     return len(path.read_text("utf-8").split()) if path.is_file() else 0
 
 
-class Asked(Frozen):
+class ModelEstimate(Frozen):
     """What one model is asked, as `estimate_cost` tells it; dollars are null where unknown."""
 
     model: str
@@ -230,7 +230,7 @@ class Forecast(Frozen):
     """
 
     assumptions: Assumptions
-    asked: list[Asked]
+    asked: list[ModelEstimate]
     likely_usd: float
     usd: float
     gpu: list[GpuHours]
@@ -419,9 +419,9 @@ def forecast(
     )
 
 
-def _asked(found: TaskEstimate) -> Asked:
+def _asked(found: TaskEstimate) -> ModelEstimate:
     cost = found.estimate
-    return Asked(
+    return ModelEstimate(
         model=found.model,
         kind=found.kind,
         questions=cost.to_ask,

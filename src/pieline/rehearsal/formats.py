@@ -17,7 +17,7 @@ OVERLOADED = 529
 """Anthropic's status; the others say 503."""
 
 
-class Said(NamedTuple):
+class CountedAnswer(NamedTuple):
     """What a stand-in says to one question, as a provider counts it.
 
     Attributes:
@@ -71,7 +71,7 @@ class Provider(ABC):
         """The most tokens that an answer may have; null if the request sets no limit."""
 
     @abstractmethod
-    def reply(self, said: Said) -> Body:
+    def reply(self, said: CountedAnswer) -> Body:
         """The body of an answer."""
 
     @abstractmethod
@@ -103,7 +103,7 @@ class OpenAI(Provider):
         limit: int | None = body.get("max_completion_tokens", body.get("max_tokens"))
         return limit
 
-    def reply(self, said: Said) -> Body:
+    def reply(self, said: CountedAnswer) -> Body:
         """See `Provider`."""
         message: Body = {"role": "assistant", "content": said.text, "refusal": None}
         message["annotations"] = []
@@ -131,7 +131,7 @@ class Together(OpenAI):
 
     name, base = "together_ai", "/together_ai/v1"
 
-    def reply(self, said: Said) -> Body:
+    def reply(self, said: CountedAnswer) -> Body:
         """See `Provider`."""
         number = "-".join((said.number[:7], said.number[7:13], said.number[13:29]))
         message = {"role": "assistant", "content": said.text, "tool_calls": []}
@@ -159,7 +159,7 @@ class Anthropic(Provider):
         """See `Provider`."""
         return int(body["max_tokens"])
 
-    def reply(self, said: Said) -> Body:
+    def reply(self, said: CountedAnswer) -> Body:
         """See `Provider`."""
         usage = {
             "input_tokens": said.input_tokens,
@@ -216,7 +216,7 @@ class Gemini(Provider):
         limit: int | None = body.get("generationConfig", {}).get("max_output_tokens")
         return limit
 
-    def reply(self, said: Said) -> Body:
+    def reply(self, said: CountedAnswer) -> Body:
         """See `Provider`."""
         thoughts = said.reasoning_tokens
         usage = {
@@ -269,7 +269,7 @@ def _joined(parts: list[Body]) -> str:
     return "".join(part["text"] for part in parts)
 
 
-def completion(said: Said, message: Body, identity: str, usage: Body) -> Body:
+def completion(said: CountedAnswer, message: Body, identity: str, usage: Body) -> Body:
     """A chat completion.
 
     Args:

@@ -31,7 +31,14 @@ from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from pieline.rehearsal.asked import Asked
 from pieline.rehearsal.bill import BILLED, Bill, Charge, Fault, digest
-from pieline.rehearsal.formats import OVERLOADED, PROVIDERS, RATE_LIMIT, Body, Provider, Said
+from pieline.rehearsal.formats import (
+    OVERLOADED,
+    PROVIDERS,
+    RATE_LIMIT,
+    Body,
+    CountedAnswer,
+    Provider,
+)
 from pieline.rehearsal.loopback import LoopbackServer, Received, Reply, send
 
 BILL = "bill.jsonl"
@@ -190,7 +197,9 @@ def tokens_of(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _said(entry: LLMEntry, asked: Asked, text: str, limit: int | None, number: str) -> Said:
+def _said(
+    entry: LLMEntry, asked: Asked, text: str, limit: int | None, number: str
+) -> CountedAnswer:
     """What a model says, within its limit of tokens."""
     shows_thoughts = entry.reasoning and entry.provider == "together_ai"
     text = THOUGHTS + text if shows_thoughts else text
@@ -201,10 +210,12 @@ def _said(entry: LLMEntry, asked: Asked, text: str, limit: int | None, number: s
     tokens = tokens_of(text)
     thinks = entry.bills_thoughts and not shows_thoughts
     thoughts = min(asked_tokens, most - tokens) if thinks else 0
-    return Said(asked.model, number, text, is_cut, asked_tokens, tokens + thoughts, thoughts)
+    return CountedAnswer(
+        asked.model, number, text, is_cut, asked_tokens, tokens + thoughts, thoughts
+    )
 
 
-def _reply(provider: Provider, said: Said, fault: Fault | None, wait_s: float) -> Reply:
+def _reply(provider: Provider, said: CountedAnswer, fault: Fault | None, wait_s: float) -> Reply:
     """What leaves for an answer that meets a fault, or none."""
     if fault == "502":
         page = b"<html><head><title>502 Bad Gateway</title></head></html>"

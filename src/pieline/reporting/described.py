@@ -13,7 +13,7 @@ from pieline.core.files import read_text
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.reporting.given import Given
-from pieline.reporting.printed import Statement, number_in, read_printed, state
+from pieline.reporting.printed import StatedText, number_in, read_printed, state
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 
 BESIDE = "The printed value stands beside ours where it is another."
@@ -151,7 +151,7 @@ def checkpoints(
     )
 
 
-def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, Statement]:
+def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, StatedText]:
     """What an entry of models.yaml states beside a printed row."""
     size, printed = entry["parameters"] or "not told", row["parameters"]
     if row["parameters_are_estimated"] == "yes":
@@ -185,6 +185,6 @@ def same_size(ours: str, printed: str) -> bool:
     return float(f"{one:.{digits - 1}e}") == other
 
 
-def described(stated: Statement, **key: str) -> Cell:
+def described(stated: StatedText, **key: str) -> Cell:
     """The cell of a statement."""
     return Cell(Number({**key, "metric": key.get("metric", "value")}, stated))

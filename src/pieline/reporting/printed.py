@@ -104,7 +104,7 @@ class Comparison(Frozen):
         return self.ours - self.printed
 
 
-class Statement(Frozen):
+class StatedText(Frozen):
     """What this project states of a model, a setting or a package beside what the paper prints.
 
     Nothing computes it, so it never counts as reproduced. Both are text, empty where there is none;
@@ -116,7 +116,7 @@ class Statement(Frozen):
     reason: str
 
 
-def state(ours: str, printed: str, *, reason: str = "") -> Statement:
+def state(ours: str, printed: str, *, reason: str = "") -> StatedText:
     """Set what we state beside what the paper prints, with a reason if the texts do not tell."""
     if not reason:
         names = (_LICENCE_WORDS.sub("", text) for text in (ours, printed))
@@ -127,7 +127,7 @@ def state(ours: str, printed: str, *, reason: str = "") -> Statement:
             reason = "as printed"
         else:
             reason = "spelt otherwise" if alike[0] == alike[1] else "not as printed"
-    return Statement(ours=ours, printed=printed, reason=reason)
+    return StatedText(ours=ours, printed=printed, reason=reason)
 
 
 def compare(
@@ -244,7 +244,7 @@ _COMPARED = (
 
 def write_comparisons(
     path: str | Path,
-    rows: Iterable[tuple[Mapping[str, str], Comparison | Statement, Sequence[str]]],
+    rows: Iterable[tuple[Mapping[str, str], Comparison | StatedText, Sequence[str]]],
     *,
     decimals: int,
     mark: str = "",
@@ -271,8 +271,8 @@ def write_comparisons(
     write_text(path, table.to_csv(index=False, lineterminator="\n"))
 
 
-def _line(cell: Comparison | Statement, decimals: int) -> dict[str, str]:
-    if isinstance(cell, Statement):
+def _line(cell: Comparison | StatedText, decimals: int) -> dict[str, str]:
+    if isinstance(cell, StatedText):
         return {**dict.fromkeys(_COMPARED, ""), "comparable": "no", **cell.model_dump()}
     return {
         "ours": rounded(cell.ours, cell.places(decimals)),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from pieline.reporting.latex import render_html, render_latex
-from pieline.reporting.printed import VERDICTS, Comparison, Statement, rounded, write_comparisons
+from pieline.reporting.printed import VERDICTS, Comparison, StatedText, rounded, write_comparisons
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Number:
     """
 
     key: Mapping[str, str]
-    comparison: Comparison | Statement
+    comparison: Comparison | StatedText
     metrics: tuple[str, ...] = ()
 
 
@@ -298,7 +298,7 @@ def _cell(cell: Cell, decimals: int) -> ShownCell:
     if cell.number is None:
         return ShownCell(cell.text or "–", "", cell.best, cell.mark, "", "", ())
     compared = cell.number.comparison
-    if isinstance(compared, Statement):
+    if isinstance(compared, StatedText):
         ours, printed = cell.text or compared.ours or "–", compared.printed
         differs = printed if printed != compared.ours else ""
         return ShownCell(ours, differs, cell.best, cell.mark, "", compared.reason, ())

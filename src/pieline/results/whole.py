@@ -173,7 +173,7 @@ class Whole:
     def description(self) -> str:
         """Code, configuration and models, as canonical JSON."""
         return RunDescription(
-            code=code_of(self.run.root),
+            code=code_state(self.run.root),
             # Where files lie or a gateway is says nothing of the results; the digests do.
             config=self.config.model_dump(
                 mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
@@ -235,7 +235,7 @@ class Whole:
         return found
 
 
-def code_of(root: Path) -> Code:
+def code_state(root: Path) -> Code:
     """The commit of a clone and whether files were changed since; nothing is known elsewhere."""
 
     def git(*arguments: str) -> str | None:

@@ -29,7 +29,7 @@ class DetectionCounts(NamedTuple):
     pie_in_distractor: int
 
 
-class Said(NamedTuple):
+class DrawnDetection(NamedTuple):
     """Whether an answer finds an idiom, and whether that is the PIE."""
 
     found: bool
@@ -60,14 +60,16 @@ def printed_counts(published: Path) -> dict[str, DetectionCounts]:
     }
 
 
-def said(sentences: Sequence[IdiotsSentence], counts: DetectionCounts | None) -> dict[str, Said]:
+def said(
+    sentences: Sequence[IdiotsSentence], counts: DetectionCounts | None
+) -> dict[str, DrawnDetection]:
     """What a model says of each sentence, by its id.
 
     Where there are other numbers of sentences, the shares are the same, as nearly as whole numbers
     allow. A model without counts is always right.
     """
-    sure, no = Said(found=True, named=True), Said(found=False, named=False)
-    other = Said(found=True, named=False)
+    sure, no = DrawnDetection(found=True, named=True), DrawnDetection(found=False, named=False)
+    other = DrawnDetection(found=True, named=False)
     if counts is None:
         return {item.id: sure if item.is_idiomatic else no for item in sentences}
     of, right = counts.true_positives, counts.right_idiom
@@ -76,7 +78,7 @@ def said(sentences: Sequence[IdiotsSentence], counts: DetectionCounts | None) ->
         True: [sure] * right + [other] * (of - right) + [no] * (counts.idiomatic - of),
         False: [sure] * trapped + [other] * (wrong - trapped) + [no] * counts.true_negatives,
     }
-    found: dict[str, Said] = {}
+    found: dict[str, DrawnDetection] = {}
     for label, those in answers.items():
         names = sorted((item.id for item in sentences if item.is_idiomatic == label), key=mixed)
         found |= dict(zip(names, sampled(those, len(names)), strict=True))

@@ -9,7 +9,13 @@ from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_
 from pieline.reporting.given import Given
 from pieline.reporting.items import CLASSES, Class, Item, runs
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
-from pieline.studies.idiots.verdicts import Run, human_verdicts, names_pie, paired, read_cases
+from pieline.studies.idiots.verdicts import (
+    DetectionRun,
+    human_verdicts,
+    names_pie,
+    paired,
+    read_cases,
+)
 
 
 class IdiotsItem(Item):
@@ -51,7 +57,7 @@ class IdiotsItem(Item):
         for metric, shared in runs(given):
             setting = metric.fields["setting"]
             answered = _answers(metric, pool)
-            run = Run(shared["model"], setting, shared["seed"])
+            run = DetectionRun(shared["model"], setting, shared["seed"])
             answers = [answer for _, answer in answered]
             verdicts = human_verdicts(cases, answers, run, where=reviewed or "")
             for sentence, answer in answered:

@@ -26,7 +26,7 @@ from pieline.core.uncertainty import (
 )
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
-from pieline.studies.idiots.verdicts import ErrorType, ReviewCase, Run, names_pie, paired
+from pieline.studies.idiots.verdicts import DetectionRun, ErrorType, ReviewCase, names_pie, paired
 
 NO, YES, UNREADABLE = 0, 1, 2
 """Classes of a sentence, and what was said of it, as scikit-learn's labels."""
@@ -106,7 +106,7 @@ class Fraction(NamedTuple):
 def detection_metrics(
     sentences: Sequence[IdiotsSentence],
     predictions: Sequence[DetectionPrediction],
-    run: Run,
+    run: DetectionRun,
     *,
     origin: Origin,
     data_note: str = "",

@@ -207,17 +207,17 @@ def read_prediction(sentence_id: str, answer: Answer) -> DetectionPrediction:
     )
 
 
-Said = BeforeValidator(lambda value: None if value == "" else value)
+EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
 """An empty cell of a table says nothing."""
 
 
 class ForeignDetection(ForeignRow):
     """What a system said of a sentence; no `has_idiom` (null, or an empty cell) is no answer."""
 
-    has_idiom: Annotated[bool | None, Said]
-    idiom: Annotated[str | None, Said] = None
-    meaning: Annotated[str | None, Said] = None
-    explanation: Annotated[str | None, Said] = None
+    has_idiom: Annotated[bool | None, EmptyIsNull]
+    idiom: Annotated[str | None, EmptyIsNull] = None
+    meaning: Annotated[str | None, EmptyIsNull] = None
+    explanation: Annotated[str | None, EmptyIsNull] = None
 
 
 def read_predictions(

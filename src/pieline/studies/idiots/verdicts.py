@@ -36,7 +36,7 @@ that does not exist, made of a word or chunk of the sentence; anything else, as 
 _MEND = "take the file that the run wrote, and fill in only the columns verdict and error_type"
 
 
-class Run(NamedTuple):
+class DetectionRun(NamedTuple):
     """One run of the study."""
 
     model: str
@@ -81,9 +81,9 @@ class ReviewCase(Frozen):
         return self
 
     @property
-    def run(self) -> Run:
+    def run(self) -> DetectionRun:
         """The run that the case is of."""
-        return Run(self.model, self.setting, self.seed)
+        return DetectionRun(self.model, self.setting, self.seed)
 
 
 COLUMNS = list(ReviewCase.model_fields)
@@ -133,7 +133,9 @@ def paired(
 
 
 def review_cases(
-    sentences: Sequence[IdiotsSentence], predictions: Sequence[DetectionPrediction], run: Run
+    sentences: Sequence[IdiotsSentence],
+    predictions: Sequence[DetectionPrediction],
+    run: DetectionRun,
 ) -> list[ReviewCase]:
     """The cases of a run that a person must judge: all answers that found an idiom."""
     return [
@@ -173,7 +175,7 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
             twice; names file and line.
     """
     cases: list[ReviewCase] = []
-    seen: set[tuple[Run, str]] = set()
+    seen: set[tuple[DetectionRun, str]] = set()
     is_table = Path(path).suffix.lower() == ".csv"
     rows: Iterable[tuple[int, object]] = (
         read_table(path, COLUMNS, more=[], mend=_MEND)
@@ -195,7 +197,7 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
 def human_verdicts(
     cases: Iterable[ReviewCase],
     predictions: Iterable[DetectionPrediction],
-    run: Run,
+    run: DetectionRun,
     *,
     where: str | Path = "",
 ) -> dict[str, ReviewCase]:

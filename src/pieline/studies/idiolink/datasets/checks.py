@@ -27,7 +27,7 @@ _SHARED_SHINGLES = 0.4
 """Share of the shorter text's word triples that a candidate must have in common with it."""
 
 
-class Finding(Record):
+class CheckFinding(Record):
     """Something that a check found: the texts concerned, and what is the matter with them."""
 
     texts: list[str]
@@ -39,7 +39,7 @@ class CheckResult(Record):
 
     looks_for: str
     count: int
-    findings: list[Finding]
+    findings: list[CheckFinding]
 
 
 def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
@@ -51,7 +51,7 @@ def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
     return results
 
 
-def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     found = Counter((text.collection, text.pie, text.subject, text.usage) for text in texts)
     pies = sorted({text.pie for text in texts})
     domains = sorted({text.subject for text in texts})
@@ -66,70 +66,70 @@ def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[Finding]:
         if found[place] != expected.get(place, 0):
             collection, pie, domain, usage = place
             where = f"{pie!r}, {domain}: {found[place]} {usage} {collection}"
-            yield Finding(texts=[], detail=f"{where} instead of {expected.get(place, 0)}")
+            yield CheckFinding(texts=[], detail=f"{where} instead of {expected.get(place, 0)}")
 
 
-def _ids(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     pies_of: dict[int, set[str]] = defaultdict(set)
     for text in texts:
         try:
             said = parse_id(text.id)
         except UserError:
-            yield Finding(texts=[text.id], detail="not of the released scheme")
+            yield CheckFinding(texts=[text.id], detail="not of the released scheme")
             continue
         pies_of[said.pie_number].add(text.pie)
         is_so = (text.collection, text.subject, text.usage)
         if (said.collection, said.domain, said.usage) != is_so:
-            yield Finding(texts=[text.id], detail=f"the text is {', '.join(is_so)}")
+            yield CheckFinding(texts=[text.id], detail=f"the text is {', '.join(is_so)}")
     for number, pies in sorted(pies_of.items()):
         if len(pies) > 1:
             listed = ", ".join(sorted(pies))
-            yield Finding(texts=[], detail=f"number {number:03d} stands for {listed}")
+            yield CheckFinding(texts=[], detail=f"number {number:03d} stands for {listed}")
     for name, count in sorted(Counter(text.id for text in texts).items()):
         if count > 1:
-            yield Finding(texts=[name], detail=f"stands {count} times")
+            yield CheckFinding(texts=[name], detail=f"stands {count} times")
 
 
-def _domains(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _domains(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if text.subject not in DOMAIN_CODES:
-            yield Finding(texts=[text.id], detail=f"domain {text.subject!r}")
+            yield CheckFinding(texts=[text.id], detail=f"domain {text.subject!r}")
 
 
-def _span_missing(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _span_missing(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if not text.span or text.span not in text.sentence:
-            yield Finding(texts=[text.id], detail=f"span {text.span!r}")
+            yield CheckFinding(texts=[text.id], detail=f"span {text.span!r}")
 
 
-def _span_repeated(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _span_repeated(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         count = text.sentence.count(text.span) if text.span else 0
         if count > 1:
-            yield Finding(texts=[text.id], detail=f"span {text.span!r} stands {count} times")
+            yield CheckFinding(texts=[text.id], detail=f"span {text.span!r} stands {count} times")
 
 
-def _span_is_not_pie(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _span_is_not_pie(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if text.usage in ("literal", "idiomatic") and not names_pie(text.span, text.pie):
-            yield Finding(texts=[text.id], detail=f"span {text.span!r} of {text.pie!r}")
+            yield CheckFinding(texts=[text.id], detail=f"span {text.span!r} of {text.pie!r}")
 
 
-def _pie_repeated(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _pie_repeated(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if text.usage in ("literal", "idiomatic"):
             again = sum(occurrences(part, text.pie) for part in text.outside_span)
             if again:
-                yield Finding(texts=[text.id], detail=f"{text.pie!r} outside its span")
+                yield CheckFinding(texts=[text.id], detail=f"{text.pie!r} outside its span")
 
 
-def _pie_present(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _pie_present(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if text.usage in ("simplification", "sense") and occurrences(text.sentence, text.pie):
-            yield Finding(texts=[text.id], detail=f"{text.pie!r} stands in it")
+            yield CheckFinding(texts=[text.id], detail=f"{text.pie!r} stands in it")
 
 
-def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     documents = [text for text in texts if text.collection == "documents"]
     originals = {text.id: text for text in documents if text.usage == "idiomatic"}
     for text in documents:
@@ -137,7 +137,7 @@ def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[Finding]:
             continue
         original = originals.get(text.id.replace("_sim_", "_idiom_"))
         if original is None:
-            yield Finding(texts=[text.id], detail="no idiomatic document of the same number")
+            yield CheckFinding(texts=[text.id], detail="no idiomatic document of the same number")
             continue
         similarity = min(
             fuzz.ratio(_without_articles(one), _without_articles(other))
@@ -145,7 +145,7 @@ def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[Finding]:
         )
         if similarity < 100:
             detail = f"outside the spans {similarity:.0f} % alike"
-            yield Finding(texts=[text.id, original.id], detail=detail)
+            yield CheckFinding(texts=[text.id, original.id], detail=detail)
 
 
 def _without_articles(text: str) -> str:
@@ -153,16 +153,18 @@ def _without_articles(text: str) -> str:
     return " ".join(word for word in normalise(text).split() if word not in ("a", "an"))
 
 
-def _shared_by_index_and_queries(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _shared_by_index_and_queries(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for group in _equal_texts(texts):
         if len({text.collection for text in group}) > 1:
-            yield Finding(texts=[text.id for text in group], detail="the same text")
+            yield CheckFinding(texts=[text.id for text in group], detail="the same text")
 
 
-def _duplicates(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for collection in TEXTS_PER_PAIR:
         for group in _equal_texts(text for text in texts if text.collection == collection):
-            yield Finding(texts=[text.id for text in group], detail=f"the same text, {collection}")
+            yield CheckFinding(
+                texts=[text.id for text in group], detail=f"the same text, {collection}"
+            )
 
 
 def _equal_texts(texts: Iterable[LooseText]) -> Iterator[list[LooseText]]:
@@ -173,16 +175,16 @@ def _equal_texts(texts: Iterable[LooseText]) -> Iterator[list[LooseText]]:
     yield from (group for group in groups.values() if len(group) > 1)
 
 
-def _across_splits(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _across_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     splits = defaultdict(set)
     for text in texts:
         splits[text.pie].add(text.split)
     for pie, names in sorted(splits.items()):
         if len(names) > 1:
-            yield Finding(texts=[], detail=f"{pie!r} in {' and '.join(sorted(names))}")
+            yield CheckFinding(texts=[], detail=f"{pie!r} in {' and '.join(sorted(names))}")
 
 
-def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[Finding]:
+def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     """Pairs much alike but not equal; a simplification is meant to be like its original."""
     plain = [normalise(text.sentence) for text in texts]
     shingles = [_shingles(text) for text in plain]
@@ -211,7 +213,7 @@ def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[Finding]:
         similarity = fuzz.ratio(plain[one], plain[other])
         if similarity >= NEAR_DUPLICATE:
             detail = f"{similarity:.0f} % alike"
-            yield Finding(texts=[text.id for text in pair], detail=detail)
+            yield CheckFinding(texts=[text.id for text in pair], detail=detail)
 
 
 def _shingles(text: str) -> set[tuple[str, ...]]:
@@ -276,7 +278,7 @@ def names_pie(span: str, pie: str) -> bool:
     return bool(fixed) and place <= len(words)
 
 
-Check = Callable[[Sequence[LooseText]], Iterator[Finding]]
+Check = Callable[[Sequence[LooseText]], Iterator[CheckFinding]]
 CHECKS: dict[str, tuple[str, Check]] = {
     "counts_per_pair": (
         "pairs with another number of texts of a usage",

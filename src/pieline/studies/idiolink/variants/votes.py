@@ -18,7 +18,7 @@ CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
 Label = Literal["valid", "invalid", "undecided"]
 
 
-class Judgement(Record):
+class TextJudgement(Record):
     """A model's view of one text; the text is valid if all four criteria are met."""
 
     number: int
@@ -37,7 +37,7 @@ class Judgement(Record):
 class Judgements(Record):
     """A model's answer about the texts of one pair."""
 
-    judgements: list[Judgement]
+    judgements: list[TextJudgement]
 
 
 class TextVerdict(Record):
@@ -103,7 +103,7 @@ def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[Text
     """Judge texts of one collection by majority vote; sorted by id."""
     asked = validation_questions(texts, judge)
     answers = ask([question for question, _ in asked])
-    votes: dict[str, list[tuple[str, Judgement | None, str]]] = defaultdict(list)
+    votes: dict[str, list[tuple[str, TextJudgement | None, str]]] = defaultdict(list)
     for question, members in asked:
         found = _judgements(answers[question.key], len(members))
         for text, (vote, judgement) in zip(members, found, strict=True):
@@ -160,7 +160,7 @@ class Validation(RoleTask):
         return load_jsonl(self.inputs["texts"], GeneratedText)
 
 
-def _judgements(answer: Answer, texts: int) -> list[tuple[str, Judgement | None]]:
+def _judgements(answer: Answer, texts: int) -> list[tuple[str, TextJudgement | None]]:
     """The vote on each of the texts in an answer, and the judgement behind it."""
     parsed = parse_object(answer, Judgements)
     if parsed.value is None:

@@ -13,7 +13,7 @@ from pieline.core.records import save_jsonl
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.printed import Statement, read_comparisons
+from pieline.reporting.printed import StatedText, read_comparisons
 from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
@@ -34,11 +34,11 @@ def made(name: str, **settings: Any) -> TableContent:
     return content
 
 
-def stated(content: TableContent) -> dict[tuple[str, ...], Statement]:
+def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
     """The statements of a table, by key."""
     found = {}
     for number in content.numbers():
-        assert isinstance(number.comparison, Statement)
+        assert isinstance(number.comparison, StatedText)
         found[tuple(number.key.values())] = number.comparison
     return found
 
@@ -133,7 +133,7 @@ def test_table_8_has_licences_and_versions() -> None:
     assert f"\nagno=={found['Agno', 'version']} " in lock
     assert "\nlangchain" not in lock
     assert found["ID10M", "licence"] == "CC-BY-NC-SA-4.0"
-    assert "files by SHA-256" in found["ID10M", "version"]
+    assert "files by digest" in found["ID10M", "version"]
     assert "not as printed" not in {cell.reason for cell in stated(content).values()}
 
 
