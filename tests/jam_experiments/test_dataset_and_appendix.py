@@ -52,9 +52,10 @@ def told(rows: list[dict[str, str]], *columns: str) -> list[tuple[str, ...]]:
 
 def seen(content: TableContent) -> list[list[str]]:
     """What stands in the cells of each row."""
-    found = shown("table", content)
     return [
-        [*row.labels, *(cell.ours for cell in row.cells)] for group in found.groups for row in group
+        [*row.labels, *(shown(cell, content.decimals).ours for cell in row.cells)]
+        for group in content.groups
+        for row in group.rows
     ]
 
 

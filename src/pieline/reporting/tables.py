@@ -1,9 +1,11 @@
 """One table, three renderings: LaTeX in the paper's layout, CSV, and HTML for the results page."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from string import ascii_lowercase
+from typing import Any, Literal
 
 from pieline.reporting.latex import render_html, render_latex
 from pieline.reporting.printed import VERDICTS, Comparison, StatedText, rounded, write_comparisons
@@ -42,6 +44,16 @@ class Cell:
     text: str = ""
     best: bool = False
     mark: Literal["", "up", "down"] = ""
+
+    @property
+    def ours(self) -> float | None:
+        """Our number; None if it is unknown or the cell is text."""
+        compared = self.number.comparison if self.number else None
+        return compared.ours if isinstance(compared, Comparison) else None
+
+    def numbers(self) -> Iterator[Number]:
+        """The number and its deviation, as far as the cell has them."""
+        yield from (item for item in (self.number, self.deviation) if item)
 
 
 @dataclass(frozen=True)
@@ -108,12 +120,35 @@ class TableContent:
     texts: bool = False
     wraps: bool = False
 
+    @property
+    def titled(self) -> bool:
+        """Whether the titles of groups are a column."""
+        return any(group.title for group in self.groups)
+
+    @property
+    def label_columns(self) -> int:
+        """Columns before the cells."""
+        rows = self.groups[0].rows if self.groups else ()
+        return (len(rows[0].labels) if rows else 1) + self.titled
+
+    @property
+    def columns(self) -> int:
+        """All columns."""
+        return sum(head.span for head in self.heads[-1])
+
+    @property
+    def footnotes(self) -> dict[str, str]:
+        """The letter of each reason why a row was not run."""
+        reasons = dict.fromkeys(row.reason for group in self.groups for row in group.rows)
+        letters = (*ascii_lowercase, *(f"a{number}" for number in range(26, len(reasons))))
+        return dict(zip(filter(None, reasons), letters, strict=False))
+
     def numbers(self) -> Iterator[Number]:
         """All numbers: row by row those of the cells and the unseen ones, then those of no row."""
         for group in self.groups:
             for row in group.rows:
                 for cell in row.cells:
-                    yield from (item for item in (cell.number, cell.deviation) if item)
+                    yield from cell.numbers()
                 yield from row.unseen
         yield from self.unseen
 
@@ -130,38 +165,6 @@ class ShownCell:
     """One of `VERDICTS`, `not comparable`, or empty without a printed number."""
     reason: str
     metrics: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ShownRow:
-    """A row as text; `note` is the letter of its reason, if it was not run."""
-
-    title: str
-    title_rows: int
-    labels: tuple[str, ...]
-    cells: tuple[ShownCell, ...]
-    note: str
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A table ready for a template."""
-
-    name: str
-    heads: tuple[tuple[Head, ...], ...]
-    groups: tuple[tuple[ShownRow, ...], ...]
-    group_heads: tuple[tuple[tuple[Head, ...], ...], ...]
-    caption: str
-    caption_latex: str | None
-    notes: tuple[str, ...]
-    reasons: dict[str, str] = field(default_factory=dict)
-    titled: bool = False
-    label_columns: int = 1
-    columns: int = 1
-    wide: bool = True
-    long: bool = False
-    texts: bool = False
-    wraps: bool = False
 
 
 def write_table(
@@ -187,55 +190,19 @@ def write_table(
     """
     if mark:
         content = replace(content, notes=(mark, *content.notes))
-    table = shown(name, content)
-    render_latex(Path(templates) / "table.tex.jinja", tex, table=table)
-    render_html(Path(templates) / "table.html.jinja", html, table=table)
+    values: dict[str, Any] = {
+        "name": name,
+        "table": content,
+        "footnotes": content.footnotes,
+        "shown": partial(shown, decimals=content.decimals),
+    }
+    render_latex(Path(templates) / "table.tex.jinja", tex, **values)
+    render_html(Path(templates) / "table.html.jinja", html, **values)
     write_comparisons(
         csv,
         ((item.key, item.comparison, item.metrics) for item in content.numbers()),
         decimals=content.decimals,
         mark=mark,
-    )
-
-
-def shown(name: str, content: TableContent) -> Shown:
-    """The table as text, with a letter for each reason why a row was not run."""
-    reasons: dict[str, str] = {}
-    for group in content.groups:
-        for row in group.rows:
-            if row.reason and row.reason not in reasons:
-                reasons[row.reason] = _letter(len(reasons))
-    titled = any(group.title for group in content.groups)
-    first = content.groups[0].rows[0] if content.groups and content.groups[0].rows else None
-    return Shown(
-        name=name,
-        heads=content.heads,
-        group_heads=tuple(group.heads for group in content.groups if group.rows),
-        groups=tuple(
-            tuple(
-                ShownRow(
-                    title=group.title if place == 0 else "",
-                    title_rows=len(group.rows) if place == 0 and group.title else 0,
-                    labels=row.labels,
-                    cells=tuple(_cell(cell, content.decimals) for cell in row.cells),
-                    note=reasons.get(row.reason, ""),
-                )
-                for place, row in enumerate(group.rows)
-            )
-            for group in content.groups
-            if group.rows
-        ),
-        caption=content.caption,
-        caption_latex=content.caption_latex,
-        notes=content.notes,
-        reasons={letter: reason for reason, letter in reasons.items()},
-        titled=titled,
-        label_columns=(len(first.labels) if first else 1) + titled,
-        columns=sum(head.span for head in content.heads[-1]),
-        wide=content.wide,
-        long=content.long,
-        texts=content.texts,
-        wraps=content.wraps,
     )
 
 
@@ -290,11 +257,8 @@ def _between(heads: Iterable[Head], start: int, end: int) -> Iterator[Head]:
         place += head.span
 
 
-def _letter(number: int) -> str:
-    return chr(ord("a") + number) if number < 26 else f"a{number}"
-
-
-def _cell(cell: Cell, decimals: int) -> ShownCell:
+def shown(cell: Cell, decimals: int) -> ShownCell:
+    """A cell as text; `decimals` are the table's."""
     if cell.number is None:
         return ShownCell(cell.text or "–", "", cell.best, cell.mark, "", "", ())
     compared = cell.number.comparison
