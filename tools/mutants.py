@@ -53,6 +53,7 @@ TESTS = {
     ),
     "studies/idiots/metrics": DETECTION,
     "studies/idiots/predictions": (*DETECTION, "idiots/test_tasks", "own/test_predictions"),
+    "reporting/columns": ("test_columns", "idiolink/test_wide_tables"),
     "reporting/printed": ("claims/test_comparison", "claims/test_published"),
     "results/comparison": ("claims/test_comparison",),
     "results/claims/judgement": ("claims/test_judgement",),

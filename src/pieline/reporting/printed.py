@@ -26,6 +26,9 @@ VERDICTS = {
 }
 """The verdict on a cell, by what its CSV has under `reproduced`."""
 
+PrintedRow = Mapping[str, float]
+"""The numbers of a row of a file in published/, by column."""
+
 
 class PrintedFile(Frozen):
     """What a file of published/ holds, so that no printed number changes unseen.
@@ -296,6 +299,11 @@ def rounded(value: float | None, decimals: int) -> str:
 def probability(value: float) -> str:
     """A p-value to three decimals; of a smaller one only that it is smaller."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def per_cent(share: float | None) -> float | None:
+    """A fraction in per cent; None stays unknown."""
+    return None if share is None else 100 * share
 
 
 def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:

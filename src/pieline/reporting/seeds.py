@@ -20,12 +20,14 @@ is a reading of the printed number, and one that holds suffices.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import fdtri, stdtrit
 
 from pieline.core.uncertainty import CONFIDENCE, Spread
+from pieline.reporting.printed import PrintedRow
 
 Ranges = dict[str, tuple[float, float]]
 """Sampling ranges by reading of the printed number."""
@@ -34,6 +36,38 @@ _TAIL = (1 - CONFIDENCE) / 2
 POOLED = "it deviates as the rows with several seeds do"
 """The reading of a number that is printed without a deviation, or with one of 0."""
 _DRAWS = 4000
+
+
+@dataclass(frozen=True)
+class PrintedSeeds:
+    """The seeds behind printed means and deviations.
+
+    Attributes:
+        number: of seeds where a deviation is printed; otherwise there is one.
+        ddof: what the printed deviations may divide by (see `mean_ranges`).
+        pool: spreads to use where a column's printed deviation is missing or 0, by its name.
+    """
+
+    number: int
+    ddof: Sequence[int] = (1,)
+    pool: Callable[[str], Sequence[Spread]] = lambda _: ()
+
+    def spread(self, printed: PrintedRow, name: str) -> Spread | None:
+        """The printed mean and deviation of a column."""
+        if name not in printed:
+            return None
+        deviation = printed.get(f"{name}_std")
+        seeds = 1 if deviation is None else self.number
+        return Spread(mean=printed[name], deviation=deviation, seeds=seeds)
+
+    def ranges(self, printed: PrintedRow, name: str, ours: Spread | None) -> tuple[Ranges, Ranges]:
+        """Sampling ranges of our mean and our deviation."""
+        theirs, pool, of_deviation = self.spread(printed, name), self.pool(name), Ranges()
+        if not (ours and theirs):
+            return {}, {}
+        if not (ours.deviation is None or theirs.deviation is None):
+            of_deviation = deviation_ranges(ours.seeds, theirs, ddof=self.ddof, pool=pool)
+        return mean_ranges(ours, theirs, ddof=self.ddof, pool=pool), of_deviation
 
 
 def mean_ranges(

@@ -1,0 +1,199 @@
+"""Columns of tables: what becomes of a number of ours and a printed one in a cell and in a row."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pieline.core.conditions import MetricRecord
+from pieline.core.files import write_json
+from pieline.core.uncertainty import Spread
+from pieline.reporting.columns import (
+    Column,
+    Source,
+    cell,
+    headers,
+    mark_best,
+    row,
+    sources,
+    text_cell,
+)
+from pieline.reporting.given import Given
+from pieline.reporting.printed import Comparison
+from pieline.reporting.seeds import PrintedSeeds
+from pieline.reporting.tables import Cell, Group, Number, TableContent, shown
+
+SCORE = Column[float | None]("score_pct", "Score", lambda score: score, unknown="too few documents")
+MODEL = {"model": "m"}
+
+
+def compared(number: Number | None) -> Comparison:
+    assert number
+    assert isinstance(number.comparison, Comparison)
+    return number.comparison
+
+
+def test_a_number_stands_beside_the_printed_one_of_its_column() -> None:
+    printed = {"score_pct": 12.35, "score": 99.0}
+    found = cell(SCORE, Source(MODEL, [12.345], ("a.json",), printed)).number
+    assert found
+    assert (found.key, found.metrics) == ({"model": "m", "metric": "score"}, ("a.json",))
+    number = compared(found)
+    assert (number.ours, number.printed, number.reproduced) == (12.345, 12.35, "yes")
+    assert (number.reason, number.decimals) == ("", None)
+
+
+def test_decimals_tolerance_and_details_are_the_columns() -> None:
+    column = replace(
+        SCORE,
+        decimals=0,
+        tolerance=lambda source: 2.0 if source.key["model"] == "m" else 0.0,
+        details=lambda source: {"low": f"{source.records[0]}"},
+        text=lambda score: f"about {score}",
+    )
+    printed = {"score_pct": 10.0}
+    near, far = (cell(column, Source(MODEL, [ours], (), printed)) for ours in (12.4, 12.6))
+    assert [compared(found.number).reproduced for found in (near, far)] == ["yes", "no"]
+    assert near.text == "about 12.4"
+    assert near.number
+    assert near.number.key == {"model": "m", "metric": "score", "low": "12.4"}
+    elsewhere = cell(column, Source({"model": "other"}, [12.4], (), printed))
+    assert compared(elsewhere.number).reproduced == "no"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (Source(MODEL, [None], obstacles=["sample data"]), "too few documents; sample data"),
+        (
+            Source(MODEL, not_run="no key", obstacles=["sample data"]),
+            "not run: no key; sample data",
+        ),
+        (Source(MODEL, [1.0], obstacles=["sample data"]), "sample data"),
+        (Source(MODEL, [1.0, None], seeds=PrintedSeeds(3)), "too few documents"),
+    ],
+)
+def test_reasons_begin_with_why_there_is_no_number(
+    source: Source[float | None], reason: str
+) -> None:
+    found = compared(cell(SCORE, source).number)
+    assert found.reason == f"{reason}; the paper prints no such number"
+    assert (found.ours is None) == (reason != "sample data")
+    assert found.reproduced is None
+
+
+class TestSeeds:
+    def cell(self, records: Sequence[float], seeds: PrintedSeeds | None, **printed: float) -> Cell:
+        return cell(SCORE, Source(MODEL, records, (), printed, seeds=seeds))
+
+    def test_mean_and_deviation_are_two_numbers(self) -> None:
+        found = self.cell([10, 11, 12], PrintedSeeds(3), score_pct=11.5, score_pct_std=0.9)
+        mean, deviation = compared(found.number), compared(found.deviation)
+        assert (mean.ours, mean.printed, mean.reproduced) == (11, 11.5, "within sampling range")
+        assert (deviation.ours, deviation.printed) == (1, 0.9)
+        assert deviation.reproduced == "within sampling range"
+        assert [number.key["metric"] for number in found.numbers()] == ["score", "score_pct_std"]
+        assert set(mean.ranges) == {"printed with ddof 1"}
+        both = self.cell([10, 11, 12], PrintedSeeds(3, (1, 0)), score_pct=11, score_pct_std=0.9)
+        assert len(compared(both.number).ranges) == len(compared(both.deviation).ranges) == 2
+
+    def test_without_seeds_of_the_paper_there_is_no_deviation(self) -> None:
+        found = self.cell([10, 12], None, score_pct=11, score_pct_std=1)
+        assert (found.deviation, compared(found.number).ranges) == (None, {})
+
+    def test_one_seed_has_no_deviation(self) -> None:
+        assert self.cell([10], PrintedSeeds(3), score_pct=10).deviation is None
+        found = self.cell([10], PrintedSeeds(3), score_pct=10, score_pct_std=1)
+        deviation = compared(found.deviation)
+        assert (deviation.ours, deviation.reason) == (None, "one seed has no deviation")
+        assert compared(found.number).reason == ""
+        source = Source(
+            MODEL, [10.0], printed={"score_pct_std": 1}, obstacles=["sample"], seeds=PrintedSeeds(3)
+        )
+        reason = compared(cell(SCORE, source).deviation).reason
+        assert reason == "one seed has no deviation; sample"
+
+    def test_other_rows_tell_what_a_single_printed_seed_does_not(self) -> None:
+        alone = self.cell([10.5], PrintedSeeds(3), score_pct=10)
+        assert compared(alone.number).reproduced == "no"
+        pools = {"score_pct": [Spread(mean=1, deviation=1, seeds=3)]}
+        # A value of one seed and another of one lie 6.08 apart at most, of three 4.97.
+        pooled = self.cell([15.5], PrintedSeeds(3, pool=pools.__getitem__), score_pct=10)
+        assert compared(pooled.number).reproduced == "within sampling range"
+
+    def test_a_deviation_that_is_not_printed_has_no_range(self) -> None:
+        found = compared(self.cell([10, 12], PrintedSeeds(3), score_pct=11).deviation)
+        assert found.ours == pytest.approx(2**0.5)
+        assert (found.printed, found.ranges) == (None, {})
+
+
+def test_a_row_shows_the_columns_with_a_header_and_its_csv_has_all() -> None:
+    hidden = replace(SCORE, name="other", header="")
+    ran, missing = Source(MODEL, [1.0]), Source[float | None](MODEL, not_run="no key")
+    made = row(("m",), [(SCORE, ran), (hidden, ran), (SCORE, None)])
+    assert [compared(item).ours for cell in made.cells for item in cell.numbers()] == [1.0]
+    assert made.cells[1] == Cell()
+    assert [number.key["metric"] for number in made.unseen] == ["other"]
+    not_made = row(("m",), [(SCORE, missing), (hidden, missing)], reason="no key")
+    assert (len(not_made.cells), not_made.unseen, not_made.reason) == (1, (), "no key")
+    heads = headers(["Model"], [replace(SCORE, latex="$S$"), hidden])
+    assert [(head.text, head.latex) for head in heads] == [("Model", None), ("Score", "$S$")]
+
+
+def test_a_number_of_the_text_is_called_by_its_id() -> None:
+    text = {("idiots.score_pct",): {"value": 7.0}, ("idiots.other",): {"value": 8.0}}
+    found = text_cell(SCORE, Source(MODEL, [7.0]), "idiots", text).number
+    assert found
+    assert found.key == {"model": "m", "id": "idiots.score_pct", "metric": "value"}
+    assert compared(found).reproduced == "yes"
+    unprinted = text_cell(SCORE, Source({}, [7.0]), "jam", text)
+    assert compared(unprinted.number).printed is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "different", "expected"),
+    [
+        ("highest", 1, [False, True, True, False]),
+        ("lowest", 1, [True, False, False, False]),
+        ("highest", 2, [False, True, True, False]),
+        ("highest", 3, [False] * 4),
+        ("", 1, [False] * 4),
+    ],
+)
+def test_the_best_numbers_are_marked_as_they_are_shown(
+    kind: str, different: int, expected: list[bool]
+) -> None:
+    column = Column[float | None]("a", "A", lambda score: score, best=kind)  # type: ignore[arg-type]
+    columns = [replace(column, header="", best="lowest"), column]
+    rows = [
+        row(("m",), [(item, Source(MODEL, [ours])) for item in columns])
+        for ours in (1.0, 2.001, 2.004, None)
+    ]
+    content = TableContent(
+        heads=(headers(["Model"], columns),), groups=(Group(tuple(rows)),), caption=""
+    )
+    marked = mark_best(content, columns, different=different).groups[0].rows
+    assert [item.cells[0].best for item in marked] == expected
+    assert [shown(item.cells[0], 2).ours for item in marked] == ["1.00", "2.00", "2.00", "–"]
+
+
+class Scored(MetricRecord):
+    model: str
+    seed: int
+    score: float
+
+
+def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
+    files = []
+    for model, seed in (("a", 1), ("b", 1), ("a", 2)):
+        files.append(str(tmp_path / f"{model}{seed}.json"))
+        made = Scored(model=model, seed=seed, score=seed, computed_from={})
+        write_json(files[-1], made.model_dump(mode="json"))
+    found = sources(
+        Given(metrics=tuple(files)), Scored, ["model"], lambda *runs: [f"{len(runs)} runs"]
+    )
+    assert list(found) == [("a",), ("b",)]
+    of_a = found["a",]
+    assert (of_a.key, of_a.files) == ({"model": "a"}, (files[0], files[2]))
+    assert ([item.seed for item in of_a.records], of_a.obstacles) == ([1, 2], ["2 runs"])
