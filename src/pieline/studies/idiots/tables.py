@@ -1,17 +1,27 @@
 """IdioTS's tables: Tables 1 to 3, the counts of section 3, the errors of 5.2.1, and the prompt."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import get_args
+from operator import attrgetter
+from typing import Literal, get_args
 
-from pieline.core.outcomes import READABLE
+from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.core.records import load_record, load_records
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.llm.prompts import load_prompt
+from pieline.reporting.columns import (
+    Column,
+    Source,
+    headers,
+    mark_best,
+    row,
+    sources,
+    text_cell,
+)
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import compare, read_published
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.reporting.printed import PrintedRow, read_published
+from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.idiots.datasets import IdiotsManifest, Origin
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
 from pieline.studies.idiots.records import DistractorKind
@@ -22,6 +32,8 @@ PAPER_SETTING = "zero_shot"
 
 DECIMALS = 3
 
+_RUN = ("model", "setting", "seed")
+"""What identifies a run."""
 SETTING_LABELS = {"zero_shot": "zero-shot", "zero_shot_schema": "zero-shot, JSON"}
 KIND_LABELS = {
     "whole_phrase": "whole phrase",
@@ -30,54 +42,7 @@ KIND_LABELS = {
     "look_alike": "look-alike",
 }
 
-_FIRST_LEVEL = (
-    "accuracy",
-    "misclassification_rate",
-    "recall",
-    "specificity",
-    "precision",
-    "balanced_accuracy",
-)
-_COLUMNS = {
-    "detection": (*_FIRST_LEVEL, "answers_unreadable"),
-    "consistency": (
-        "positives",
-        "true_positives",
-        "true_positives_with_correct_idiom",
-        "true_positive_consistency",
-        "verdicts_human",
-        "kappa",
-    ),
-    "distractors": ("distractors", "false_positives_on_associated_pie", "ratio"),
-    "errors": (
-        "false_negatives",
-        "wrong_idiom",
-        "false_positives_on_pie",
-        "false_positives_elsewhere",
-    ),
-    "error_types": get_args(ErrorType),
-}
-_COUNTS = {
-    "positives",
-    "true_positives",
-    "true_positives_with_correct_idiom",
-    "distractors",
-    "false_positives_on_associated_pie",
-    *_COLUMNS["errors"],
-    *_COLUMNS["error_types"],
-}
-_LOWER_IS_BETTER = ("misclassification_rate", "ratio")
-
-_TYPE_LABELS: dict[ErrorType, str] = {
-    "phrasal_verb": "phrasal verb",
-    "idiom_of_element": "of an element",
-    "unrelated_idiom": "unrelated",
-    "same_meaning": "same meaning",
-    "invented": "invented",
-    "other": "else",
-}
 UNSORTED = "nobody has sorted its wrong idioms (error type, in the cases to judge)"
-_BLANK = (Cell(text=" "),) * 2
 _IN_TEXT = {
     "Llama-2-7b-chat": "llama2",
     "Mistral-7b-Instruct": "mistral",
@@ -87,13 +52,129 @@ _IN_TEXT = {
 
 _LLAMA2 = "<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
 
-Numbers = dict[str, Score | float | None]
-"""Numbers of one run by name: scores, which are fractions, counts, and agreement."""
+
+def _score(
+    name: str,
+    header: str,
+    score: Callable[[DetectionMetrics], Score] | None = None,
+    best: Literal["highest", "lowest"] = "highest",
+) -> Column[DetectionMetrics]:
+    """A fraction with its interval; by default the one of the same name."""
+    get = score or attrgetter(name)
+    return Column(
+        name,
+        header,
+        lambda item: get(item).value,
+        decimals=DECIMALS,
+        best=best,
+        details=lambda source: {"interval_95": _interval(*map(get, source.records))},
+    )
 
 
-def run_labels(
-    runs: Sequence[tuple[str, str, str]], models: Sequence[ModelDescription]
-) -> list[str]:
+def _count(
+    name: str, header: str, value: Callable[[DetectionMetrics], int | None], unknown: str = ""
+) -> Column[DetectionMetrics]:
+    return Column(name, header, value, decimals=0, unknown=unknown)
+
+
+def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
+    """The value of an entry of a field that counts by name."""
+    return lambda item: int(getattr(item, field)[key])
+
+
+def _error_type(name: ErrorType, header: str) -> Column[DetectionMetrics]:
+    def value(item: DetectionMetrics) -> int | None:
+        return None if _unsorted(item) else item.error_types.get(name, 0)
+
+    return _count(name, header, value, unknown=UNSORTED)
+
+
+def _of_kind(kind: DistractorKind) -> tuple[Column[DetectionMetrics], ...]:
+    """The columns of a kind of distractor."""
+    return (
+        _score(
+            f"ratio_{kind}",
+            KIND_LABELS[kind],
+            lambda item: item.by_distractor_kind[kind]["distractor_pie_ratio"],
+            best="lowest",
+        ),
+        _count(
+            f"distractors_{kind}",
+            "",
+            lambda item: item.by_distractor_kind[kind]["distractor_pie_ratio"].of,
+        ),
+        _score(
+            f"specificity_{kind}", "", lambda item: item.by_distractor_kind[kind]["specificity"]
+        ),
+    )
+
+
+DETECTION = (
+    _score("accuracy", "Accuracy ↑"),
+    _score("misclassification_rate", "MR ↓", best="lowest"),
+    _score("recall", "Recall ↑"),
+    _score("specificity", "Spec. ↑"),
+    _score("precision", "Precision ↑"),
+    _score("balanced_accuracy", "BA ↑"),
+    _count(
+        "answers_unreadable",
+        "Unread.",
+        lambda item: sum(item.outcomes[name] for name in item.outcomes.keys() - READABLE),
+    ),
+    *(
+        _count(f"answers_{name}", "", _entry("outcomes", name))
+        for name in sorted(get_args(OutcomeName))
+    ),
+)
+CONSISTENCY = (
+    _count("positives", "Idiomatic", lambda item: item.idiomatic),
+    _count("true_positives", "TP", lambda item: item.true_positive_consistency.of),
+    _count(
+        "true_positives_with_correct_idiom",
+        "Correct idiom",
+        lambda item: item.true_positive_consistency.count,
+    ),
+    _score("true_positive_consistency", "TPC ↑"),
+    _count("verdicts_human", "Judged", _entry("verdicts", "human")),
+    Column[DetectionMetrics]("kappa", "κ", lambda item: item.kappa, decimals=DECIMALS),
+    _count("verdicts_automatic", "", _entry("verdicts", "automatic")),
+)
+DISTRACTORS = (
+    _count("distractors", "Distractors", lambda item: item.distractors),
+    _count("false_positives_on_associated_pie", "FP", lambda item: item.distractor_pie_ratio.count),
+    _score("ratio", "Ratio ↓", lambda item: item.distractor_pie_ratio, best="lowest"),
+    _count("verdicts_automatic", "", _entry("verdicts", "automatic")),
+    _count("verdicts_human", "", _entry("verdicts", "human")),
+)
+ERRORS = (
+    _count("false_negatives", "Missed", _entry("errors", "false_negatives")),
+    _count("wrong_idiom", "Other idiom", _entry("errors", "wrong_idiom")),
+    _count("false_positives_on_pie", "Distractor: PIE", _entry("errors", "false_positives_on_pie")),
+    _count(
+        "false_positives_elsewhere",
+        "Distractor: else",
+        _entry("errors", "false_positives_elsewhere"),
+    ),
+)
+ERROR_TYPES = (
+    _error_type("phrasal_verb", "phrasal verb"),
+    _error_type("idiom_of_element", "of an element"),
+    _error_type("unrelated_idiom", "unrelated"),
+    _error_type("same_meaning", "same meaning"),
+    _error_type("invented", "invented"),
+    _error_type("other", "else"),
+)
+DATASET = (
+    Column[IdiotsManifest]("idioms", "PIEs", lambda made: made.pies, decimals=0),
+    Column[IdiotsManifest]("sentences", "Sentences", lambda made: made.sentences, decimals=0),
+    Column[IdiotsManifest](
+        "idiomatic", "Idiomatic sentences", lambda made: made.idiomatic, decimals=0
+    ),
+    Column[IdiotsManifest]("distractors", "Distractors", lambda made: made.distractors, decimals=0),
+)
+
+
+def run_labels(runs: Sequence[tuple[str, ...]], models: Sequence[ModelDescription]) -> list[str]:
     """What a table or figure calls each run: the model, and what else tells the runs apart.
 
     Args:
@@ -103,13 +184,13 @@ def run_labels(
     labels = {model.name: model.label for model in models}
     several_settings = len({setting for _, setting, _ in runs}) > 1
     several_seeds = len({seed for _, _, seed in runs if seed}) > 1
-    names = []
-    for model, setting, seed in runs:
+
+    def label(model: str, setting: str, seed: str) -> str:
         details = [SETTING_LABELS.get(setting, setting)] if several_settings else []
         details += [f"seed {seed}"] if several_seeds and seed else []
-        label = labels[model]
-        names.append(f"{label} ({', '.join(details)})" if details else label)
-    return names
+        return f"{labels[model]} ({', '.join(details)})" if details else labels[model]
+
+    return [label(*run) for run in runs]
 
 
 def run_of(item: DetectionMetrics) -> tuple[str, str, str]:
@@ -118,18 +199,18 @@ def run_of(item: DetectionMetrics) -> tuple[str, str, str]:
 
 
 def _not_made(
-    given: Given, made: Sequence[tuple[str, str, str]], printed: Collection[tuple[str, ...]]
-) -> dict[tuple[str, str, str], str]:
+    given: Given, made: Sequence[tuple[str, ...]], printed: Collection[tuple[str, ...]]
+) -> dict[tuple[str, ...], str]:
     """The runs without numbers and why: those left out, and those that only the paper has.
 
     Where no seed of a model and setting was run, they are one run without a seed.
     """
     settings = {run[:2] for run in made}
-    left_out = {
+    left_out: dict[tuple[str, ...], str] = {
         (model, setting, seed if (model, setting) in settings else ""): reason
         for (model, setting, seed), reason in given.left_out().items()
     }
-    of_paper = {
+    of_paper: dict[tuple[str, ...], str] = {
         (model.name, PAPER_SETTING, ""): given.why_not(model.name) or "not in this setting"
         for model in (*given.models, *given.absent)
         if (model.published_as,) in printed and (model.name, PAPER_SETTING) not in settings
@@ -140,38 +221,22 @@ def _not_made(
 def detection(given: Given) -> TableContent:
     """Table 1: the first level of evaluation, and how many answers could not be read."""
     return _table(
-        "detection",
         given,
-        heads=(
-            Head("Accuracy ↑"),
-            Head("MR ↓"),
-            Head("Recall ↑"),
-            Head("Spec. ↑"),
-            Head("Precision ↑"),
-            Head("BA ↑"),
-            Head("Unread."),
-        ),
-        caption="Automatic metrics of idiom detection on IdioTS (MR: misclassification rate, Spec.:"
+        DETECTION,
+        "Automatic metrics of idiom detection on IdioTS (MR: misclassification rate, Spec.:"
         " specificity, BA: balanced accuracy). The last column counts the answers that could not be"
         " read: they are wrong in all metrics but precision, in which they have no place. A dash:"
         " nothing to measure.",
+        with_verdicts=False,
     )
 
 
 def consistency(given: Given) -> TableContent:
     """Table 2: of the true positives, those that name the right idiom."""
     return _table(
-        "consistency",
         given,
-        heads=(
-            Head("Idiomatic"),
-            Head("TP"),
-            Head("Correct idiom"),
-            Head("TPC ↑"),
-            Head("Judged"),
-            Head("κ"),
-        ),
-        caption="True Positive Consistency (TPC) on IdioTS: of the true positives (TP) among the"
+        CONSISTENCY,
+        "True Positive Consistency (TPC) on IdioTS: of the true positives (TP) among the"
         " idiomatic sentences, those whose named idiom is the right one. Judged: answers (also on"
         " distractors) that a person judged; κ: Cohen's kappa of these verdicts and the automatic"
         " ones.",
@@ -180,36 +245,50 @@ def consistency(given: Given) -> TableContent:
 
 def distractors(given: Given) -> TableContent:
     """Table 3: distractors whose PIE was given a figurative meaning, also by kind."""
+    metrics = load_records(given.metrics, DetectionMetrics)
+    found = {kind for item in metrics for kind in item.by_distractor_kind}
+    kinds = {kind: _of_kind(kind) for kind in get_args(DistractorKind) if kind in found}
+    ratios = (ratio for ratio, *_ in kinds.values())
+    others = (column for kind in sorted(kinds) for column in kinds[kind][1:])
     return _table(
-        "distractors",
         given,
-        heads=(Head("Distractors"), Head("FP"), Head("Ratio ↓")),
-        caption="Distractors of IdioTS whose associated PIE was given a figurative meaning (FP),"
+        (*DISTRACTORS[:3], *ratios, *others, *DISTRACTORS[3:]),
+        "Distractors of IdioTS whose associated PIE was given a figurative meaning (FP),"
         " and the ratio by kind of distractor.",
     )
 
 
 def errors(given: Given) -> TableContent:
-    """The errors of section 5.2.1, counted, and what a person says of their types."""
+    """The errors of section 5.2.1, counted, and their types as people sorted them."""
     text = read_published(given.files["text_numbers"], ["id"])
-    printed: dict[tuple[str, ...], dict[str, float]] = {
-        (model,): {
-            name: text[identifier,]["value"]
-            for name in (*_COLUMNS["errors"], *_COLUMNS["error_types"])
-            if (identifier := _text_id(name, model),) in text
+    models = (*given.models, *given.absent)
+    in_text = {model.name: _IN_TEXT.get(model.published_as or "") for model in models}
+
+    def identified(column: Column[DetectionMetrics]) -> Column[DetectionMetrics]:
+        """The column with the ids of the printed numbers in the CSV."""
+
+        def details(source: Source[DetectionMetrics]) -> dict[str, str]:
+            name = f"idiots.{column.name}_{in_text[source.key['model']]}"
+            return {"metric": "value", "id": name} if column.name in source.printed else {}
+
+        return replace(column, details=details)
+
+    printed: dict[tuple[str, ...], PrintedRow] = {
+        (label,): {
+            column.name: text[name,]["value"]
+            for column in (*ERRORS, *ERROR_TYPES)
+            if (name := f"idiots.{column.name}_{suffix}",) in text
         }
-        for model in _IN_TEXT
+        for label, suffix in _IN_TEXT.items()
     }
-    counted, typed = (
-        _rows(table, given, printed, _COLUMNS[table]) for table in ("errors", "error_types")
-    )
-    counted = tuple(replace(row, cells=(*row.cells, *_BLANK)) for row in counted)
-    heads = ("Missed", "Other idiom", "Distractor: PIE", "Distractor: else", "", "")
+    blank = (Cell(text=" "),) * (len(ERROR_TYPES) - len(ERRORS))
+    counted = _rows(given, list(map(identified, ERRORS)), printed)
+    typed = _rows(given, list(map(identified, ERROR_TYPES)), printed, _unsorted)
     return TableContent(
-        heads=((Head("Model"), *map(Head, heads)),),
+        heads=((*headers(["Model"], ERRORS), *(Head("") for _ in blank)),),
         groups=(
-            Group(counted),
-            Group(typed, heads=((Head("Other idiom"), *map(Head, _TYPE_LABELS.values())),)),
+            Group(tuple(replace(row, cells=(*row.cells, *blank)) for row in counted)),
+            Group(tuple(typed), heads=(headers(["Other idiom"], ERROR_TYPES),)),
         ),
         caption="Errors on IdioTS: idiomatic sentences without an idiom for the model, and those"
         " where it names another one; distractors in which it takes the PIE, or something else, for"
@@ -223,37 +302,17 @@ def errors(given: Given) -> TableContent:
 
 def dataset(given: Given) -> TableContent:
     """The counts of section 3."""
-    source = given.files.get("manifest")
-    made = load_record(source, IdiotsManifest) if source else None
+    manifest = given.files.get("manifest")
+    made = load_record(manifest, IdiotsManifest) if manifest else None
     obstacles = _of_origin(made) if made else [f"not made: {given.notes[0]}"]
     if made and made.verified == "counts":
         obstacles = [SELF_VERIFIED]
     text = read_published(given.files["text_numbers"], ["id"])
-    labels = {
-        "idioms": ("PIEs", "pies"),
-        "sentences": ("Sentences", "sentences"),
-        "idiomatic": ("Idiomatic sentences", "idiomatic"),
-        "distractors": ("Distractors", "distractors"),
-    }
+    source = Source({}, [made] if made else [], obstacles=obstacles)
+    reason = "" if made else given.notes[0]
     rows = [
-        Row(
-            (label,),
-            (
-                Cell(
-                    Number(
-                        {"id": f"idiots.{name}", "metric": "value"},
-                        compare(
-                            getattr(made, field) if made else None,
-                            text[f"idiots.{name}",]["value"],
-                            obstacles=obstacles,
-                            decimals=0,
-                        ),
-                    )
-                ),
-            ),
-            given.notes[0] if given.notes else "",
-        )
-        for name, (label, field) in labels.items()
+        Row((column.header,), (text_cell(column, source, "idiots", text),), reason)
+        for column in DATASET
     ]
     kinds = made.distractors_by_kind if made else {}
     rows += [
@@ -290,39 +349,33 @@ def prompt(given: Given) -> TableContent:
     )
 
 
-def _table(table: str, given: Given, *, heads: tuple[Head, ...], caption: str) -> TableContent:
-    """One of the three tables.
-
-    The CSV has, besides, the 95 % intervals, the counts of outcomes and verdicts, and what only
-    our data can tell (kinds of distractors).
-    """
+def _table(
+    given: Given,
+    columns: Sequence[Column[DetectionMetrics]],
+    caption: str,
+    *,
+    with_verdicts: bool = True,
+) -> TableContent:
+    """One of the three tables; the CSV also has the 95 % intervals and what has no header."""
     printed = read_published(given.files["published"], ["model"])
-    metrics = load_records(given.metrics, DetectionMetrics)
-    kinds = [
-        kind
-        for kind in get_args(DistractorKind)
-        if table == "distractors" and any(kind in item.by_distractor_kind for item in metrics)
-    ]
-    columns = [*_COLUMNS[table], *(f"ratio_{kind}" for kind in kinds)]
-    return TableContent(
-        heads=((Head("Model"), *heads, *(Head(KIND_LABELS[kind]) for kind in kinds)),),
-        groups=(Group(_rows(table, given, printed, columns)),),
+    content = TableContent(
+        heads=(headers(["Model"], columns),),
+        groups=(Group(tuple(_rows(given, columns, printed))),),
         caption=caption,
-        notes=_notes(metrics, with_verdicts=table != "detection"),
+        notes=_notes(load_records(given.metrics, DetectionMetrics), with_verdicts=with_verdicts),
         decimals=DECIMALS,
     )
+    return mark_best(content, columns, different=2)
 
 
 def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple[str, ...]:
-    notes = []
-    if with_verdicts:
-        human = sum(item.verdicts["human"] for item in metrics)
-        judged = sum(sum(item.verdicts.values()) for item in metrics)
-        notes.append(
-            f"People judged {human} of the {judged} answers that found an idiom, the matching"
-            " function the others."
-        )
-    return (*notes, *_data_notes(metrics))
+    human = sum(item.verdicts["human"] for item in metrics)
+    judged = sum(sum(item.verdicts.values()) for item in metrics)
+    by_whom = (
+        f"People judged {human} of the {judged} answers that found an idiom, the matching"
+        " function the others."
+    )
+    return (*([by_whom] if with_verdicts else []), *_data_notes(metrics))
 
 
 def _data_notes(described: Sequence[DetectionMetrics | IdiotsManifest]) -> tuple[str, ...]:
@@ -334,122 +387,34 @@ def _data_notes(described: Sequence[DetectionMetrics | IdiotsManifest]) -> tuple
 
 
 def _rows(
-    table: str,
     given: Given,
-    printed: Mapping[tuple[str, ...], Mapping[str, float]],
-    columns: Sequence[str],
-) -> tuple[Row, ...]:
-    """A row of each run, then one of each that was not made, with the reason."""
-    metrics = load_records(given.metrics, DetectionMetrics)
+    columns: Sequence[Column[DetectionMetrics]],
+    printed: Mapping[tuple[str, ...], PrintedRow],
+    reason: Callable[[DetectionMetrics], str] = lambda _: "",
+) -> Iterator[Row]:
+    """A row of each run, then one of each that was not made; `reason` is a note on a run."""
+    found = sources(given, DetectionMetrics, _RUN, _obstacles)
     models = (*given.models, *given.absent)
     published_as = {model.name: model.published_as or "" for model in models}
-    rows: list[Row] = []
-    scores = [_numbers(table, item) for item in metrics]
-    best = {name: _best([row.get(name) for row in scores], name) for name in columns}
-    made = [run_of(item) for item in metrics]
-    sources = {run: (path,) for run, path in zip(made, given.metrics, strict=True)}
-    missing = _not_made(given, made, printed)
-    labels = dict(zip([*made, *missing], run_labels([*made, *missing], models), strict=True))
-
-    def number(
-        run: tuple[str, str, str],
-        name: str,
-        value: Score | float | None,
-        of_paper: Mapping[str, float],
-        obstacles: Sequence[str],
-    ) -> Number:
-        key = _key(*run, name, _interval(value))
-        if table.startswith("error") and name in of_paper:
-            key |= {"metric": "value", "id": _text_id(name, published_as[run[0]])}
-        compared = compare(
-            value.value if isinstance(value, Score) else value,
-            of_paper.get(name),
-            obstacles=obstacles,
-            decimals=0 if isinstance(value, int) or name in _COUNTS else DECIMALS,
+    missing = _not_made(given, list(found), printed)
+    runs = [*found, *missing]
+    for run, label in zip(runs, run_labels(runs, models), strict=True):
+        in_paper = printed.get((published_as[run[0]],), {}) if run[1] == PAPER_SETTING else {}
+        source = replace(
+            found.get(run) or Source({}, not_run=missing[run]),
+            key=dict(zip(_RUN, run, strict=True)) | {"metric": "", "interval_95": ""},
+            printed=in_paper,
         )
-        return Number(key, compared, sources.get(run, ()))
-
-    for run, item, row in zip(made, metrics, scores, strict=True):
-        in_paper = printed.get((published_as[item.model],), {})
-        of_paper = in_paper if item.setting == PAPER_SETTING else {}
-        unsorted = table == "error_types" and _is_unsorted(item)
-        obstacles = [*([UNSORTED] if unsorted else []), *_obstacles(item)]
-        numbers = {
-            name: number(run, name, value, of_paper, obstacles) for name, value in row.items()
-        }
-        cells = tuple(
-            Cell(numbers.get(name), best=_is_best(row.get(name), best[name])) for name in columns
-        )
-        others = tuple(each for name, each in numbers.items() if name not in columns)
-        rows.append(Row((labels[run],), cells, UNSORTED if unsorted else "", others))
-    for run, reason in missing.items():
-        of_paper = printed.get((published_as[run[0]],), {}) if run[1] == PAPER_SETTING else {}
-        cells = tuple(
-            Cell(
-                number(run, name, None, of_paper, [f"not run: {reason}"])
-                if name in of_paper
-                else None
-            )
-            for name in columns
-        )
-        rows.append(Row((labels[run],), cells, reason))
-    return tuple(rows)
+        shown = [
+            (column, source if source.records or column.name in in_paper else None)
+            for column in columns
+        ]
+        yield row((label,), shown, reason=missing.get(run) or reason(*source.records))
 
 
-def _numbers(table: str, item: DetectionMetrics) -> Numbers:
-    """All numbers of a run that a table's CSV shows: the printed ones first."""
-    verdicts: Numbers = {f"verdicts_{name}": count for name, count in item.verdicts.items()}
-    if table == "detection":
-        scores: Numbers = {name: getattr(item, name) for name in _FIRST_LEVEL}
-        scores |= {f"answers_{name}": count for name, count in item.outcomes.items()}
-        unreadable = sum(count for name, count in item.outcomes.items() if name not in READABLE)
-        return scores | {"answers_unreadable": unreadable}
-    if table == "consistency":
-        consistency: Numbers = {
-            "positives": item.idiomatic,
-            "true_positives": item.true_positive_consistency.of or 0,
-            "true_positives_with_correct_idiom": item.true_positive_consistency.count or 0,
-            "true_positive_consistency": item.true_positive_consistency,
-            "kappa": item.kappa,
-        }
-        return consistency | verdicts
-    if table == "errors":
-        return dict(item.errors)
-    if table == "error_types":
-        nothing = None if _is_unsorted(item) else 0
-        return {name: item.error_types.get(name, nothing) for name in get_args(ErrorType)}
-    numbers: Numbers = {
-        "distractors": item.distractors,
-        "false_positives_on_associated_pie": item.distractor_pie_ratio.count or 0,
-        "ratio": item.distractor_pie_ratio,
-    }
-    for kind, scores_of_kind in item.by_distractor_kind.items():
-        numbers[f"distractors_{kind}"] = scores_of_kind["distractor_pie_ratio"].of or 0
-        numbers[f"ratio_{kind}"] = scores_of_kind["distractor_pie_ratio"]
-        numbers[f"specificity_{kind}"] = scores_of_kind["specificity"]
-    return numbers | verdicts
-
-
-def _is_unsorted(item: DetectionMetrics) -> bool:
-    """Whether there are wrong idioms, and nobody gave any of them a type."""
-    return bool(item.errors["wrong_idiom"]) and not item.error_types
-
-
-def _best(column: Sequence[Score | float | None], name: str) -> float | None:
-    """The best of several different scores of a column; None where there is nothing to mark."""
-    scores = {
-        round(item.value, DECIMALS)
-        for item in column
-        if isinstance(item, Score) and item.value is not None
-    }
-    choose = min if name.startswith(_LOWER_IS_BETTER) else max
-    return choose(scores) if len(scores) > 1 else None
-
-
-def _is_best(number: Score | float | None, best: float | None) -> bool:
-    if not isinstance(number, Score) or number.value is None or best is None:
-        return False
-    return round(number.value, DECIMALS) == best
+def _unsorted(item: DetectionMetrics) -> str:
+    """Why the wrong idioms of a run have no types: nobody gave any of them one."""
+    return UNSORTED if item.errors["wrong_idiom"] and not item.error_types else ""
 
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
@@ -468,22 +433,7 @@ def _of_origin(described: DetectionMetrics | IdiotsManifest) -> list[str]:
     return reasons[described.origin]
 
 
-def _text_id(name: str, model: str) -> str:
-    """How published/text_numbers.csv calls a number of a model."""
-    return f"idiots.{name}_{_IN_TEXT.get(model, model)}"
-
-
-def _key(model: str, setting: str, seed: str, metric: str, interval: str) -> dict[str, str]:
-    return {
-        "model": model,
-        "setting": setting,
-        "seed": seed,
-        "metric": metric,
-        "interval_95": interval,
-    }
-
-
-def _interval(number: Score | float | None) -> str:
-    if not isinstance(number, Score) or number.low is None or number.high is None:
+def _interval(score: Score | None = None) -> str:
+    if score is None or score.low is None or score.high is None:
         return ""
-    return f"{number.low:.{DECIMALS}f} to {number.high:.{DECIMALS}f}"
+    return f"{score.low:.{DECIMALS}f} to {score.high:.{DECIMALS}f}"
