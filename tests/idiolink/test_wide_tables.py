@@ -485,8 +485,8 @@ class TestTable2:
             query_mode="sentence", composition="full", chosen=Bm25Parameters(k1=0.9, b=0.5),
             grid=[],
         )  # fmt: skip
-        scored = metrics("bm25", "sentence", (36.19, 59.23))
-        tuned = scored.model_copy(update={"tuning": chosen})
+        scored = metrics("untuned", "sentence", (36.19, 59.23))
+        tuned = scored.model_copy(update={"model": "bm25", "tuning": chosen})
         model = ModelDescription(name="bm25", kind="bm25", label="BM25")
         _, rows = written(
             bm25(given([tuned, scored], [model], tmp_path, "idiolink_bm25")), tmp_path

@@ -297,9 +297,3 @@ def _text(
         return unknown
     spread = f" ± {rounded(deviation, decimals)}" if deviation is not None else ""
     return rounded(value, decimals) + spread
-
-
-def best_of(values: Iterable[float | None], *, lowest: bool = False) -> float | None:
-    """The best value of a column, at two decimals as readers compare them; None without any."""
-    known = [round(value, 2) for value in values if value is not None]
-    return (min if lowest else max)(known) if known else None

@@ -7,7 +7,7 @@ from pieline.core.records import load_record
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.datasets.composition import DatasetChecks
 from pieline.studies.idiolink.originals.domains import DOMAINS, TEXTS_PER_PAIR
-from pieline.studies.idiolink.tables.dataset import notes_of
+from pieline.studies.idiolink.tables.dataset import about_data
 
 
 def domains(given: Given) -> Figure:
@@ -44,6 +44,6 @@ def domains(given: Given) -> Figure:
     for side in axis.spines.values():
         side.set_visible(False)
     told = checks.released or checks.conditions.are_of_own_data
-    for note in notes_of(sample=checks.sample, released=told):
+    for note in about_data(sample=checks.sample, released=told)[1]:
         figure.supxlabel(note, fontsize=6, color="#666666")
     return figure

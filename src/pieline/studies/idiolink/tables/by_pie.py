@@ -1,14 +1,15 @@
 """Which PIEs are hard: scores by PIE, over models and query modes. Not in the paper."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import count
 from math import inf
 from statistics import fmean
 from typing import TypeVar
 
-from pieline.core.records import load_records
+from pieline.reporting.columns import Column, Source, cell, records_of, sources
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, rounded
+from pieline.reporting.printed import rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.zero_shot import (
@@ -92,36 +93,36 @@ def by_pie(given: Given) -> TableContent:
 
     The CSV has both metrics of every model.
     """
-    metrics = load_records(given.metrics, IdiolinkMetrics)
+    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    metrics = records_of(found)
     scores = scores_by_pie(metrics)
     obstacles = obstacles_of(*metrics)
-    files = defaultdict(list)
-    for item, path in zip(metrics, given.metrics, strict=True):
-        files[item.model, item.query_mode].append(path)
-    pies = hardest_first(metrics)
     means = zero_shot_means(scores)
-    zero_shot = {mode for model, mode in files if not is_fine_tuned(model)}
+    zero_shot = {mode for model, mode in found if not is_fine_tuned(model)}
     modes = [mode for mode in QUERY_MODES if mode in zero_shot]
-    rows = [
-        Row((str(rank), pie), tuple(Cell(text=rounded(means.get((pie, m)), 2)) for m in modes))
-        for rank, pie in enumerate(pies, start=1)
-    ]
-    numbers = []
-    for rank, pie in enumerate(pies, start=1):
-        for (model, mode), sources in files.items():
+
+    def numbers(rank: str, pie: str) -> Iterator[Number]:
+        for (model, mode), source in found.items():
             for metric in METRICS:
-                key = {"difficulty_rank": str(rank), "pie": pie, "model": model}
-                key |= {"query_mode": mode, "metric": metric}
+                key = {"difficulty_rank": rank, "pie": pie, **source.key}
                 ours = scores.get((pie, model, mode, metric))
-                unknown = [UNKNOWN] if ours is None else []
-                compared = compare(ours, None, obstacles=[*unknown, *obstacles])
-                numbers.append(Number(key, compared, tuple(sources)))
+                of_pie = Source(key, [ours], source.files, obstacles=obstacles)
+                column = Column[float | None](metric, "", lambda score: score, unknown=UNKNOWN)
+                yield from cell(column, of_pie).numbers()
+
+    rows = [
+        Row(
+            (rank, pie),
+            tuple(Cell(text=rounded(means.get((pie, mode)), 2)) for mode in modes),
+            unseen=tuple(numbers(rank, pie)),
+        )
+        for rank, pie in zip(map(str, count(1)), hardest_first(metrics), strict=False)
+    ]
     return TableContent(
         heads=((Head("Rank"), Head("PIE"), *(Head(mode_label(mode)) for mode in modes)),),
         groups=(Group(tuple(rows)),),
         caption="nDCG@10 of each PIE by query mode in per cent, the mean over zero-shot models; the"
         " hardest PIE comes first.",
         notes=notes_on(metrics),
-        unseen=tuple(numbers),
         long=True,
     )

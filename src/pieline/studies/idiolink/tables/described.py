@@ -1,6 +1,9 @@
 """IdioLink's Tables 3, 4 and 6, which describe: hyperparameters, artifacts and checkpoints."""
 
+from operator import attrgetter
+
 from pieline.reporting import described
+from pieline.reporting.columns import Column
 from pieline.reporting.described import artifacts
 from pieline.reporting.given import Given
 from pieline.reporting.tables import TableContent
@@ -11,31 +14,46 @@ __all__ = ["artifacts", "checkpoints", "hyperparameters"]
 _DRAMA = "drama-1b"
 
 
+def _drama_batch_size(tuning: FineTuning) -> int | None:
+    return tuning.batch_sizes.get(_DRAMA, tuning.batch_size) if _DRAMA in tuning.models else None
+
+
+HYPERPARAMETERS = [
+    Column[FineTuning]("soft_negatives", "“Soft” negatives", attrgetter("soft_negatives")),
+    Column("hard_negatives", "“Hard” negatives", attrgetter("hard_negatives")),
+    Column("max_epochs", "Max epochs", attrgetter("max_epochs")),
+    Column("batch_size", "Batch size", attrgetter("batch_size")),
+    Column(
+        "batch_size_drama",
+        "Batch size of Drama-1B",
+        _drama_batch_size,
+        unknown=f"{_DRAMA} is not fine-tuned in this configuration",
+    ),
+    Column("learning_rate", "Learning rate", attrgetter("learning_rate")),
+    Column("warm_up_steps", "Warm-up steps (linear)", attrgetter("warmup_steps")),
+    Column("early_stopping_min_delta", "Min-delta (early stopping)", attrgetter("min_delta")),
+    Column(
+        "early_stopping_patience_epochs",
+        "Patience epochs (early stopping)",
+        attrgetter("patience"),
+    ),
+]
+
+
 def hyperparameters(given: Given) -> TableContent:
     """Table 3: what this run's trainings are set to.
 
     `options` are the settings of fine-tuning, as JSON.
     """
     tuning = FineTuning.model_validate(given.options)
-    batch_size = tuning.batch_size
-    values: dict[str, tuple[str, float | None]] = {
-        "soft_negatives": ("“Soft” negatives", tuning.soft_negatives),
-        "hard_negatives": ("“Hard” negatives", tuning.hard_negatives),
-        "max_epochs": ("Max epochs", tuning.max_epochs),
-        "batch_size": ("Batch size", batch_size),
-        "batch_size_drama": (
-            "Batch size of Drama-1B",
-            tuning.batch_sizes.get(_DRAMA, batch_size) if _DRAMA in tuning.models else None,
-        ),
-        "learning_rate": ("Learning rate", tuning.learning_rate),
-        "warm_up_steps": ("Warm-up steps (linear)", tuning.warmup_steps),
-        "early_stopping_min_delta": ("Min-delta (early stopping)", tuning.min_delta),
-        "early_stopping_patience_epochs": ("Patience epochs (early stopping)", tuning.patience),
-    }
-    what = f"{_DRAMA} is not" if tuning.models else "no model is"
+    absent = "" if tuning.models else "no model is fine-tuned in this configuration"
     found = {
-        name: (label, value if tuning.models else None, f"{what} fine-tuned in this configuration")
-        for name, (label, value) in values.items()
+        column.name: (
+            column.header,
+            None if absent else column.value(tuning),
+            absent or column.unknown,
+        )
+        for column in HYPERPARAMETERS
     }
     return described.hyperparameters(given, found, "Fine-tuning hyperparameters.")
 

@@ -2,28 +2,27 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
-from pieline.core.records import load_records
 from pieline.core.uncertainty import Spread, spread
+from pieline.reporting.columns import Source, records_of, row, sources
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, read_published
-from pieline.reporting.seeds import Ranges, deviation_ranges, mean_ranges
-from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
+from pieline.reporting.printed import read_published
+from pieline.reporting.seeds import PrintedSeeds
+from pieline.reporting.tables import Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.zero_shot import (
     COLUMNS,
-    MARKS,
     METRICS,
-    UNKNOWN,
-    best_of_columns,
+    SCORES,
     in_printed_order,
-    is_best,
-    mark_of,
-    mode_heads,
     notes_on,
     obstacles_of,
     per_cent,
+    scores_table,
+    with_arrows,
 )
 from pieline.studies.idiolink.training.settings import evaluated_modes
 
@@ -36,13 +35,12 @@ TRAIN_MODES = {
 """Training configurations in the order of Table 5."""
 LOSSES = {"paper": "equation 2", "released": "released"}
 """What Table 5 and Figure 3 call a loss."""
-PAPER_SEEDS = 3
-PRINTED_DDOF = (1, 0)
-"""What the printed deviations may have: the paper does not say, and the released summary has 0."""
+PRINTED_SEEDS = PrintedSeeds(3, ddof=(1, 0))
+"""The paper does not say which ddof its deviations have, and the released summary has 0."""
 _JUDGED = (
     "Within sampling range, which is not equal, is a mean in the 95 % t interval (Welch) for the"
-    f" difference of two means, of our seeds and the paper's {PAPER_SEEDS} (from one seed of ours:"
-    " in the prediction interval), and a deviation in the F interval for the ratio of two"
+    f" difference of two means, of our seeds and the paper's {PRINTED_SEEDS.number} (from one seed"
+    " of ours: in the prediction interval), and a deviation in the F interval for the ratio of two"
     " variances; the printed deviations are read with ddof 1 and with ddof 0, and one reading"
     " suffices."
 )
@@ -71,70 +69,26 @@ class Tuned(NamedTuple):
         return "+".join(self)
 
 
-def spread_over_seeds(
-    metrics: Sequence[IdiolinkMetrics],
-) -> dict[tuple[str, str, str], Spread]:
-    """Mean and deviation (per cent) by model, query mode and metric; none of unknown scores."""
-    values = defaultdict(list)
-    for item in metrics:
-        for metric in METRICS:
-            value = per_cent(item, metric)
-            if value is not None:
-                values[item.model, item.query_mode, metric].append(value)
-    return {key: spread(found) for key, found in values.items()}
-
-
 def finetuned(given: Given) -> TableContent:
     """Table 5: both metrics (per cent) by training configuration, model and query mode.
 
     Rows are the trainings of this run, and what else the paper prints.
     """
     printed = read_published(given.files["published"], ["train_mode", "model", "query_mode"])
-    metrics = load_records(given.metrics, IdiolinkMetrics)
-    sources = defaultdict(list)
-    for item, path in zip(metrics, given.metrics, strict=True):
-        sources[item.model, item.query_mode].append((item, path))
-    spreads = spread_over_seeds(metrics)
-    trained = list(dict.fromkeys(Tuned.parse(item.model) for item in metrics))
-    numbers = {
-        tuned: {
-            (metric, mode): found.mean
-            for metric, mode in COLUMNS
-            if (found := spreads.get((str(tuned), mode, metric)))
-        }
-        for tuned in trained
-    }
-    best = best_of_columns(numbers)
+    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    trained = list(dict.fromkeys(Tuned.parse(name) for name, _ in found))
 
-    def cell(tuned: Tuned, checkpoint: str, metric: str, mode: str, reason: str) -> Cell:
+    def source(
+        tuned: Tuned, checkpoint: str, mode: str, reason: str
+    ) -> Source[IdiolinkMetrics] | None:
         if mode not in evaluated_modes(tuned.train_mode):
-            return Cell()
-        row = printed.get((tuned.train_mode, checkpoint, mode), {})
+            return None
         key = {"train_mode": tuned.train_mode, "loss": tuned.loss, "model": tuned.model}
-        key |= {"query_mode": mode}
-        of_seeds = sources[str(tuned), mode]
-        found = spreads.get((str(tuned), mode, metric))
-        obstacles = [f"not run: {reason}"] if reason else []
-        if of_seeds and not found:
-            obstacles.append(UNKNOWN)
-        obstacles += obstacles_of(*(item for item, _ in of_seeds))
-        files = tuple(path for _, path in of_seeds)
-        values = row.get(f"{metric}_pct"), row.get(f"{metric}_pct_std")
-        ranges = _ranges(found, *values)
-        mean = compare(
-            found.mean if found else None, values[0], obstacles=obstacles, ranges=ranges[0]
-        )
-        if found and found.deviation is None:
-            obstacles.append("one seed has no deviation")
-        deviation = compare(
-            found.deviation if found else None, values[1], obstacles=obstacles, ranges=ranges[1]
-        )
-        row_numbers = numbers.get(tuned, {})
-        return Cell(
-            Number(key | {"metric": metric}, mean, files),
-            Number(key | {"metric": f"{metric}_pct_std"}, deviation, files),
-            best=is_best(row_numbers.get((metric, mode)), best[metric, mode]),
-            mark=mark_of(row_numbers, metric, mode),
+        return replace(
+            found.get((str(tuned), mode)) or Source({}, not_run=reason),
+            key=key | {"query_mode": mode},
+            printed=printed.get((tuned.train_mode, checkpoint, mode), {}),
+            seeds=PRINTED_SEEDS,
         )
 
     def rows(train_mode: str) -> Iterator[Row]:
@@ -149,37 +103,25 @@ def finetuned(given: Given) -> TableContent:
                 of_model = [Tuned(model.name, train_mode, "")]
                 reason = given.not_run.get(model.name, _UNTRAINED_MODE)
             for tuned in of_model:
-                yield Row(
-                    (model.label, LOSSES.get(tuned.loss, "–"), model.parameters or "–"),
-                    tuple(cell(tuned, checkpoint, *column, reason) for column in COLUMNS),
-                    reason,
-                )
+                labels = (model.label, LOSSES.get(tuned.loss, "–"), model.parameters or "–")
+                scores = [
+                    (SCORES[metric], source(tuned, checkpoint, mode, reason))
+                    for metric, mode in COLUMNS
+                ]
+                yield with_arrows(row(labels, scores, reason=reason))
 
-    seeds = max(map(len, sources.values()), default=0)
+    metrics = records_of(found)
+    seeds = max((len(source.records) for source in found.values()), default=0)
     over = "1 seed" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation, ddof 1)"
     tuples = {str(item.conditions.settings.get("tuples")) for item in metrics}
-    groups = ((title, tuple(rows(mode))) for mode, title in TRAIN_MODES.items())
-    return TableContent(
-        heads=mode_heads("Train", "Model", "Loss", "Param"),
-        groups=tuple(Group(members, title) for title, members in groups if members),
-        caption=f"Fine-tuning results on IdioLink in per cent, over {over}, by loss: that of"
+    return scores_table(
+        ("Train", "Model", "Loss", "Param"),
+        {title: rows(mode) for mode, title in TRAIN_MODES.items()},
+        f"Fine-tuning results on IdioLink in per cent, over {over}, by loss: that of"
         " equation 2, or the released code's (InfoNCE over the positives of the batch, temperature"
-        f" 0.05). The paper does not say which of them its numbers are of. {MARKS}",
-        notes=(_JUDGED, *(_TUPLES[name] for name in _TUPLES if name in tuples), *notes_on(metrics)),
+        " 0.05). The paper does not say which of them its numbers are of.",
+        (_JUDGED, *(_TUPLES[name] for name in _TUPLES if name in tuples), *notes_on(metrics)),
     )
-
-
-def _ranges(
-    ours: Spread | None, mean: float | None, deviation: float | None
-) -> tuple[Ranges, Ranges]:
-    """Sampling ranges of our mean and our deviation; none without both printed numbers."""
-    if ours is None or mean is None or deviation is None:
-        return {}, {}
-    printed = Spread(mean=mean, deviation=deviation, seeds=PAPER_SEEDS)
-    of_deviation = {}
-    if ours.deviation is not None:
-        of_deviation = deviation_ranges(ours.seeds, printed, ddof=PRINTED_DDOF)
-    return mean_ranges(ours, printed, ddof=PRINTED_DDOF), of_deviation
 
 
 def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
@@ -202,13 +144,15 @@ def best_trainings(
     Returns:
         Training mode and result, by model, query mode and metric.
     """
+    values = defaultdict(list)
+    for item, metric in product(metrics, METRICS):
+        if (value := per_cent(item, metric)) is not None:
+            values[Tuned.parse(item.model), item.query_mode, metric].append(value)
     best: dict[tuple[str, str, str], tuple[str, Spread]] = {}
     loss = shown_loss(metrics)
-    for (name, query_mode, metric), found in spread_over_seeds(metrics).items():
-        tuned = Tuned.parse(name)
-        if tuned.loss != loss:
-            continue
-        key = (tuned.model, query_mode, metric)
-        if key not in best or found.mean > best[key][1].mean:
-            best[key] = (tuned.train_mode, found)
+    for (tuned, query_mode, metric), found in values.items():
+        key, over_seeds = (tuned.model, query_mode, metric), spread(found)
+        better = key not in best or over_seeds.mean > best[key][1].mean
+        if tuned.loss == loss and better:
+            best[key] = (tuned.train_mode, over_seeds)
     return best

@@ -1,12 +1,14 @@
 """What instructions, spans and both gain on average over models (IdioLink, section 6)."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain, product
+from math import isnan, nan
 from statistics import fmean
 
-from pieline.core.records import load_records
+from pieline.reporting.columns import Column, Source, headers, records_of, row, sources
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, read_published
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.reporting.printed import read_published
+from pieline.reporting.tables import Group, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
@@ -23,7 +25,8 @@ GAINS = {
 }
 """The query mode that is set against `sentence`."""
 _LABELS = {"instruction": "Instructions", "span": "Span embedding", "combined": "Both"}
-_TEXT_NAMES = {"r_precision": "r_precision", "ndcg_at_10": "ndcg"}
+_TEXT_NAMES = {"ndcg_at_10": "ndcg"}
+"""How published/text_numbers.csv calls metrics, if otherwise than we do."""
 
 Scores = Mapping[tuple[str, str, str], float]
 """Per cent by model, query mode and metric."""
@@ -32,26 +35,24 @@ Scores = Mapping[tuple[str, str, str], float]
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:
     """Mean difference in points by gain and metric, over models; none where a score is missing."""
     found = {}
-    for gain, mode in GAINS.items():
-        for metric in METRICS:
-            pairs = [
-                (scores.get((model, mode, metric)), scores.get((model, "sentence", metric)))
-                for model in models
-            ]
-            known = [
-                after - before
-                for after, before in pairs
-                if after is not None and before is not None
-            ]
-            if known and len(known) == len(pairs):
-                found[gain, metric] = fmean(known)
+    for (gain, mode), metric in product(GAINS.items(), METRICS):
+        differences = [
+            scores.get((model, mode, metric), nan) - scores.get((model, "sentence", metric), nan)
+            for model in models
+        ]
+        if differences and not any(map(isnan, differences)):
+            found[gain, metric] = fmean(differences)
     return found
+
+
+COLUMNS = [Column[float | None](name, label, lambda mean: mean) for name, label in METRICS.items()]
 
 
 def gains(given: Given) -> TableContent:
     """The average gains (points) of the models that the paper has, beside those of its text."""
     printed = read_published(given.files["published"], ["id"])
-    metrics = load_records(given.metrics, IdiolinkMetrics)
+    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    metrics = records_of(found)
     scores = {
         (item.model, item.query_mode, metric): value
         for item in metrics
@@ -59,29 +60,32 @@ def gains(given: Given) -> TableContent:
         if (value := per_cent(item, metric)) is not None
     }
     counted = [model.name for model in given.models if model.published_as]
-    files = tuple(
-        path for item, path in zip(metrics, given.metrics, strict=True) if item.model in counted
-    )
-    found = average_gains(scores, counted)
+    means = average_gains(scores, counted)
+    of_models = (source for (model, _), source in found.items() if model in counted)
+    files = tuple(chain.from_iterable(source.files for source in of_models))
     obstacles = obstacles_of(*metrics)
     if given.absent:
         papers = len(counted) + len(given.absent)
         obstacles.append(f"over {len(counted)} of the paper's {papers} models")
 
-    def cell(gain: str, metric: str) -> Cell:
-        name = f"idiolink.{gain}_gain_{_TEXT_NAMES[metric]}"
-        value = printed[name,]["value"]
+    def source(gain: str, metric: str) -> Source[float | None]:
+        name = f"idiolink.{gain}_gain_{_TEXT_NAMES.get(metric, metric)}"
         unknown = [UNKNOWN] if any(per_cent(item, metric) is None for item in metrics) else []
-        compared = compare(found.get((gain, metric)), value, obstacles=[*unknown, *obstacles])
-        return Cell(Number({"id": name, "gain": gain, "metric": metric}, compared, files))
+        return Source(
+            key={"id": name, "gain": gain},
+            records=[means.get((gain, metric))],
+            files=files,
+            printed={metric: printed[name,]["value"]} if (name,) in printed else {},
+            obstacles=[*unknown, *obstacles],
+        )
 
     models = f"{len(counted)} model{'' if len(counted) == 1 else 's'}"
     rows = [
-        Row((label,), tuple(cell(gain, metric) for metric in METRICS))
+        row((label,), [(column, source(gain, column.name)) for column in COLUMNS])
         for gain, label in _LABELS.items()
     ]
     return TableContent(
-        heads=((Head("Gain"), *map(Head, METRICS.values())),),
+        heads=(headers(["Gain"], COLUMNS),),
         groups=(Group(tuple(rows)),),
         caption=f"What instructions, span embedding and both change on average over {models}, in"
         " points against the sentence embedding without instructions.",

@@ -1,12 +1,14 @@
 """Which differences between query modes are more than chance. Not in the paper."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from pieline.core.records import load_records
+from pieline.reporting.columns import Column, Source, bounds, cell, interval_text
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, percent_bounds, rounded
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
-from pieline.studies.idiolink.metrics.significance import ModeSignificance
+from pieline.reporting.printed import per_cent, rounded
+from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.studies.idiolink.metrics.significance import ModeComparison, ModeSignificance
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
     UNKNOWN,
@@ -65,25 +67,36 @@ def _label(item: ModeSignificance, base: str) -> str:
     return f"{base} ({mode_label(training[0])}, {training[1]} loss, seed {item.seed})"
 
 
+def _difference(metric: str, label: str) -> Column[ModeComparison]:
+    """The difference by a metric; p-values and interval are in the CSV."""
+
+    def details(source: Source[ModeComparison]) -> dict[str, str]:
+        (pair,) = source.records
+        chances = {"p_value": pair.p_value, "p_holm": pair.p_holm}
+        texts = {key: f"{p:.4g}" if p is not None else "" for key, p in chances.items()}
+        return texts | bounds(pair.interval)
+
+    return Column(
+        metric,
+        label,
+        lambda pair: per_cent(pair.difference),
+        unknown=UNKNOWN,
+        details=details,
+        text=lambda pair: interval_text(per_cent(pair.difference), pair.interval, 2),
+    )
+
+
+COLUMNS = {metric: _difference(metric, label) for metric, label in METRICS.items()}
+
+
 def _rows(item: ModeSignificance, label: str, path: str) -> Iterator[Row]:
     """A row for each pair of modes."""
-    obstacles = obstacles_of(item)
-    for first, second in dict.fromkeys((pair.first, pair.second) for pair in item.comparisons):
-        cells = []
-        for pair in item.comparisons:
-            if (pair.first, pair.second) != (first, second):
-                continue
-            key = {"model": item.model, "seed": str(item.seed), "first": pair.first}
-            key |= {"second": pair.second, "metric": pair.metric, "p_value": "", "p_holm": ""}
-            bounds = percent_bounds(pair.interval, 2)
-            key["low"], key["high"] = bounds or ("", "")
-            if pair.difference is None:
-                compared, shown = compare(None, None, obstacles=[UNKNOWN, *obstacles]), ""
-            else:
-                key |= {"p_value": f"{pair.p_value:.4g}", "p_holm": f"{pair.p_holm:.4g}"}
-                points = 100 * pair.difference
-                compared = compare(points, None, obstacles=obstacles)
-                shown = f"{rounded(points, 2)} [{', '.join(bounds)}]" if bounds else ""
-            number = Number(key, compared, (path,))
-            cells += [Cell(number, text=shown), Cell(text=rounded(pair.p_holm, 4))]
-        yield Row((label, mode_label(first), mode_label(second)), tuple(cells))
+    by_modes: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for pair in item.comparisons:
+        key = {"model": item.model, "seed": str(item.seed)}
+        key |= {"first": pair.first, "second": pair.second}
+        source = Source(key, [pair], (path,), obstacles=obstacles_of(item))
+        cells = (cell(COLUMNS[pair.metric], source), Cell(text=rounded(pair.p_holm, 4)))
+        by_modes[pair.first, pair.second] += cells
+    for (first, second), shown in by_modes.items():
+        yield Row((label, mode_label(first), mode_label(second)), tuple(shown))

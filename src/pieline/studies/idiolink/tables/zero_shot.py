@@ -1,14 +1,25 @@
 """IdioLink's tables: zero-shot results (Table 2), BM25 (appendix E), index compositions."""
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeVar
+from dataclasses import replace
+from functools import partial
 
 from pieline.core.conditions import Measured, data_is_told
-from pieline.core.records import load_records
+from pieline.reporting.columns import (
+    Column,
+    Source,
+    bounds,
+    cell,
+    headers,
+    mark_best,
+    records_of,
+    row,
+    sources,
+)
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import compare, percent_bounds, read_published, rounded
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, best_of
+from pieline.reporting.printed import compare, read_published, rounded
+from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 
 METRICS = {"r_precision": "R-Precision", "ndcg_at_10": "nDCG@10"}
@@ -44,10 +55,6 @@ MARKS = (
 )
 """What the captions of Tables 2 and 5 say of their cells."""
 
-R = TypeVar("R")
-Grid = Mapping[R, Mapping[tuple[str, str], float | None]]
-"""Per cent by row, and by metric and query mode."""
-
 
 def obstacles_of(*measured: Measured) -> list[str]:
     """What keeps numbers from being comparable with the printed ones: data, then settings."""
@@ -57,44 +64,64 @@ def obstacles_of(*measured: Measured) -> list[str]:
 
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
-    """What a table or figure says of its data and inputs, and of scores that it lacks."""
+    """Notes on the data and inputs of a table or figure, and on scores that it lacks."""
     found = list(measured)
-    notes: list[str] = []
-    if not all(map(data_is_told, found)):
-        notes.append(SAMPLE_NOTE)
-    if any(item.conditions.settings.get("inputs") == "released" for item in found):
-        notes.append(RELEASED_INPUTS_NOTE)
-    known = all(
-        per_cent(item, metric) is not None
-        for item in found
-        if isinstance(item, IdiolinkMetrics)
-        for metric in METRICS
-    )
-    return tuple(notes if known else [*notes, UNKNOWN_NOTE])
+    inputs = [item.conditions.settings.get("inputs") for item in found]
+    ranked = [item for item in found if isinstance(item, IdiolinkMetrics)]
+    unknown = any(per_cent(item, metric) is None for item in ranked for metric in METRICS)
+    notes = {
+        SAMPLE_NOTE: not all(map(data_is_told, found)),
+        RELEASED_INPUTS_NOTE: "released" in inputs,
+        UNKNOWN_NOTE: unknown,
+    }
+    return tuple(note for note, holds in notes.items() if holds)
 
 
 def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
-    """The overall score in per cent, or None where it is unknown."""
+    """The overall score in per cent; None if it is unknown."""
     value = None if metrics is None else getattr(metrics.overall, metric)
     return None if value is None else 100 * float(value)
 
 
-def obstacles_of_score(item: IdiolinkMetrics, metric: str) -> list[str]:
-    """The same of one score, first of all that it is unknown."""
-    unknown = metric in METRICS and per_cent(item, metric) is None
-    return [*([UNKNOWN] if unknown else []), *obstacles_of(item)]
+SCORES = {
+    metric: Column[IdiolinkMetrics](
+        f"{metric}_pct", label, partial(per_cent, metric=metric), best="highest", unknown=UNKNOWN
+    )
+    for metric, label in METRICS.items()
+}
 
 
-def mode_heads(*labels: str) -> tuple[tuple[Head, ...], ...]:
-    """The headings of Tables 2 and 5, the last row beginning with these labels."""
+def scores_table(
+    labels: tuple[str, ...],
+    groups: Mapping[str, Iterable[Row]],
+    caption: str,
+    notes: tuple[str, ...],
+) -> TableContent:
+    """Table 2 or 5: rows with a score in each of `COLUMNS`, by the titles of their groups."""
     blank = Head("", span=len(labels))
     scores = [Head(label, span=2) for label in METRICS.values()]
-    settings = [Head(f"{what} instructions", span=4) for what in ("without", "with")]
-    return (
-        (blank, *settings),
-        (blank, *scores, *scores),
-        (*map(Head, labels), *map(Head, ("sentence", "span") * 4)),
+    settings = [Head(f"{what} instructions", 2 * len(METRICS)) for what in ("without", "with")]
+    modes = [Head(mode) for mode in ("sentence", "span")] * 2 * len(METRICS)
+    content = TableContent(
+        heads=((blank, *settings), (blank, *scores, *scores), (*map(Head, labels), *modes)),
+        groups=tuple(
+            Group(members, title) for title, rows in groups.items() if (members := tuple(rows))
+        ),
+        caption=f"{caption} {MARKS}",
+        notes=notes,
     )
+    return mark_best(content, [SCORES[metric] for metric, _ in COLUMNS])
+
+
+def with_arrows(row: Row) -> Row:
+    """The row with each score by span marked against that by sentence, at two decimals."""
+    cells = list(row.cells)
+    for place in range(1, len(cells), 2):
+        before, after = (rounded(item.ours, 2) for item in cells[place - 1 : place + 1])
+        if before and after and before != after:
+            up = float(after) > float(before)
+            cells[place] = replace(cells[place], mark="up" if up else "down")
+    return replace(row, cells=tuple(cells))
 
 
 def in_printed_order(
@@ -108,110 +135,86 @@ def in_printed_order(
 def zero_shot(given: Given) -> TableContent:
     """Table 2: R-Precision and nDCG@10 (per cent) in four query modes, in two groups of models.
 
-    A third group has the models that the paper does not have. The CSV has the intervals, too.
+    A third group has the models that the paper does not have. The CSV also has the intervals.
     """
     printed = read_published(given.files["published"], ["model", "query_mode"])
-    metrics = load_records(given.metrics, IdiolinkMetrics)
-    found = {
-        (item.model, item.query_mode): (item, path)
-        for item, path in zip(metrics, given.metrics, strict=True)
-    }
-    numbers = {
-        model.name: {
-            (metric, mode): per_cent(found[model.name, mode][0], metric)
-            for metric, mode in COLUMNS
-            if (model.name, mode) in found
-        }
-        for model in given.models
-    }
-    best = best_of_columns(numbers)
-
-    def cell(model: ModelDescription, metric: str, mode: str) -> Cell:
-        key = {"model": model.name, "query_mode": mode, "metric": metric}
-        value = printed.get((model.published_as or "", mode), {}).get(f"{metric}_pct")
-        measured = found.get((model.name, mode))
-        interval = measured[0].intervals.get(metric) if measured else None
-        key["low"], key["high"] = percent_bounds(interval, 2) or ("", "")
-        if measured:
-            obstacles = obstacles_of_score(measured[0], metric)
-        else:
-            elsewhere = model.kind == "predictions"
-            usual = "no such run" if elsewhere else "idiolink.query_modes does not name it"
-            reason = given.not_run.get(model.name, usual)
-            obstacles = [f"not run: {reason}"]
-        row = numbers.get(model.name, {})
-        ours = row.get((metric, mode))
-        tolerance = zero_shot_tolerance(mode, value)
-        compared = compare(ours, value, obstacles=obstacles, tolerance=tolerance)
-        return Cell(
-            Number(key, compared, (measured[1],) if measured else ()),
-            best=is_best(ours, best[metric, mode]),
-            mark=mark_of(row, metric, mode),
+    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    columns = {
+        metric: replace(
+            column,
+            tolerance=partial(_tolerance, metric=metric),
+            details=partial(_interval, metric=metric),
         )
+        for metric, column in SCORES.items()
+    }
+
+    def source(model: ModelDescription, mode: str) -> Source[IdiolinkMetrics]:
+        of_predictions = model.kind == "predictions"
+        usual = "no such run" if of_predictions else "idiolink.query_modes does not name it"
+        lacking = Source[IdiolinkMetrics](
+            {"model": model.name, "query_mode": mode},
+            not_run=given.not_run.get(model.name, usual),
+        )
+        in_paper = printed.get((model.published_as or "", mode), {})
+        return replace(found.get((model.name, mode), lacking), printed=in_paper)
 
     groups: dict[str, list[Row]] = {"No-Instruct": [], "Instruction": [], "Not in the paper": []}
     models = (*given.models, *given.absent)
     for model in in_printed_order(models, (name for name, _ in printed)):
         kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
-        groups[kind if model.published_as else "Not in the paper"].append(
-            Row(
-                (model.label, model.parameters or "–"),
-                tuple(cell(model, metric, mode) for metric, mode in COLUMNS),
-                given.not_run.get(model.name, ""),
-            )
+        scores = row(
+            (model.label, model.parameters or "–"),
+            [(columns[metric], source(model, mode)) for metric, mode in COLUMNS],
+            reason=given.not_run.get(model.name, ""),
         )
-    return TableContent(
-        heads=mode_heads("", "Model", "Param"),
-        groups=tuple(Group(tuple(rows), title) for title, rows in groups.items() if rows),
-        caption=f"Zero-shot results on IdioLink in per cent. {MARKS}",
-        notes=notes_on(metrics),
+        groups[kind if model.published_as else "Not in the paper"].append(with_arrows(scores))
+    metrics = records_of(found)
+    return scores_table(
+        ("", "Model", "Param"),
+        groups,
+        "Zero-shot results on IdioLink in per cent.",
+        notes_on(metrics),
     )
 
 
-def zero_shot_tolerance(query_mode: str, printed: float | None) -> float:
+def _tolerance(source: Source[IdiolinkMetrics], metric: str) -> float:
     """Points by which a cell of Table 2 may differ and count as reproduced.
 
     Without instructions the protocol is fully known, so only the printed decimals matter (some
     cells are printed to one). With instructions the paper's exact text is not: 0.05.
     """
+    printed = source.printed.get(f"{metric}_pct")
     to_one_decimal = printed is not None and round(printed, 1) == printed
-    return 0.05 if to_one_decimal or query_mode.startswith("instruction") else 0.0
+    with_instructions = source.key["query_mode"].startswith("instruction")
+    return 0.05 if to_one_decimal or with_instructions else 0.0
+
+
+def _interval(source: Source[IdiolinkMetrics], metric: str) -> dict[str, str]:
+    return bounds(source.records[0].intervals.get(metric) if source.records else None)
+
+
+BM25 = (
+    Column[IdiolinkMetrics](
+        "k1", "k1", lambda item: item.tuning.chosen.k1 if item.tuning else None, latex="$k_1$"
+    ),
+    Column[IdiolinkMetrics](
+        "b", "b", lambda item: item.tuning.chosen.b if item.tuning else None, latex="$b$"
+    ),
+    *(replace(column, tolerance=lambda _: BM25_TOLERANCE) for column in SCORES.values()),
+)
 
 
 def bm25(given: Given) -> TableContent:
     """Appendix E.2: BM25 with the k1 and b that validation chose, scores in per cent."""
     printed = read_published(given.files["published"], ["query_mode"])
-    metrics = load_records(given.metrics, IdiolinkMetrics)
+    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     rows = []
-    for item, path in zip(metrics, given.metrics, strict=True):
-        chosen = item.tuning.chosen if item.tuning else None
-        numbers: dict[str, float | None] = {
-            "k1": chosen.k1 if chosen else None,
-            "b": chosen.b if chosen else None,
-        }
-        numbers |= {f"{metric}_pct": per_cent(item, metric) for metric in METRICS}
-        row = printed.get((item.query_mode,), {})
-        cells = []
-        for name, value in numbers.items():
-            key = {"model": item.model, "query_mode": item.query_mode}
-            compared = compare(
-                value,
-                row.get(name),
-                obstacles=obstacles_of_score(item, name.removesuffix("_pct")),
-                tolerance=BM25_TOLERANCE if name.endswith("_pct") else 0.0,
-            )
-            number = Number(key | {"metric": name.removesuffix("_pct")}, compared, (path,))
-            cells.append(Cell(number))
-        rows.append(Row((item.query_mode,), tuple(cells)))
+    for (_, mode), source in found.items():
+        beside = replace(source, printed=printed.get((mode,), {}))
+        rows.append(row((mode,), [(column, beside) for column in BM25]))
+    metrics = records_of(found)
     return TableContent(
-        heads=(
-            (
-                Head("Query"),
-                Head("k1", latex="$k_1$"),
-                Head("b", latex="$b$"),
-                *map(Head, METRICS.values()),
-            ),
-        ),
+        heads=(headers(["Query"], BM25),),
         groups=(Group(tuple(rows)),),
         caption="BM25 on IdioLink in per cent; k1 and b chosen on the validation split by nDCG@10.",
         caption_latex="BM25 on IdioLink in per cent; $k_1$ and $b$ chosen on the validation split"
@@ -231,36 +234,28 @@ def ablation(given: Given) -> TableContent:
     stands beside our numbers of BM25, and in columns of its own: it is no printed number.
     """
     released = read_published(given.files["published"], ["query_mode", "composition"])
-    metrics = load_records(given.metrics, IdiolinkMetrics)
-    found = {
-        (item.model, item.query_mode, item.composition): (item, path)
-        for item, path in zip(metrics, given.metrics, strict=True)
-    }
-    compositions = [
-        name for name in COMPOSITION_LABELS if any(item.composition == name for item in metrics)
-    ]
+    keys = ("model", "query_mode", "composition")
+    found = sources(given, IdiolinkMetrics, keys, obstacles_of)
+    compositions = [name for name in COMPOSITION_LABELS if any(key[2] == name for key in found)]
 
-    def cell(model: ModelDescription, mode: str, metric: str, composition: str) -> Cell:
-        item, path = found[model.name, mode, composition]
-        ours, obstacles = per_cent(item, metric), obstacles_of_score(item, metric)
-        key = {"model": model.name, "query_mode": mode, "composition": composition}
-        key |= {"metric": metric, "k1": "", "b": "", "released_run": "", "within_tolerance": ""}
-        text, theirs = "", None
-        if item.tuning:
-            key |= {name: f"{value:g}" for name, value in item.tuning.chosen.model_dump().items()}
-            theirs = released.get((mode, composition), {}).get(f"{metric}_pct")
-        if theirs is not None:
-            beside = compare(
-                ours,
-                theirs,
-                obstacles=[*obstacles, *_tuned_otherwise(item)],
-                tolerance=BM25_TOLERANCE,
-            )
-            within = beside.reproduced or ""
-            key |= {"released_run": rounded(theirs, 2), "within_tolerance": within}
-            text = f"{rounded(ours, 2) or '–'} [{rounded(theirs, 2)}]"
-        compared = compare(ours, None, obstacles=obstacles)
-        return Cell(Number(key, compared, (path,)), text=text)
+    def beside_released(column: Column[IdiolinkMetrics], source: Source[IdiolinkMetrics]) -> Cell:
+        (item,) = source.records
+        known = released.get((item.query_mode, item.composition), {}) if item.tuning else {}
+        compared = compare(
+            column.value(item),
+            known.get(column.name),
+            obstacles=[*source.obstacles, *_tuned_otherwise(item)],
+            tolerance=BM25_TOLERANCE,
+        )
+        ours, theirs = rounded(compared.ours, 2), rounded(compared.printed, 2)
+        text = f"{ours or '–'} [{theirs}]" if theirs else ""
+        chosen = item.tuning.chosen.model_dump() if item.tuning else {}
+        details = {
+            **{key: f"{chosen[key]:g}" if chosen else "" for key in ("k1", "b")},
+            "released_run": theirs,
+            "within_tolerance": compared.reproduced or "",
+        }
+        return cell(replace(column, details=lambda _: details, text=lambda _: text), source)
 
     groups = [
         Group(
@@ -268,8 +263,8 @@ def ablation(given: Given) -> TableContent:
                 Row(
                     (model.label, mode_label(mode)),
                     tuple(
-                        cell(model, mode, metric, composition)
-                        for metric in METRICS
+                        beside_released(column, found[model.name, mode, composition])
+                        for column in SCORES.values()
                         for composition in compositions
                     ),
                 )
@@ -279,10 +274,11 @@ def ablation(given: Given) -> TableContent:
         )
         for model in given.models
     ]
-    labels = [Head(COMPOSITION_LABELS[name]) for name in compositions]
+    metrics = records_of(found)
+    labels = [Head(COMPOSITION_LABELS[name]) for name in compositions] * len(METRICS)
     scores = [Head(label, span=len(compositions)) for label in METRICS.values()]
     return TableContent(
-        heads=((Head("", span=2), *scores), (Head("Model"), Head("Query"), *labels, *labels)),
+        heads=((Head("", span=2), *scores), (Head("Model"), Head("Query"), *labels)),
         groups=tuple(groups),
         caption="The same queries over several compositions of the index, in per cent: all usages,"
         " without the idiomatic documents, and literal and idiomatic documents only. In brackets:"
@@ -295,10 +291,8 @@ def ablation(given: Given) -> TableContent:
 def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
     """What keeps a run of BM25 from the released one's choice of k1 and b."""
     tuning = item.tuning
-    if tuning is None or (tuning.query_mode, tuning.composition) == (
-        item.query_mode,
-        item.composition,
-    ):
+    tuned_on = (tuning.query_mode, tuning.composition) if tuning else ()
+    if tuned_on in ((), (item.query_mode, item.composition)):
         return []
     return ["k1 and b of other queries or of another index than in the released run"]
 
@@ -306,23 +300,3 @@ def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
 def mode_label(mode: str) -> str:
     """A query mode as tables call it."""
     return mode.replace("_", " + ")
-
-
-def best_of_columns(numbers: Grid[R]) -> dict[tuple[str, str], float | None]:
-    """The best value of each column, at the two decimals that readers compare."""
-    return {column: best_of(row.get(column) for row in numbers.values()) for column in COLUMNS}
-
-
-def is_best(value: float | None, best: float | None) -> bool:
-    """Whether a value is its column's best."""
-    return value is not None and round(value, 2) == best
-
-
-def mark_of(
-    row: Mapping[tuple[str, str], float | None], metric: str, mode: str
-) -> Literal["", "up", "down"]:
-    """How a span stands to the sentence: nothing where equal, unknown, or itself a sentence."""
-    value, reference = row.get((metric, mode)), row.get((metric, mode.replace("span", "sentence")))
-    if value is None or reference is None or round(value, 2) == round(reference, 2):
-        return ""
-    return "up" if value > reference else "down"
