@@ -7,7 +7,10 @@ import grimp
 import pytest
 from support import ROOT
 
+from pieline.config import layered, load_config, load_studies
 from pieline.core.code import imports_of, modules_behind, source_of
+from pieline.core.yamls import read_yaml
+from pieline.models.registry import load_registry
 
 LIBRARY = ROOT / "src" / "pieline"
 LAYERS = [
@@ -168,3 +171,13 @@ def test_no_two_classes_share_a_name() -> None:
     # Still to be renamed, each with one of the two in the language-model layer or in ID10M-JAM.
     known = {"Asking", "Display", "WrittenTexts", "Writing"}
     assert {name for name, count in names.items() if count > 1} <= known
+
+
+@pytest.mark.parametrize("name", ["idiots", "idiolink", "jam"])
+def test_the_name_of_each_table_and_figure_is_written_out(name: str) -> None:
+    raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
+    study = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)[name]
+    declared = (ROOT / f"src/pieline/studies/{name}/study.py").read_text(encoding="utf-8")
+    displays = [*study.tables(), *study.figures()]
+    assert displays
+    assert not [item.name for item in displays if f'"{item.name}"' not in declared]

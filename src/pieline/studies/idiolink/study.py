@@ -582,6 +582,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         models, tuned = settings.models, settings.finetuning.models
         as_published = self.metrics_files("full", models)
         yield self._table(
+            "idiolink_dataset",
             "dataset:dataset",
             "Table 1",
             "Size of the IdioLink dataset.",
@@ -591,6 +592,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
         if self.constructs():
             yield self._table(
+                "idiolink_construction",
                 "dataset:construction",
                 "Sections 3.2.1 to 3.2.4",
                 "The construction of the dataset in numbers.",
@@ -601,6 +603,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         embedders = self.named("embedder")
         rows = self.named("embedder", "predictions")
         yield self._table(
+            "idiolink_zero_shot",
             "zero_shot:zero_shot",
             "Table 2",
             "Zero-shot retrieval in four query modes, in per cent.",
@@ -609,6 +612,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
         if embedders:
             yield self._table(
+                "idiolink_gains",
                 "gains:gains",
                 "Section 6",
                 "Average gains by instructions and span embedding, in points.",
@@ -617,6 +621,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             )
         if bm25 := self.metrics_files("full", self.named("bm25")):
             yield self._table(
+                "idiolink_bm25",
                 "zero_shot:bm25",
                 "Appendix E",
                 "BM25 by sentence and by span.",
@@ -624,6 +629,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 published="idiolink_bm25",
             )
         yield self._table(
+            "idiolink_hyperparameters",
             "described:hyperparameters",
             "Table 3",
             "Hyperparameters of fine-tuning, as set in this run.",
@@ -631,6 +637,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             published="idiolink_table3",
         )
         yield self._table(
+            "idiolink_artifacts",
             "described:artifacts",
             "Table 4",
             "Data and packages, their licences and pinned versions.",
@@ -642,6 +649,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
         if self._trains:
             yield self._table(
+                "idiolink_finetuned",
                 "finetuning:finetuned",
                 "Table 5",
                 "Retrieval by fine-tuned models, in per cent.",
@@ -649,6 +657,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 published="idiolink_table5",
             )
         yield self._table(
+            "idiolink_checkpoints",
             "described:checkpoints",
             "Table 6",
             "Checkpoints, their licences, sizes and pinned revisions.",
@@ -662,6 +671,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
         if every and set(settings.compositions) - {"full"}:
             yield self._table(
+                "idiolink_ablation",
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
@@ -671,6 +681,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if tests := self.significance_tests():
             ranking = self.run.described(dict.fromkeys([*models, *tuned]))
             yield self._table(
+                "idiolink_significance",
                 "significance:significance",
                 "not in the paper",
                 "Paired randomisation tests over PIEs between query modes, with intervals.",
@@ -678,6 +689,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             )
         if as_published:
             yield self._table(
+                "idiolink_by_pie",
                 "by_pie:by_pie",
                 "not in the paper",
                 "R-Precision and nDCG@10 of each PIE.",
@@ -686,42 +698,77 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def figures(self) -> list[Figure]:
         """The data, the query modes, Figure 3, and the PIEs."""
-        return [
-            Figure(
-                f"idiolink_{name}",
-                place,
-                caption,
-                f"pieline.studies.idiolink.figures.{name}:{name}",
-                Given(metrics=tuple(metrics), models=self.run.described(models)),
-            )
-            for name, place, caption, metrics, models in self._figures()
-        ]
+        return list(self._figures())
 
-    def _figures(self) -> Iterator[tuple[str, str, str, list[str], list[str]]]:
-        """Name, place, caption, metric files and described models of each figure."""
+    def _figures(self) -> Iterator[Figure]:
         models, tuned = self.settings.models, self.settings.finetuning.models
         as_published = self.metrics_files("full", models)
-        yield "domains", "Section 3.2.2", "Texts by domain and usage.", [self._checks()], []
+        yield self._figure(
+            "idiolink_domains",
+            "domains:domains",
+            "Section 3.2.2",
+            "Texts by domain and usage.",
+            [self._checks()],
+        )
         if as_published:
-            caption = "Each model in the four query modes, with intervals over PIEs."
-            yield "modes", "Section 6", caption, as_published, models
+            yield self._figure(
+                "idiolink_modes",
+                "modes:modes",
+                "Section 6",
+                "Each model in the four query modes, with intervals over PIEs.",
+                as_published,
+                models=models,
+            )
         if tuned:
             zero_shot = self.metrics_files("full", self.named("embedder"))
-            metrics = [*zero_shot, *self.tuned_metrics()]
-            yield "finetuning", "Figure 3", "Fine-tuned models against zero-shot.", metrics, tuned
+            yield self._figure(
+                "idiolink_finetuning",
+                "finetuning:finetuning",
+                "Figure 3",
+                "Fine-tuned models against zero-shot.",
+                [*zero_shot, *self.tuned_metrics()],
+                models=tuned,
+            )
         if as_published:
-            metrics = [*as_published, *self.tuned_metrics()]
-            yield "by_pie", "not in the paper", "nDCG@10 of each PIE.", metrics, []
+            yield self._figure(
+                "idiolink_by_pie",
+                "by_pie:by_pie",
+                "not in the paper",
+                "nDCG@10 of each PIE.",
+                [*as_published, *self.tuned_metrics()],
+            )
+
+    def _figure(
+        self,
+        name: str,
+        maker: str,
+        place: str,
+        caption: str,
+        metrics: Iterable[str],
+        *,
+        models: Iterable[str] = (),
+    ) -> Figure:
+        """A figure of some metric files; `maker` is its module and function."""
+        maker = f"pieline.studies.idiolink.figures.{maker}"
+        given = Given(metrics=tuple(metrics), models=self.run.described(models))
+        return Figure(name, place, caption, maker, given)
 
     def _table(
-        self, maker: str, place: str, caption: str, given: Given, published: str = "", **files: str
+        self,
+        name: str,
+        maker: str,
+        place: str,
+        caption: str,
+        given: Given,
+        *,
+        published: str = "",
+        **files: str,
     ) -> Table:
         """A table; `maker` is its module and function, `published` the file of its numbers."""
         if published:
             files["published"] = self.run.here(f"published/{published}.csv")
-        name = maker.partition(":")[2]
         maker = f"pieline.studies.idiolink.tables.{maker}"
-        return Table(f"idiolink_{name}", place, caption, maker, given.of(**files))
+        return Table(name, place, caption, maker, given.of(**files))
 
     def _checkpoints(self) -> dict[str, Any]:
         """Entries of the paper's embedders and of the construction's models, as Table 6 is told."""

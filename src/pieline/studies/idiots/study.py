@@ -170,14 +170,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         lack = self._no_data()
         manifest = {} if lack else {"manifest": paths.MANIFEST}
 
-        def table(name: str, number: int, caption: str) -> Table:
-            return Table(
-                f"idiots_{name}",
-                f"Table {number}",
-                caption,
-                f"pieline.studies.idiots.tables:{name}",
-                given.of(published=self.run.here(f"published/idiots_table{number}.csv")),
-            )
+        def printed(number: int) -> Given:
+            return given.of(published=self.run.here(f"published/idiots_table{number}.csv"))
 
         return [
             Table(
@@ -187,9 +181,27 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "pieline.studies.idiots.tables:dataset",
                 Given(files={**manifest, "text_numbers": text}, notes=(lack,) if lack else ()),
             ),
-            table("detection", 1, "Automatic metrics of idiom detection."),
-            table("consistency", 2, "True positives that name the right idiom."),
-            table("distractors", 3, "Distractors whose PIE was given a figurative meaning."),
+            Table(
+                "idiots_detection",
+                "Table 1",
+                "Automatic metrics of idiom detection.",
+                "pieline.studies.idiots.tables:detection",
+                printed(1),
+            ),
+            Table(
+                "idiots_consistency",
+                "Table 2",
+                "True positives that name the right idiom.",
+                "pieline.studies.idiots.tables:consistency",
+                printed(2),
+            ),
+            Table(
+                "idiots_distractors",
+                "Table 3",
+                "Distractors whose PIE was given a figurative meaning.",
+                "pieline.studies.idiots.tables:distractors",
+                printed(3),
+            ),
             Table(
                 "idiots_errors",
                 "Section 5.2.1",
