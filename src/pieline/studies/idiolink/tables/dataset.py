@@ -120,7 +120,7 @@ def dataset(given: Given) -> TableContent:
     )
 
 
-class Construction(NamedTuple):
+class ConstructionNumbers(NamedTuple):
     """The records behind the numbers of sections 3.2.1 to 3.2.4."""
 
     metrics: ConstructionMetrics
@@ -128,21 +128,21 @@ class Construction(NamedTuple):
 
 
 def _count(
-    name: str, label: str, value: Callable[[Construction], int | None]
-) -> Column[Construction]:
+    name: str, label: str, value: Callable[[ConstructionNumbers], int | None]
+) -> Column[ConstructionNumbers]:
     return Column(name, label, value, decimals=0, unknown=_UNJUDGED)
 
 
 def _share(
-    name: str, label: str, value: Callable[[Construction], float | None]
-) -> Column[Construction]:
+    name: str, label: str, value: Callable[[ConstructionNumbers], float | None]
+) -> Column[ConstructionNumbers]:
     """A fraction, in per cent."""
     return Column(
         name, f"{label} (%)", lambda made: per_cent(value(made)), decimals=2, unknown=_UNJUDGED
     )
 
 
-def _kept(reading: str, label: str) -> Column[Construction]:
+def _kept(reading: str, label: str) -> Column[ConstructionNumbers]:
     return _count(
         f"kept_by_{reading}",
         f"PIEs kept if {label}",
@@ -150,7 +150,7 @@ def _kept(reading: str, label: str) -> Column[Construction]:
     )
 
 
-def _agreement(field: str) -> Callable[[Construction], Any]:
+def _agreement(field: str) -> Callable[[ConstructionNumbers], Any]:
     """A field of the agreement of validation and people, None without judgements of people."""
     return lambda made: getattr(made.metrics.agreement, field, None)
 
@@ -230,7 +230,7 @@ from those of the readings of the filter (see `readings_of`), which are only our
 def construction(given: Given) -> TableContent:
     """The numbers of sections 3.2.1 to 3.2.4 beside the printed ones."""
     metrics = load_record(given.metrics[0], ConstructionMetrics)
-    made = Construction(metrics, load_record(given.files["filter_report"], FilterReport))
+    made = ConstructionNumbers(metrics, load_record(given.files["filter_report"], FilterReport))
     printed = read_published(given.files["published"], ["id"])
     # New texts by new models never are those that the paper counted.
     obstacles, notes = about_data(sample=metrics.sample, released=False)

@@ -48,7 +48,7 @@ NOT_SO = "not with this setting and language in this configuration"
 
 
 @dataclass(frozen=True)
-class Column:
+class RunColumn:
     """A number of a table.
 
     Attributes:
@@ -64,24 +64,24 @@ class Column:
     unknown: str = ""
 
 
-def _drift(name: str, letter: str, value: Value) -> Column:
+def _drift(name: str, letter: str, value: Value) -> RunColumn:
     head = Head(f"ND_{letter} (%) ↓", latex=rf"$\mathit{{ND}}_{letter}$ (\%) $\downarrow$")
     unknown = "no such original was judged right, so nothing could drift"
-    return Column(f"negative_drift{name}_pct", head, value, unknown)
+    return RunColumn(f"negative_drift{name}_pct", head, value, unknown)
 
 
-def _success(name: str, letter: str, part: Callable[[JamMetrics], Drift]) -> Column:
+def _success(name: str, letter: str, part: Callable[[JamMetrics], Drift]) -> RunColumn:
     head = Head(f"S_{letter}", latex=f"$S_{letter}$")
-    return Column(f"success{name}", head, lambda item: part(item).success)
+    return RunColumn(f"success{name}", head, lambda item: part(item).success)
 
 
-def _confusion(name: str, head: str) -> Column:
+def _confusion(name: str, head: str) -> RunColumn:
     def value(metrics: JamMetrics) -> float:
         # The paper counts variants of encoders, and originals of language models.
         tagged = metrics.setting == "fine_tuned"
         return int(getattr(metrics.confusion_of_variants if tagged else metrics.confusion, name))
 
-    return Column(name, Head(head), value)
+    return RunColumn(name, Head(head), value)
 
 
 _SUCCESS = _success("", "M", lambda item: item.overall)
@@ -139,7 +139,7 @@ def confusion(given: Given) -> TableContent:
 
 def _table(
     given: Given,
-    columns: Sequence[Column],
+    columns: Sequence[RunColumn],
     caption: str,
     *,
     symbols: Mapping[str, str],
@@ -230,7 +230,7 @@ def _table(
 
 
 def _single_seed_ranges(
-    numbers: Mapping[RunKey, Sequence[tuple[Number, Number | None]]], columns: Sequence[Column]
+    numbers: Mapping[RunKey, Sequence[tuple[Number, Number | None]]], columns: Sequence[RunColumn]
 ) -> list[str]:
     """How wide the sampling ranges of numbers are that the paper prints of a single seed."""
     halves: dict[str, dict[str, float]] = defaultdict(dict)
@@ -269,7 +269,7 @@ def group_of(setting: str, model: ModelDescription) -> str:
 def _numbers(
     key: RunKey,
     metrics: Sequence[JamMetrics],
-    columns: Sequence[Column],
+    columns: Sequence[RunColumn],
     printed: Mapping[RunKey, Mapping[str, float]],
     *,
     reason: str,
