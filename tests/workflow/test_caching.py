@@ -127,7 +127,7 @@ CHANGES = {
         "config/sample.yaml",
         replaced("finetuning: {seeds", "finetuning: {hard_negatives: 1, seeds"),
         lambda job: job.rule in {"sampled_tuples", "fine_tune"}
-        or min(job.outputs).startswith("paper_tables/idiolink_hyperparameters"),
+        or "idiolink_hyperparameters" in min(job.outputs),
     ),
     "a table's function": module(f"{LIBRARY}/studies/idiots/tables.py"),
     "a module of one study": module(f"{LIBRARY}/studies/idiolink/metrics/scores.py"),
