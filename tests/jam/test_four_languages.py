@@ -19,7 +19,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.figures import save_figure
 from pieline.reporting.tables import write_table
-from pieline.studies.jam import study as files
+from pieline.studies.jam import paths as files
 from pieline.studies.jam.datasets.dataset import JamManifest, build_dataset
 from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics, match_predictions
 from pieline.studies.jam.metrics.statistics import jam_statistics

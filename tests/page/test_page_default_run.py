@@ -6,6 +6,7 @@ import shutil
 import zipfile
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 import pytest
 from browser import browser, needs_browser
@@ -69,7 +70,8 @@ def test_the_crate_lies_at_the_root_of_the_run(default_run: Path) -> None:
     crate = json.loads((default_run / "ro-crate-metadata.json").read_text(encoding="utf-8"))
     entities = {entity["@id"]: entity for entity in crate["@graph"]}
     for part in entities["./"]["hasPart"]:
-        assert (default_run / part["@id"]).is_file(), part["@id"]
+        # An id is an address, in which + is escaped.
+        assert (default_run / unquote(part["@id"])).is_file(), part["@id"]
     assert entities["./"]["mainEntity"] == {"@id": "Snakefile"}
 
 
