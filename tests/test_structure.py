@@ -44,7 +44,7 @@ def modules() -> set[str]:
 
 
 def imports(module: str) -> set[str]:
-    """The modules of the library that a module imports, wherever in it."""
+    """The modules of the library that a module imports, also inside functions."""
     found = GRAPH.find_modules_directly_imported_by(f"pieline.{module}" if module else "pieline")
     return {name.partition(".")[2] for name in found}
 

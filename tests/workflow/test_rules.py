@@ -174,7 +174,7 @@ def test_a_rule_names_every_module_that_its_script_loads(name: str) -> None:
 
 
 def test_modules_loaded_by_name_count_too() -> None:
-    """The languages are found by name: whoever uses one depends on all of them."""
+    """The languages are found by name: a user of one depends on all of them."""
     found = modules_behind(["pieline.languages.registry"])
     assert {"pieline.languages.german", "pieline.languages.italian", "pieline"} <= set(found)
     assert "pieline.study" not in found

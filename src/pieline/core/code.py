@@ -1,6 +1,6 @@
 """Which library modules a piece of code depends on, and digests of their sources.
 
-The import graph is grimp's. It counts an import wherever in a module it is written, but not those
+The import graph is grimp's. It counts imports inside functions too, but not those
 that only a type checker sees.
 """
 

@@ -451,7 +451,7 @@ def _unquoted(text: str) -> str:
 
 
 def _json(text: str) -> Any:
-    """The value of a text that is nothing but JSON; null if it is not."""
+    """The value of a text that is JSON as a whole; null if it is not."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -129,8 +129,8 @@ def judge_on_ours(
 
     A claim of which nothing is measured "restates the print". One with a missing number is "not
     run". One whose numbers are all there but were computed from other data or another checkpoint is
-    "not comparable"; what they came to is told anyway. Where they leave its formula undefined (a
-    division by zero), that counts against it.
+    "not comparable"; what they came to is reported anyway. Where they leave its formula undefined
+    (a division by zero), that counts against it.
     """
     if claim.restates:
         return Finding(verdict="restates the print", reason="nothing here measures what it says")

@@ -184,12 +184,12 @@ def confused_models(given: Given) -> Figure:
         axis.set_ylabel("hard variants")
     axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
-    told = ["Of each model and prompt type, by most of its seeds."]
+    remarks = ["Of each model and prompt type, by most of its seeds."]
     if figure3.count == "models":
-        told = [f"{title_of(figure3.setting)}, seed {figure3.seed}; reasoning models zero-shot."]
+        remarks = [f"{title_of(figure3.setting)}, seed {figure3.seed}; reasoning models zero-shot."]
         if lacking := not_counted(every, runs, given):
             listed = (f"{label} ({find(language).label})" for language, label in lacking)
-            told.append(f"Without such a run, so not counted: {', '.join(listed)}.")
+            remarks.append(f"Without such a run, so not counted: {', '.join(listed)}.")
     lost = [
         f"{models[key.model].label}, {title_of(key.setting)}, {find(key.language).label}:"
         f" {number} of {total}"
@@ -197,8 +197,8 @@ def confused_models(given: Given) -> Figure:
         for number, total in (unreadable(found),)
         if number
     ]
-    told += [f"Unreadable: {'; '.join(lost)}."] if lost else []
-    _note(figure, every, [*told, *_notes(runs, given)])
+    remarks += [f"Unreadable: {'; '.join(lost)}."] if lost else []
+    _note(figure, every, [*remarks, *_notes(runs, given)])
     return figure
 
 
