@@ -44,11 +44,6 @@ for study in EVERY_STUDY.values():
         include: rules_file
 
 
-if workflow.remote_exec:
-    # Here, since hooks run only where the run was started, and after all rules are known.
-    fork_jobs(int(os.environ.get("PIELINE_SUBMITTED_JOBS", 1)))
-
-
 rule all:
     default_target: True
     input:

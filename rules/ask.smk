@@ -3,13 +3,12 @@
 from pieline.llm.estimates import check as check_answers, estimates, record_now
 from pieline.llm.task import load_task
 
-for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values())):
+for name, asking, models in chain.from_iterable(map(by_place, LLM_TASKS.values())):
 
     rule:
         name:
             name
         input:
-            script=script("ask"),
             files=lambda wildcards, make=asking.make: list(make(**wildcards).inputs.values()),
             served=lambda wildcards, asking=asking: served_before(
                 asking.name, asking.make(**wildcards)
@@ -34,17 +33,13 @@ for name, asking, models in chain.from_iterable(map(by_place, ASKINGS.values()))
             task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
             # Another mode reads the same answers, except this one.
             fresh=CONFIG.llm.mode == "fresh",
-            recorded=lambda wildcards, input: "--recorded" if input.served else "",
-        shell:
-            "python {input.script:q} --task {params.kind:q} --given {params.task:q} {params.recorded}"
-            ' --settings "$PIELINE_LLM_SETTINGS"'
-            " 2> >(tee {log:q} >&2)"
+        script:
+            "../scripts/ask.py"
 
 
 rule serve:
     """All that a run asks one served model of a kind, with one start of its server."""
     input:
-        script=script("serve"),
         models=MODELS,
         files=lambda wildcards: sorted(
             set(
@@ -61,7 +56,7 @@ rule serve:
     benchmark:
         "logs/benchmarks/served/{asking}/{model}.tsv"
     wildcard_constraints:
-        asking=alternatives(ASKINGS),
+        asking=alternatives(LLM_TASKS),
         model=alternatives(SHARE_SERVER),
     conda:
         "../envs/serve.yaml"
@@ -72,21 +67,18 @@ rule serve:
         nodes=1,
         gpu_mem_mb=lambda wildcards: served_gpu_memory_mb(REGISTRY[wildcards.model]),
         mem_mb=growing(lambda wildcards: served_host_memory_mb(REGISTRY[wildcards.model])),
-        runtime=growing(lambda wildcards: ASKINGS[wildcards.asking].minutes),
+        runtime=growing(lambda wildcards: LLM_TASKS[wildcards.asking].minutes),
     params:
         recordings=lambda wildcards: list(served_tasks(**wildcards)),
         config=CONFIG.model_dump_json(),
         root=ROOT,
-    shell:
-        "python {input.script:q} --config {params.config:q} --models {input.models:q} --root {params.root:q}"
-        " --model {wildcards.model:q} --recordings {params.recordings:q} --log {log:q}.server --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/serve.py"
 
 
 rule estimate_cost:
     """Calls, tokens and dollars by model, less what is recorded; asks nothing."""
     input:
-        script=script("estimate_cost"),
         models=MODELS,
     log:
         "logs/estimate_cost.log",
@@ -96,29 +88,40 @@ rule estimate_cost:
     params:
         config=CONFIG.model_dump_json(),
         root=ROOT,
-    shell:
-        "python {input.script:q} --config {params.config:q} --models {input.models:q} --root {params.root:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/estimate_cost.py"
 
 
-use rule estimate_cost as check with:
+rule check:
     """One error that lists all keys, weights and recordings that are missing; asks nothing."""
     input:
-        script=script("check"),
         models=MODELS,
     log:
         "logs/check.log",
     localrule: True
+    conda:
+        "../envs/llm.yaml"
+    params:
+        config=CONFIG.model_dump_json(),
+        root=ROOT,
+    script:
+        "../scripts/check.py"
 
 
-use rule estimate_cost as answers with:
+rule answers:
     """How recorded answers were read, by model: forms, rules and examples, unreadable ones first."""
     input:
-        script=script("answers"),
         models=MODELS,
     log:
         "logs/answers.log",
     localrule: True
+    conda:
+        "../envs/llm.yaml"
+    params:
+        config=CONFIG.model_dump_json(),
+        root=ROOT,
+    script:
+        "../scripts/answers.py"
 
 
 onerror:
@@ -131,7 +134,6 @@ onstart:
         # Snakemake's limit of jobs a second has it look for jobs to start once a second for each that has
         # finished, which takes more time than the jobs. Only a cluster is submitted to too fast.
         workflow.scheduler.job_rate_limiter = None
-        fork_jobs(len(list(workflow.dag.needrun_jobs())))
     elif workflow.executor_plugin.name == "slurm":
         submit_once(workflow.executor_plugin.executor)
     if CONFIG.rehearsal:

@@ -14,12 +14,9 @@ from pathlib import Path
 ROOT = Path(os.path.relpath(workflow.basedir))
 LIBRARY = ROOT / "src"
 
-# Jobs find the library and this interpreter's packages, also where the environment is not activated.
+# Scripts find the library.
 sys.path.insert(0, str(LIBRARY))
-os.environ.update(
-    PYTHONPATH=os.path.abspath(LIBRARY),
-    PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
-)
+os.environ.update(PYTHONPATH=os.path.abspath(LIBRARY))
 
 if config.get("rehearsal"):
     # Before anything that looks at the hub is imported.
@@ -31,7 +28,6 @@ from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from pieline.config import layered, load_config, load_studies
-from pieline.core import interpreter
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
@@ -101,22 +97,17 @@ def log_of(output):
     return f"logs/{path}.log"
 
 
-def script(name):
-    """The script of a rule."""
-    return here(f"scripts/{name}.py")
-
-
 @cache
 def modules(name, *named):
-    """The library modules that a script imports, directly or not, and those it loads by name.
+    """A script and the library modules that it imports, directly or not, or loads by name.
 
-    `named` are paths `module:name`; the script's name is None where a module is run itself. Each
-    module is given with a digest of its content, as a param of the rule: its content decides what a
-    change makes stale, the reason for a rerun names it, and no job has sixty more input files.
+    `named` are paths `module:name`. Each file is given with a digest of its content, as a param of
+    the rule: its content decides what a change makes stale, the reason for a rerun names it, and no
+    job has sixty more input files.
     """
-    loaded = [path.partition(":")[0] for path in named]
-    loaded += imports_of(script(name)) if name else []
-    sources = map(source_of, modules_behind(loaded))
+    script = ROOT / "scripts" / f"{name}.py"
+    loaded = [path.partition(":")[0] for path in named] + [*imports_of(script)]
+    sources = [script, *map(source_of, modules_behind(loaded))]
     return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 
@@ -162,16 +153,14 @@ if workflow.exec_mode == ExecMode.DEFAULT and not (
             display.filters = handler.filters
             logger.removeHandler(handler)
             logger.addHandler(display)
-# Where jobs, whose stderr is a pipe, draw their progress: on the terminal that shows this run.
-os.environ.update(PIELINE_TERMINAL=os.ttyname(2) if os.isatty(2) else "")
 # What libraries draw of their own would be one line of thousands of characters in a pipe; what takes
 # long is told by `pieline.core.progress`.
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 
-ASKINGS = {
+LLM_TASKS = {
     asking.name: asking
-    for asking in chain.from_iterable(study.askings() for study in EVERY_STUDY.values())
+    for asking in chain.from_iterable(study.llm_tasks() for study in EVERY_STUDY.values())
 }
 SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_server]
 
@@ -197,7 +186,7 @@ def served_tasks(asking, model):
     """What the run asks one served model of a kind, by recordings; nothing where it cannot be asked."""
     if model not in SHARE_SERVER or next(obstacles(REGISTRY[model], CONFIG.llm), None):
         return {}
-    return {task.recordings: task for task in ASKINGS[asking].tasks() if task.model == model}
+    return {task.recordings: task for task in LLM_TASKS[asking].tasks() if task.model == model}
 
 
 def served_before(asking, task):
@@ -231,26 +220,6 @@ def training_gpu_memory(wildcards):
     return gpu_memory_mb(REGISTRY[wildcards.model], training=True)
 
 
-def fork_jobs(number):
-    """Have the jobs of this process forked from Pythons that have imported, if there are enough."""
-    # Elsewhere a process that has loaded so much is not safely forked.
-    if sys.platform != "linux" or number < interpreter.WORTH_FORKING:
-        return
-    # A rule's benchmark measures the job's own processes, where there is something to measure.
-    is_small = CONFIG.rehearsal or CONFIG.data == "sample"
-    scripted = [rule for rule in workflow.rules if "script" in rule.input.keys()]
-    interpreter.start(
-        models=[
-            Path(rule.input.script).name
-            for rule in scripted
-            if rule.conda_env.endswith(("gpu.yaml", "llm.yaml"))
-        ],
-        alone=[
-            Path(rule.input.script).name for rule in scripted if rule.benchmark and not is_small
-        ],
-    )
-
-
 def submit_once(executor):
     """Have the snakemake of a submission run its jobs itself, as many at a time as it has CPUs.
 
@@ -259,9 +228,6 @@ def submit_once(executor):
     job_args = executor.get_job_args
     executor.additional_general_args = lambda self: ""
     executor.get_job_args = lambda self, job: f"{job_args(self, job)} --cores {job.threads}"
-    executor.get_job_exec_prefix = lambda self, job: (
-        f"export PIELINE_SUBMITTED_JOBS={len(job) if job.is_group() else 1}"
-    )
 
 
 def growing(amount):

@@ -8,7 +8,6 @@ wildcard_constraints:
 rule idiolink_dataset:
     """Documents, queries and qrels of one split."""
     input:
-        script=script("idiolink_dataset"),
         upstream=WHOLE.run.upstream,
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
@@ -20,17 +19,13 @@ rule idiolink_dataset:
         "../envs/core.yaml"
     params:
         *modules("idiolink_dataset"),
-    shell:
-        "python {input.script:q} --split {wildcards.split:q} --documents {input.documents:q}"
-        " --queries {input.queries:q} --upstream {input.upstream:q}"
-        ' --output "$(dirname {output.manifest:q})"'
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_dataset.py"
 
 
 rule idiolink_composition:
     """A split whose index lacks some usages (the index-composition ablation)."""
     input:
-        script=script("idiolink_composition"),
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
         manifest=idiolink_paths.dataset("{split}")["manifest"],
@@ -42,16 +37,13 @@ rule idiolink_composition:
         "../envs/core.yaml"
     params:
         *modules("idiolink_composition"),
-    shell:
-        "python {input.script:q} --composition {wildcards.composition:q}"
-        ' --dataset "$(dirname {input.manifest:q})" --output "$(dirname {output.manifest:q})"'
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_composition.py"
 
 
 rule idiots_dataset:
     """The sentences of IdioTS, checked."""
     input:
-        script=script("idiots_dataset"),
         upstream=WHOLE.run.upstream,
         sentences=f"results/raw/{IDIOTS.raw_name()}",
         kinds=IDIOTS.kinds(),
@@ -66,17 +58,13 @@ rule idiots_dataset:
         *modules("idiots_dataset"),
         name=IDIOTS.raw_name(),
         origin=IDIOTS.origin(),
-    shell:
-        "python {input.script:q} --sentences {input.sentences:q} --kinds {input.kinds:q}"
-        " --upstream {input.upstream:q} --name {params.name:q} --origin {params.origin:q}"
-        ' --output "$(dirname {output.manifest:q})"'
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiots_dataset.py"
 
 
 rule jam_dataset:
     """Originals with enough valid variants, those selected, and what annotators disagree on."""
     input:
-        script=script("jam_dataset"),
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
         variants=jam_paths.VARIANTS,
@@ -94,20 +82,18 @@ rule jam_dataset:
         "../envs/core.yaml"
     params:
         *modules("jam_dataset"),
-        selection=JAM.selection(),
-    shell:
-        "python {input.script:q} --originals {input.originals:q} --report {input.report:q}"
-        " --variants {input.variants:q} --released {input.released:q} --upstream {input.upstream:q}"
-        " --annotations {input.annotations:q}"
-        " --adjudications {input.adjudications:q} --selection {params.selection:q}"
-        " --dataset {output.dataset:q} --manifest {output.manifest:q} --disputed {output.disputed:q}"
-        " 2> >(tee {log:q} >&2)"
+        review=JAM.settings.variants.review,
+        min_valid=JAM.settings.variants.min_valid,
+        kept=JAM.settings.variants.kept,
+        seed=JAM.settings.variants.seed,
+        checks=JAM.settings.variants.checks.canonical(),
+    script:
+        "../scripts/jam_dataset.py"
 
 
 rule jam_human_form:
     """One hard variant of each original for people to label (section 5.1): CSV and Label Studio."""
     input:
-        script=script("jam_human_form"),
         sentences=jam_paths.DATASET.format(language="english"),
     output:
         form=jam_paths.HUMAN_FORM,
@@ -120,16 +106,13 @@ rule jam_human_form:
     params:
         *modules("jam_human_form"),
         seed=JAM.settings.variants.seed,
-    shell:
-        "python {input.script:q} --sentences {input.sentences:q} --seed {params.seed:q}"
-        " --form {output.form:q} --tasks {output.tasks:q} --labelling {output.labelling:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_human_form.py"
 
 
 rule jam_tagging_data:
     """What encoders learn from: ID10M's train and dev, or dev alone cut in two."""
     input:
-        script=script("jam_tagging_data"),
         train=lambda wildcards: JAM.train_split(wildcards.language),
         dev=jam_paths.DEV_SPLIT,
     output:
@@ -141,19 +124,15 @@ rule jam_tagging_data:
         "../envs/core.yaml"
     params:
         *modules("jam_tagging_data"),
-        negatives=JAM.settings.fine_tuning.negatives_per_idiom or "",
+        negatives=JAM.settings.fine_tuning.negatives_per_idiom,
         words=JAM.settings.fine_tuning.input,
-    shell:
-        "python {input.script:q} --train {input.train:q} --dev {input.dev:q}"
-        " --negatives {params.negatives:q} --words {params.words:q}"
-        " --output-train {output.train:q} --output-dev {output.dev:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_tagging_data.py"
 
 
 rule idiolink_construct:
     """The constructed IdioLink in the released format: corrected texts by split."""
     input:
-        script=script("idiolink_construct"),
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
@@ -172,8 +151,5 @@ rule idiolink_construct:
     params:
         *modules("idiolink_construct"),
         unreviewed=IDIOLINK.settings.construction.unreviewed,
-    shell:
-        "python {input.script:q} --texts {input.texts:q} --verdicts {input.verdicts:q}"
-        " --splits {input.splits:q} --sheet {input.sheet:q} --corrections {input.corrections:q}"
-        " --unreviewed {params.unreviewed:q} --output results/datasets/idiolink/constructed"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_construct.py"

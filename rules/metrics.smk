@@ -4,7 +4,6 @@
 rule idiolink_metrics:
     """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, and of each query."""
     input:
-        script=script("idiolink_metrics"),
         run=idiolink_paths.RUN,
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
@@ -27,19 +26,13 @@ rule idiolink_metrics:
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
-    shell:
-        'python {input.script:q} --run {input.run:q} --dataset "$(dirname {input.manifest:q})"'
-        " --tuning {input.tuning:q}"
-        " --model {wildcards.model:q} --query-mode {wildcards.query_mode:q} --seed {wildcards.seed:q}"
-        " --depth {params.top_k:q} --resamples {params.resamples:q} --conditions {params.conditions:q}"
-        " --output {output.metrics:q} --queries {output.queries:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_metrics.py"
 
 
 rule idiots_metrics:
     """Detection, True Positive Consistency and distractors of a run, with intervals."""
     input:
-        script=script("idiots_metrics"),
         predictions=idiots_paths.PREDICTIONS,
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
@@ -56,18 +49,13 @@ rule idiots_metrics:
         *modules("idiots_metrics"),
         resamples=IDIOTS.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOTS.conditions(wildcards.model, wildcards.setting),
-    shell:
-        "python {input.script:q} --predictions {input.predictions:q}"
-        ' --dataset "$(dirname {input.manifest:q})" --verdicts {input.verdicts:q}'
-        " --model {wildcards.model:q} --setting {wildcards.setting:q} --seed {wildcards.seed:q}"
-        " --resamples {params.resamples:q} --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiots_metrics.py"
 
 
 rule jam_statistics:
     """Counts of what each stage of ID10M-JAM left."""
     input:
-        script=script("jam_statistics"),
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
         train=lambda wildcards: JAM.training_file(wildcards.language),
@@ -81,17 +69,13 @@ rule jam_statistics:
     params:
         *modules("jam_statistics"),
         conditions=JAM.data_conditions(),
-    shell:
-        "python {input.script:q} --originals {input.originals:q} --report {input.report:q}"
-        " --train {input.train:q} --manifest {input.manifest:q}"
-        " --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_statistics.py"
 
 
 rule jam_metrics:
     """Negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
     input:
-        script=script("jam_metrics"),
         predictions=jam_paths.PREDICTIONS,
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
@@ -109,18 +93,13 @@ rule jam_metrics:
         scoring=JAM.settings.scoring,
         conditions=lambda wildcards: JAM.conditions(wildcards.model, wildcards.setting),
         resamples=JAM.settings.bootstrap_resamples,
-    shell:
-        "python {input.script:q} --predictions {input.predictions:q} --sentences {input.sentences:q}"
-        " --manifest {input.manifest:q} --report {input.report:q} --model {wildcards.model:q}"
-        " --setting {wildcards.setting:q} --seed {wildcards.seed:q} --scoring {params.scoring:q}"
-        " --resamples {params.resamples:q} --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_metrics.py"
 
 
 rule jam_baselines:
     """Scores of what needs no model: no idiom anywhere, the PIE everywhere, the majority."""
     input:
-        script=script("jam_baselines"),
         sentences=jam_paths.DATASET,
         manifest=jam_paths.MANIFEST,
     output:
@@ -134,17 +113,13 @@ rule jam_baselines:
         scoring=JAM.settings.scoring,
         conditions=JAM.baseline_conditions(),
         resamples=JAM.settings.bootstrap_resamples,
-    shell:
-        "python {input.script:q} --sentences {input.sentences:q} --manifest {input.manifest:q}"
-        " --scoring {params.scoring:q} --resamples {params.resamples:q}"
-        " --conditions {params.conditions:q} --outputs {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_baselines.py"
 
 
 rule idiolink_checks:
     """Counts and checks of IdioLink data, constructed or released: lists, and never fails."""
     input:
-        script=script("idiolink_checks"),
         upstream=WHOLE.run.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
     output:
@@ -157,19 +132,15 @@ rule idiolink_checks:
         *modules("idiolink_checks"),
         folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
         splits=lambda wildcards: IDIOLINK.splits(wildcards.origin),
-        sample=IDIOLINK.sample_flag(),
+        sample=IDIOLINK.run.is_sample,
         conditions=lambda wildcards: IDIOLINK.data_conditions(wildcards.origin),
-    shell:
-        "python {input.script:q} --data {params.folder:q} --splits {params.splits:q}"
-        " --origin {wildcards.origin:q} {params.sample} --upstream {input.upstream:q}"
-        " --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_checks.py"
 
 
 rule idiolink_construction_metrics:
     """Automatic validation and review in numbers, and how far both agree on the gold PIEs."""
     input:
-        script=script("idiolink_construction_metrics"),
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
         reports=IDIOLINK.of_collections(idiolink_paths.TEXTS_REPORT),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
@@ -184,20 +155,15 @@ rule idiolink_construction_metrics:
     params:
         *modules("idiolink_construction_metrics"),
         validator=IDIOLINK.settings.construction.validator,
-        sample=IDIOLINK.sample_flag(),
+        sample=IDIOLINK.run.is_sample,
         conditions=IDIOLINK.data_conditions("constructed"),
-    shell:
-        "python {input.script:q} --texts {input.texts:q} --reports {input.reports:q}"
-        " --verdicts {input.verdicts:q} --splits {input.splits:q}"
-        " --corrections {input.corrections:q} --validator {params.validator:q} {params.sample}"
-        " --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_construction_metrics.py"
 
 
 rule idiolink_significance:
     """Paired randomisation test over PIEs between the query modes of one model."""
     input:
-        script=script("idiolink_significance"),
         runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
         dataset=IDIOLINK.dataset("test"),
     output:
@@ -217,18 +183,13 @@ rule idiolink_significance:
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
-    shell:
-        "python {input.script:q} --runs {input.runs:q} --depth {params.top_k:q}"
-        ' --dataset "$(dirname {input.dataset[0]:q})" --model {wildcards.model:q} --seed {wildcards.seed:q}'
-        " --permutations {params.permutations:q} --resamples {params.resamples:q}"
-        " --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_significance.py"
 
 
 rule jam_neutral_metrics:
     """How many confusing variants stay confusing with a neutral context (appendix G)."""
     input:
-        script=script("jam_neutral_metrics"),
         predictions=jam_paths.NEUTRAL_PREDICTIONS,
         neutral=jam_paths.NEUTRAL_VARIANTS,
         metrics=jam_paths.METRICS,
@@ -244,17 +205,13 @@ rule jam_neutral_metrics:
         *modules("jam_neutral_metrics"),
         conditions=lambda wildcards: JAM.neutral_conditions(wildcards.model, wildcards.setting),
         resamples=JAM.settings.bootstrap_resamples,
-    shell:
-        "python {input.script:q} --predictions {input.predictions:q} --neutral {input.neutral:q}"
-        " --metrics {input.metrics:q} --resamples {params.resamples:q}"
-        " --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_neutral_metrics.py"
 
 
 rule jam_humans:
     """Accuracy and agreement of two people on hard variants (section 5.1)."""
     input:
-        script=script("jam_humans"),
         labels=JAM.human_labels(),
         sentences=jam_paths.DATASET.format(language="english"),
         manifest=jam_paths.MANIFEST.format(language="english"),
@@ -267,16 +224,13 @@ rule jam_humans:
     params:
         *modules("jam_humans"),
         conditions=JAM.data_conditions(),
-    shell:
-        "python {input.script:q} --labels {input.labels:q} --sentences {input.sentences:q}"
-        " --manifest {input.manifest:q} --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_humans.py"
 
 
 rule jam_attention:
     """Attention from the PIE to its context, in variants that mislead and that do not."""
     input:
-        script=script("jam_attention"),
         weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
         sentences=jam_paths.DATASET,
@@ -303,9 +257,5 @@ rule jam_attention:
         conditions=lambda wildcards: JAM.attention_conditions(wildcards.model),
         pairs=JAM.pairs,
         resamples=JAM.settings.bootstrap_resamples,
-    shell:
-        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
-        " --model {wildcards.model:q} --sentences {input.sentences:q} --metrics {input.metrics:q}"
-        " --pairs {params.pairs:q} --threads 1 --resamples {params.resamples:q}"
-        " --conditions {params.conditions:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_attention.py"

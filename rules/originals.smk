@@ -8,7 +8,6 @@ wildcard_constraints:
 rule jam_decisions:
     """What filtering did to each sentence of ID10M, by the released originals or by the tags."""
     input:
-        script=script("jam_decisions"),
         raw=jam_paths.TEST_SPLIT,
         released=lambda wildcards: JAM.released_originals(wildcards.language),
         dev=lambda wildcards: JAM.tagged_elsewhere(wildcards.language),
@@ -20,16 +19,13 @@ rule jam_decisions:
         "../envs/core.yaml"
     params:
         *modules("jam_decisions"),
-    shell:
-        "python {input.script:q} --language {wildcards.language:q} --raw {input.raw:q}"
-        " --released {input.released:q} --dev {input.dev:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_decisions.py"
 
 
 rule jam_originals:
     """ID10M's test split after filtering by recorded decisions, and a report of it."""
     input:
-        script=script("jam_originals"),
         upstream=WHOLE.run.upstream,
         raw=jam_paths.TEST_SPLIT,
         decisions=lambda wildcards: JAM.decisions(wildcards.language),
@@ -43,17 +39,13 @@ rule jam_originals:
     params:
         *modules("jam_originals"),
         decided_by=lambda wildcards: JAM.decided_by(wildcards.language),
-    shell:
-        "python {input.script:q} --language {wildcards.language:q} --raw {input.raw:q}"
-        " --decisions {input.decisions:q} --decided-by {params.decided_by:q} --upstream {input.upstream:q}"
-        " --originals {output.originals:q} --report {output.report:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/jam_originals.py"
 
 
 rule idiolink_exclusions:
     """PIEs that the released files imply were removed by hand."""
     input:
-        script=script("idiolink_exclusions"),
         candidates=idiolink_paths.CANDIDATES,
         documents=IDIOLINK.released_indexes(),
     output:
@@ -64,16 +56,13 @@ rule idiolink_exclusions:
         "../envs/core.yaml"
     params:
         *modules("idiolink_exclusions"),
-    shell:
-        "python {input.script:q} --candidates {input.candidates:q} --documents {input.documents:q}"
-        " --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_exclusions.py"
 
 
 rule idiolink_pies:
     """MAGPIE's PIEs by the three criteria and manual exclusion, each with its reasons."""
     input:
-        script=script("idiolink_pies"),
         magpie=IDIOLINK.magpie(),
         exclusions=IDIOLINK.exclusions(),
         candidates=IDIOLINK.candidates(),
@@ -89,18 +78,13 @@ rule idiolink_pies:
     params:
         *modules("idiolink_pies"),
         options=IDIOLINK.pie_options(),
-    shell:
-        "python {input.script:q} --magpie {input.magpie:q} --exclusions {input.exclusions:q}"
-        " --options {params.options:q} --candidates {input.candidates:q}"
-        " --documents {input.documents:q} --pies {output.pies:q} --pairs {output.pairs:q}"
-        " --report {output.report:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_pies.py"
 
 
 rule idiolink_splits:
     """PIEs of train, validation and test, drawn or as released, and the gold ones of test."""
     input:
-        script=script("idiolink_splits"),
         pies=idiolink_paths.PIES,
         released=IDIOLINK.followed_indexes(),
     output:
@@ -111,9 +95,7 @@ rule idiolink_splits:
         "../envs/core.yaml"
     params:
         *modules("idiolink_splits"),
-        sizes=IDIOLINK.split_sizes(),
+        sizes=IDIOLINK.settings.construction.splits.canonical(),
         seed=IDIOLINK.settings.construction.seed,
-    shell:
-        "python {input.script:q} --pies {input.pies:q} --sizes {params.sizes:q} --seed {params.seed:q}"
-        " --released {input.released:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiolink_splits.py"

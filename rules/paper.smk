@@ -4,7 +4,6 @@
 rule table:
     """A table of a paper: LaTeX in its layout, CSV beside the printed numbers, HTML for the page."""
     input:
-        script=script("table"),
         templates=multiext(here("templates/table"), ".tex.jinja", ".html.jinja"),
         given=lambda wildcards: TABLES[wildcards.table].given.inputs(),
     output:
@@ -21,17 +20,13 @@ rule table:
         *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
         given=lambda wildcards: WHOLE.given(TABLES[wildcards.table]),
-    shell:
-        "python {input.script:q} --name {wildcards.table:q} --maker {params.maker:q}"
-        ' --given {params.given:q} --templates "$(dirname {input.templates[0]:q})"'
-        " --tex {output.tex:q} --csv {output.csv:q} --html {output.html:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/table.py"
 
 
 rule figure:
     """A figure of a paper as PDF and PNG."""
     input:
-        script=script("figure"),
         style=here("templates/pieline.mplstyle"),
         given=lambda wildcards: FIGURES[wildcards.figure].given.inputs(),
     output:
@@ -47,16 +42,13 @@ rule figure:
         *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
         given=lambda wildcards: WHOLE.given(FIGURES[wildcards.figure]),
-    shell:
-        "python {input.script:q} --maker {params.maker:q} --given {params.given:q}"
-        " --style {input.style:q} --pdf {output.pdf:q} --png {output.png:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/figure.py"
 
 
 rule items:
     """What each run of a study says of each sentence or query, as Parquet and CSV."""
     input:
-        script=script("items"),
         given=lambda wildcards: ITEMS[wildcards.study].given.inputs(),
         behind=lambda wildcards: ITEMS[wildcards.study].behind,
     output:
@@ -74,16 +66,13 @@ rule items:
         *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
         record=lambda wildcards: ITEMS[wildcards.study].record,
         given=lambda wildcards: WHOLE.given(ITEMS[wildcards.study]),
-    shell:
-        "python {input.script:q} --record {params.record:q} --given {params.given:q}"
-        " --parquet {output.parquet:q} --csv {output.csv:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/items.py"
 
 
 rule claims:
     """The papers' claims, judged on the printed numbers and on ours."""
     input:
-        script=script("claims"),
         template=here("templates/claims.tex.jinja"),
         published=WHOLE.published(),
         catalogue=here("published/tables.yaml"),
@@ -101,17 +90,13 @@ rule claims:
         models=WHOLE.described_models(),
         papers=WHOLE.papers(),
         mark=WHOLE.mark,
-    shell:
-        'python {input.script:q} --published "$(dirname {input.catalogue:q})" --tables {input.tables:q}'
-        " --models {params.models:q} --papers {params.papers:q} --template {input.template:q}"
-        " --json {output.json:q} --csv {output.csv:q} --tex {output.tex:q} --mark={params.mark:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/claims.py"
 
 
 rule comparison:
     """Every reproduced cell beside the printed one, over all tables."""
     input:
-        script=script("comparison"),
         template=here("templates/comparison.tex.jinja"),
         tables=WHOLE.files("csv"),
     output:
@@ -124,16 +109,13 @@ rule comparison:
     params:
         *modules("comparison"),
         mark=WHOLE.mark,
-    shell:
-        "python {input.script:q} --tables {input.tables:q} --template {input.template:q}"
-        " --csv {output.csv:q} --tex {output.tex:q} --mark={params.mark:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/comparison.py"
 
 
 rule results_page:
     """The results page: ledger, tables, figures, and the way from a number to its sentences."""
     input:
-        script=script("results_page"),
         template=here("templates/page.html.jinja"),
         parts=[here("templates/page.css"), here("templates/page.js")],
         claims="paper_tables/claims.json",
@@ -157,17 +139,13 @@ rule results_page:
         displays=lambda wildcards: WHOLE.displays.canonical(),
         models=WHOLE.described_models(),
         depth=CONFIG.page.depth,
-    shell:
-        "python {input.script:q} --displays {params.displays:q} --template {input.template:q}"
-        " --claims {input.claims:q} --models {params.models:q}"
-        " --depth {params.depth:q} --output {output.page:q} --items {output.evidence:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/results_page.py"
 
 
 rule paper_source:
     """One LaTeX document with all tables and figures in the papers' order."""
     input:
-        script=script("paper"),
         template=here("templates/paper.tex.jinja"),
         tables=WHOLE.files("csv"),
         latex=WHOLE.files("tex"),
@@ -180,20 +158,17 @@ rule paper_source:
     conda:
         "../envs/report.yaml"
     params:
-        *modules("paper"),
+        *modules("paper_source"),
         displays=lambda wildcards: WHOLE.displays.canonical(),
         models=WHOLE.model_records(),
         data=CONFIG.data,
-    shell:
-        "python {input.script:q} source --displays {params.displays:q} --template {input.template:q}"
-        " --models {params.models:q} --data {params.data:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/paper_source.py"
 
 
 rule paper_pdf:
     """The same document compiled; needs pdflatex and is no target where there is none."""
     input:
-        script=script("paper"),
         source="paper_tables/paper.tex",
         latex=WHOLE.files("tex"),
         figures=WHOLE.files("pdf"),
@@ -205,16 +180,14 @@ rule paper_pdf:
     conda:
         "../envs/report.yaml"
     params:
-        *modules("paper"),
-    shell:
-        "python {input.script:q} compile --source {input.source:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+        *modules("paper_pdf"),
+    script:
+        "../scripts/paper_pdf.py"
 
 
 rule provenance:
     """What decided the run's results, as JSON and as an RO-Crate."""
     input:
-        script=script("provenance"),
         upstream=WHOLE.run.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
@@ -243,10 +216,5 @@ rule provenance:
         run=lambda wildcards: WHOLE.description(),
         recordings=lambda wildcards: WHOLE.recordings(),
         displays=lambda wildcards: WHOLE.displays.canonical(),
-    shell:
-        "python {input.script:q} --run {params.run:q} --raw {input.raw:q}"
-        " --recordings {params.recordings:q} --upstream {input.upstream:q}"
-        " --licences {input.licences:q} --lock {input.lock:q}"
-        " --displays {params.displays:q} --others {input.whole:q}"
-        " --json {output.json:q} --crate {output.crate:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/provenance.py"

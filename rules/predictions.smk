@@ -4,7 +4,6 @@
 rule bm25_tune:
     """k1 and b by nDCG@10 on the validation split, or on what a composition leaves of it."""
     input:
-        script=script("bm25_tune"),
         dataset=lambda wildcards: IDIOLINK.tuned_on(wildcards.index),
     output:
         idiolink_paths.TUNING,
@@ -19,19 +18,15 @@ rule bm25_tune:
         runtime=growing(20),
     params:
         *modules("bm25_tune"),
-        dataset=lambda wildcards, input: [os.path.dirname(path) for path in input.dataset[:1]],
         k1=IDIOLINK.bm25_points().k1,
         b=IDIOLINK.bm25_points().b,
-    shell:
-        "python {input.script:q} --dataset {params.dataset:q}"
-        " --query-mode {wildcards.query_mode:q} --k1 {params.k1:q} --b {params.b:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/bm25_tune.py"
 
 
 rule bm25_search:
     """The best documents of each query by BM25."""
     input:
-        script=script("bm25_search"),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
         tuning=lambda wildcards: IDIOLINK.tuning(
@@ -51,17 +46,13 @@ rule bm25_search:
     params:
         *modules("bm25_search"),
         top_k=IDIOLINK.settings.top_k,
-    shell:
-        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
-        " --tuning {input.tuning:q} --query-mode {wildcards.query_mode:q} --top-k {params.top_k:q}"
-        " --tag {wildcards.model:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/bm25_search.py"
 
 
 rule embed_documents:
     """Document embeddings: once a model, whatever the query modes and index compositions."""
     input:
-        script=script("embed_documents"),
         documents=idiolink_paths.dataset("{split}")["documents"],
         weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
@@ -85,16 +76,13 @@ rule embed_documents:
     params:
         *modules("embed_documents"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
-    shell:
-        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
-        " --documents {input.documents:q} --threads {threads} --output {output.vectors:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/embed_documents.py"
 
 
 rule embed_queries:
     """Query embeddings in all four query modes from one loading of the model."""
     input:
-        script=script("embed_queries"),
         queries=idiolink_paths.dataset("{split}")["queries"],
         weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
@@ -120,16 +108,13 @@ rule embed_queries:
     params:
         *modules("embed_queries"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
-    shell:
-        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
-        " --queries {input.queries:q} --threads {threads} --outputs {output.vectors:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/embed_queries.py"
 
 
 rule rank_by_embedding:
     """The best documents of each query by cosine similarity."""
     input:
-        script=script("rank_by_embedding"),
         all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
@@ -153,18 +138,13 @@ rule rank_by_embedding:
     params:
         *modules("rank_by_embedding"),
         top_k=IDIOLINK.settings.top_k,
-    shell:
-        "python {input.script:q} --all-documents {input.all_documents:q} --documents {input.documents:q}"
-        " --queries {input.queries:q} --document-vectors {input.document_vectors:q}"
-        " --query-vectors {input.query_vectors:q} --top-k {params.top_k:q} --tag {wildcards.model:q}"
-        " --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/rank_by_embedding.py"
 
 
 rule idiots_review_cases:
     """The answers that found an idiom, for people to judge."""
     input:
-        script=script("idiots_review_cases"),
         predictions=idiots_paths.PREDICTIONS,
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
@@ -179,18 +159,13 @@ rule idiots_review_cases:
         "../envs/core.yaml"
     params:
         *modules("idiots_review_cases"),
-    shell:
-        "python {input.script:q} --predictions {input.predictions:q}"
-        ' --dataset "$(dirname {input.manifest:q})" --model {wildcards.model:q}'
-        " --setting {wildcards.setting:q} --seed {wildcards.seed:q}"
-        " --jsonl {output.jsonl:q} --csv {output.csv:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/idiots_review_cases.py"
 
 
 rule tag_idioms:
     """The idioms that a fine-tuned encoder tags in every sentence."""
     input:
-        script=script("tag_idioms"),
         weights=jam_paths.WEIGHTS,
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
@@ -211,16 +186,13 @@ rule tag_idioms:
         *modules("tag_idioms"),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
         words=JAM.settings.fine_tuning.input,
-    shell:
-        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
-        " --sentences {input.sentences:q} --words {params.words:q} --threads 1 --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/tag_idioms.py"
 
 
 # What an encoder tags in the neutral variants of those that confused it.
 use rule tag_idioms as tag_neutral with:
     input:
-        script=script("tag_idioms"),
         weights=jam_paths.WEIGHTS,
         sentences=jam_paths.NEUTRAL_VARIANTS.replace("{setting}", "fine_tuned"),
     output:
@@ -232,7 +204,6 @@ use rule tag_idioms as tag_neutral with:
 rule take_jam_predictions:
     """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
     input:
-        script=script("take_jam_predictions"),
         file=lambda wildcards: JAM.taken_file(**wildcards),
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
@@ -245,15 +216,13 @@ rule take_jam_predictions:
         "../envs/core.yaml"
     params:
         *modules("take_jam_predictions"),
-    shell:
-        "python {input.script:q} --file {input.file:q} --sentences {input.sentences:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/take_jam_predictions.py"
 
 
 rule take_idiots_predictions:
     """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
     input:
-        script=script("take_idiots_predictions"),
         file=lambda wildcards: IDIOTS.taken_file(**wildcards),
         sentences=idiots_paths.SENTENCES,
     output:
@@ -266,15 +235,13 @@ rule take_idiots_predictions:
         "../envs/llm.yaml"
     params:
         *modules("take_idiots_predictions"),
-    shell:
-        "python {input.script:q} --file {input.file:q} --sentences {input.sentences:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/take_idiots_predictions.py"
 
 
 rule take_idiolink_run:
     """A TREC run made elsewhere, cut to the documents that every run keeps."""
     input:
-        script=script("take_idiolink_run"),
         file=lambda wildcards: IDIOLINK.taken_file(
             wildcards.model, wildcards.query_mode, wildcards.seed
         ),
@@ -292,7 +259,5 @@ rule take_idiolink_run:
     params:
         *modules("take_idiolink_run"),
         top_k=IDIOLINK.settings.top_k,
-    shell:
-        "python {input.script:q} --file {input.file:q} --documents {input.documents:q}"
-        " --queries {input.queries:q} --top-k {params.top_k:q} --tag {wildcards.model:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/take_idiolink_run.py"

@@ -4,7 +4,6 @@
 rule raw_file:
     """One upstream file from the sample or the user's own data, from the mirror, or by URL."""
     input:
-        script=script("fetch_raw"),
         upstream=WHOLE.run.upstream,
         local=lambda wildcards: WHOLE.run.local(wildcards.name),
     output:
@@ -23,16 +22,13 @@ rule raw_file:
     params:
         *modules("fetch_raw"),
         mirror=CONFIG.mirror or "",
-    shell:
-        "python {input.script:q} --name {wildcards.name:q} --upstream {input.upstream:q}"
-        " --local {input.local:q} --mirror {params.mirror:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/fetch_raw.py"
 
 
 rule unpack_weights:
     """Weights that come as one GGUF file or as a pickle, as a safetensors folder."""
     input:
-        script=script("unpack_weights"),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         directory("results/raw/weights/{model}"),
@@ -50,15 +46,13 @@ rule unpack_weights:
     params:
         *modules("unpack_weights"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
-    shell:
-        "python {input.script:q} --spec {params.spec:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/unpack_weights.py"
 
 
 rule list_weights:
     """What the hub has for this configuration: sizes, licences to accept, what the cache lacks."""
     input:
-        script=script("weights"),
         models=MODELS,
     log:
         "logs/list_weights.log",
@@ -68,10 +62,9 @@ rule list_weights:
     params:
         config=CONFIG.model_dump_json(),
         root=ROOT,
-        fetch="",
-    shell:
-        "python {input.script:q} --config {params.config:q} --models {input.models:q} --root {params.root:q}"
-        " {params.fetch} 2> >(tee {log:q} >&2)"
+        fetch=False,
+    script:
+        "../scripts/weights.py"
 
 
 use rule list_weights as weights with:
@@ -81,4 +74,4 @@ use rule list_weights as weights with:
     params:
         config=CONFIG.model_dump_json(),
         root=ROOT,
-        fetch="--fetch",
+        fetch=True,

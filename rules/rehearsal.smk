@@ -26,7 +26,6 @@ use rule tag_idioms as tag_on_standins with:
 rule rehearse_ranks:
     """A run that has the printed scores."""
     input:
-        script=script("rehearse_ranks"),
         printed=WHOLE.published(),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
@@ -47,13 +46,8 @@ rule rehearse_ranks:
         seeds=lambda wildcards: (
             IDIOLINK.settings.finetuning.seeds if "+" in wildcards.model else [0]
         ),
-    shell:
-        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
-        " --model {wildcards.model:q} --printed-as {params.printed_as:q}"
-        " --query-mode {wildcards.query_mode:q} --index {wildcards.index:q}"
-        ' --seed {wildcards.seed:q} --seeds {params.seeds:q} --published "$(dirname {input.printed[0]:q})" --top-k {params.top_k:q}'
-        " --tag {wildcards.model:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/rehearse_ranks.py"
 
 
 ruleorder: rehearse_ranks > rank_by_embedding
@@ -71,7 +65,6 @@ use rule bm25_tune as tune_on_standins with:
 rule rehearse_tuning:
     """The printed k1 and b."""
     input:
-        script=script("rehearse_tuning"),
         printed=WHOLE.published(),
         on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
     output:
@@ -86,11 +79,8 @@ rule rehearse_tuning:
         *modules("rehearse_tuning"),
         k1=IDIOLINK.settings.bm25.k1,
         b=IDIOLINK.settings.bm25.b,
-    shell:
-        "python {input.script:q} --query-mode {wildcards.query_mode:q} --index {wildcards.index:q}"
-        ' --k1 {params.k1:q} --b {params.b:q} --published "$(dirname {input.printed[0]:q})"'
-        " --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/rehearse_tuning.py"
 
 
 ruleorder: rehearse_tuning > bm25_tune
@@ -99,7 +89,6 @@ ruleorder: rehearse_tuning > bm25_tune
 rule rehearse_tags:
     """What an encoder tags, so that the printed numbers follow."""
     input:
-        script=script("rehearse_tags"),
         printed=WHOLE.published(),
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         on_standins="results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
@@ -114,11 +103,8 @@ rule rehearse_tags:
     params:
         *modules("rehearse_tags"),
         printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
-    shell:
-        "python {input.script:q} --sentences {input.sentences:q} --model {params.printed_as:q}"
-        " --seed {wildcards.seed:q}"
-        ' --published "$(dirname {input.printed[0]:q})" --output {output:q}'
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/rehearse_tags.py"
 
 
 ruleorder: rehearse_tags > tag_idioms
@@ -127,7 +113,6 @@ ruleorder: rehearse_tags > tag_idioms
 rule rehearse_labels:
     """What two people say of the hard variants (section 5.1)."""
     input:
-        script=script("rehearse_labels"),
         printed=WHOLE.published(),
         sentences=JAM.sentences("english"),
     output:
@@ -138,16 +123,13 @@ rule rehearse_labels:
         "../envs/core.yaml"
     params:
         *modules("rehearse_labels"),
-    shell:
-        "python {input.script:q} --sentences {input.sentences:q}"
-        ' --published "$(dirname {input.printed[0]:q})" --output {output:q}'
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/rehearse_labels.py"
 
 
 rule rehearse_verdicts:
     """How a person judges Llama 2's cases on IdioTS (section 5.2.1)."""
     input:
-        script=script("rehearse_verdicts"),
         printed=WHOLE.published(),
         cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",
     output:
@@ -158,16 +140,13 @@ rule rehearse_verdicts:
         "../envs/core.yaml"
     params:
         *modules("rehearse_verdicts"),
-    shell:
-        "python {input.script:q} --cases {input.cases:q}"
-        ' --published "$(dirname {input.printed[0]:q})" --output {output:q}'
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/rehearse_verdicts.py"
 
 
 rule plan_of_the_real_run:
     """Jobs and submissions of the papers' grid on a cluster, as a dry run lists them."""
     input:
-        script=script("plan_of_the_real_run"),
         snakefile=here("Snakefile"),
         config=here("config/paper.yaml"),
         models=here("models.yaml"),
@@ -186,17 +165,13 @@ rule plan_of_the_real_run:
     params:
         *modules("plan_of_the_real_run"),
         mirror=REHEARSAL.folder / "mirror",
-    shell:
-        'python {input.script:q} --snakefile {input.snakefile:q} --profile "$(dirname {input.profile:q})"'
-        " --configuration {input.config:q} --mirror {params.mirror:q} --counting {input.counting:q}"
-        " --plan {output.plan:q} --submissions {output.submissions:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/plan_of_the_real_run.py"
 
 
 rule forecast:
     """What the real run will take: questions, dollars, GPU-hours, downloads, disk, time."""
     input:
-        script=script("forecast"),
         template=here("templates/forecast.html.jinja"),
         style=here("templates/page.css"),
         models=here("models.yaml"),
@@ -225,17 +200,13 @@ rule forecast:
             update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh", "api_bases": {}})}
         ).model_dump_json(),
         root=ROOT,
-    shell:
-        "python {input.script:q} --config {params.config:q} --models {input.models:q} --root {params.root:q}"
-        " --plan {input.plan:q} --submissions {input.submissions:q} --datasets results/datasets"
-        " --template {input.template:q} --html {output.html:q} --json {output.json:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/forecast.py"
 
 
 rule rehearsal_page:
     """What the rehearsal showed: cells, claims, the bill."""
     input:
-        script=script("rehearsal_page"),
         template=here("templates/rehearsal.html.jinja"),
         style=here("templates/page.css"),
         models=MODELS,
@@ -254,8 +225,5 @@ rule rehearsal_page:
         size=CONFIG.rehearsal.size,
         recordings=LLM_SETTINGS.recordings_folder,
         state=REHEARSAL.folder,
-    shell:
-        "python {input.script:q} --models {input.models:q} --tables {input.tables:q} --claims {input.claims:q}"
-        " --recordings {params.recordings:q} --state {params.state:q} --size {params.size:q} --mark={params.mark:q}"
-        " --template {input.template:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/rehearsal_page.py"

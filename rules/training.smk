@@ -4,7 +4,6 @@
 rule sampled_tuples:
     """One training tuple a query, drawn by the seed (IdioLink, section 4.3)."""
     input:
-        script=script("training_tuples"),
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
     output:
@@ -17,16 +16,13 @@ rule sampled_tuples:
         *modules("training_tuples"),
         hard=IDIOLINK.settings.finetuning.hard_negatives,
         soft=IDIOLINK.settings.finetuning.soft_negatives,
-    shell:
-        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
-        " --seed {wildcards.seed:q} --hard {params.hard:q} --soft {params.soft:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/training_tuples.py"
 
 
 rule released_tuples:
     """The mined training tuples that the authors released."""
     input:
-        script=script("training_tuples"),
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
         released=idiolink_paths.RELEASED_TUPLES,
@@ -40,10 +36,8 @@ rule released_tuples:
         *modules("training_tuples"),
         hard=IDIOLINK.settings.finetuning.hard_negatives,
         soft=IDIOLINK.settings.finetuning.soft_negatives,
-    shell:
-        "python {input.script:q} --documents {input.documents:q} --queries {input.queries:q}"
-        " --released {input.released:q} --hard {params.hard:q} --soft {params.soft:q} --output {output:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/training_tuples.py"
 
 
 rule fine_tune:
@@ -52,7 +46,6 @@ rule fine_tune:
     A killed job leaves its checkpoint beside the folder, and the next one goes on from there.
     """
     input:
-        script=script("fine_tune"),
         tuples=lambda wildcards: IDIOLINK.tuples(wildcards.seed),
         train=IDIOLINK.dataset("train"),
         validation=IDIOLINK.dataset("val"),
@@ -78,18 +71,13 @@ rule fine_tune:
     params:
         *modules("fine_tune"),
         spec=lambda wildcards: IDIOLINK.training_spec(wildcards.model, wildcards.train_mode),
-        settings=lambda wildcards: IDIOLINK.training_settings(
+        settings=lambda wildcards: IDIOLINK.training(
             wildcards.model, wildcards.train_mode, wildcards.loss, wildcards.seed
-        ),
+        ).canonical(),
         threads=IDIOLINK.settings.finetuning.threads,
         checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
-    shell:
-        "python {input.script:q} --spec {params.spec:q} --weights {input.weights:q}"
-        " --settings {params.settings:q} --tuples {input.tuples:q}"
-        ' --train "$(dirname {input.train[0]:q})" --validation "$(dirname {input.validation[0]:q})"'
-        " --threads {params.threads} --checkpoint {params.checkpoint:q}"
-        " --output {output.weights:q} --log {output.log:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/fine_tune.py"
 
 
 rule fine_tune_tagger:
@@ -98,7 +86,6 @@ rule fine_tune_tagger:
     A killed job leaves its checkpoint beside the folder, and the next one goes on from there.
     """
     input:
-        script=script("fine_tune_tagger"),
         train=jam_paths.TAGGING_TRAIN,
         dev=jam_paths.TAGGING_DEV,
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
@@ -125,8 +112,5 @@ rule fine_tune_tagger:
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
         settings=JAM.tagging_settings(),
         checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
-    shell:
-        "python {input.script:q} --spec {params.spec:q} --settings {params.settings:q}"
-        " --seed {wildcards.seed:q} --train {input.train:q} --dev {input.dev:q} --threads 1"
-        " --checkpoint {params.checkpoint:q} --output {output.weights:q} --log {output.log:q}"
-        " 2> >(tee {log:q} >&2)"
+    script:
+        "../scripts/fine_tune_tagger.py"

@@ -1,35 +1,31 @@
 """Print how the recorded answers of the configuration's language models were read; ask nothing."""
 
-from pathlib import Path
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.llm.readings import readings
 from pieline.planned import planned_tasks
 
 STYLES = {"ok": "", "repaired": "yellow"}
 
-
-@program(config=str, models=(Path, "models.yaml"), root=Path)
-def main(it: Options) -> None:
-    tasks = planned_tasks(it.config, it.models, it.root).tasks
-    table = Table(
-        "asked for", "model", "outcome", "read by", "answers", "such as",
-        title="how recorded answers were read", title_justify="left", show_lines=True,
-    )  # fmt: skip
-    for item in readings(tasks):
-        table.add_row(
-            item.kind,
-            item.model,
-            item.outcome,
-            escape(item.rule),
-            str(item.answers),
-            escape("\n".join(item.examples)),
-            style=STYLES.get(item.outcome, "red"),
-        )
-    console = Console(width=None if Console().is_terminal else 160)
-    console.print(table)
-    console.print(f"{table.row_count} forms; unreadable answers are unknown, never a no")
+start_log(snakemake.log[0])
+planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
+table = Table(
+    "asked for", "model", "outcome", "read by", "answers", "such as",
+    title="how recorded answers were read", title_justify="left", show_lines=True,
+)  # fmt: skip
+for item in readings(planned.tasks):
+    table.add_row(
+        item.kind,
+        item.model,
+        item.outcome,
+        escape(item.rule),
+        str(item.answers),
+        escape("\n".join(item.examples)),
+        style=STYLES.get(item.outcome, "red"),
+    )
+console = Console(width=None if Console().is_terminal else 160)
+console.print(table)
+console.print(f"{table.row_count} forms; unreadable answers are unknown, never a no")

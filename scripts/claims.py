@@ -2,30 +2,29 @@
 
 from pathlib import Path
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.reporting.models import load_descriptions
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 
-
-@program(
-    models=(load_descriptions, "descriptions of the models, as JSON"), template=Path, tex=Path,
-    csv=Path, json=Path, published=(Path, "folder of printed numbers"), tables=list[Path] | None,
-    papers=(list[str], "study=title of each paper"), mark=(str, "what stands over it, if anything"),
-)  # fmt: skip
-def main(it: Options) -> None:
-    catalogue = load_catalogue(it.published / "tables.yaml")
-    printed = load_printed(it.published, catalogue)
-    names = {each.name: each.published_as for each in it.models if each.published_as}
-    ours = load_ours(it.tables, catalogue, printed, names)
-    claims = load_claims(it.published / "claims.yaml")
-    write_claims(
-        judge_claims(claims, catalogue, printed, ours),
-        papers=dict(paper.split("=", maxsplit=1) for paper in it.papers),
-        json=it.json,
-        csv=it.csv,
-        tex=it.tex,
-        template=it.template,
-        mark=it.mark,
-    )
+start_log(snakemake.log[0])
+published = Path(snakemake.input.catalogue).parent
+catalogue = load_catalogue(published / "tables.yaml")
+printed = load_printed(published, catalogue)
+names = {
+    each.name: each.published_as
+    for each in load_descriptions(snakemake.params.models)
+    if each.published_as
+}
+ours = load_ours(snakemake.input.tables, catalogue, printed, names)
+claims = load_claims(published / "claims.yaml")
+write_claims(
+    judge_claims(claims, catalogue, printed, ours),
+    papers=dict(paper.split("=", maxsplit=1) for paper in snakemake.params.papers),
+    json=snakemake.output.json,
+    csv=snakemake.output.csv,
+    tex=snakemake.output.tex,
+    template=snakemake.input.template,
+    mark=snakemake.params.mark,
+)

@@ -1,12 +1,11 @@
 """Print calls, tokens and dollars of every language model of the configuration; ask nothing."""
 
 import sys
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.llm.estimates import (
     ENOUGH_ANSWERS,
     THOUGHT_TOKENS,
@@ -56,28 +55,25 @@ def in_all(found: list[TaskEstimate], sums: list[float | None]) -> str:
     return known if all_known else f"{known} and what is not known"
 
 
-@program(config=str, models=(Path, "models.yaml"), root=Path)
-def main(it: Options) -> None:
-    planned = planned_tasks(it.config, it.models, it.root)
-    found = estimates(planned.tasks, planned.settings)
-    table = Table(title="what is left to ask", title_justify="left", caption_justify="left")
-    for name in COLUMNS:
-        table.add_column(name, no_wrap=name == "model")
-    for item in found:
-        table.add_row(*row(item, retired=planned.settings.is_retired(planned.models[item.model])))
-    console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
-    console.print(table)
-    console.print(BASES)
-    likely = in_all(found, [item.estimate.likely_usd for item in found])
-    most = in_all(found, [item.estimate.usd for item in found])
-    cap = planned.settings.max_cost_usd
-    console.print(f"likely {likely}, at most {most} in all; llm.max_cost_usd is ${cap:.2f}")
-    for model in dict.fromkeys(
-        item.model for item in found if item.estimate.to_ask or item.unknown
-    ):
-        if missing := lacks(planned.models[model], planned.settings):
-            console.print(f"{model} cannot be asked: {', '.join(missing)}")
-    for line in planned.not_made():
-        console.print(line)
-    for line in record_now(found, planned.models):
-        print(line, file=sys.stderr)
+start_log(snakemake.log[0])
+planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
+found = estimates(planned.tasks, planned.settings)
+table = Table(title="what is left to ask", title_justify="left", caption_justify="left")
+for name in COLUMNS:
+    table.add_column(name, no_wrap=name == "model")
+for item in found:
+    table.add_row(*row(item, retired=planned.settings.is_retired(planned.models[item.model])))
+console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
+console.print(table)
+console.print(BASES)
+likely = in_all(found, [item.estimate.likely_usd for item in found])
+most = in_all(found, [item.estimate.usd for item in found])
+cap = planned.settings.max_cost_usd
+console.print(f"likely {likely}, at most {most} in all; llm.max_cost_usd is ${cap:.2f}")
+for model in dict.fromkeys(item.model for item in found if item.estimate.to_ask or item.unknown):
+    if missing := lacks(planned.models[model], planned.settings):
+        console.print(f"{model} cannot be asked: {', '.join(missing)}")
+for line in planned.not_made():
+    console.print(line)
+for line in record_now(found, planned.models):
+    print(line, file=sys.stderr)

@@ -2,14 +2,10 @@
 
 from pathlib import Path
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.raw.released import COMPOSITIONS
 
-
-@program(
-    composition=(sorted(COMPOSITIONS), "usages to keep"),
-    dataset=(Path, "folder of the full split"), output=(Path, "folder to write"),
-)  # fmt: skip
-def main(it: Options) -> None:
-    IdiolinkDataset.load(it.dataset).composed(it.composition).save(it.output)
+start_log(snakemake.log[0])
+dataset = IdiolinkDataset.load(Path(snakemake.input.manifest).parent)
+composed = dataset.composed(snakemake.wildcards.composition)
+composed.save(Path(snakemake.output.manifest).parent)

@@ -2,27 +2,23 @@
 
 from pathlib import Path
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query
 
-
-@program(
-    split=(str, "its name"), documents=(Path, "indexes.json"), queries=(Path, "queries.json"),
-    upstream=Path, output=(Path, "folder to write"),
-)  # fmt: skip
-def main(it: Options) -> None:
-    raw = {
-        f"idiolink/{it.split}/indexes.json": it.documents,
-        f"idiolink/{it.split}/queries.json": it.queries,
-    }
-    dataset = IdiolinkDataset(
-        split=it.split,
-        composition="full",
-        released=is_released(raw, load_upstream(it.upstream)),
-        documents=read_texts(it.documents, Document),
-        queries=read_texts(it.queries, Query),
-    )
-    dataset.save(it.output)
+start_log(snakemake.log[0])
+split = snakemake.wildcards.split
+raw = {
+    f"idiolink/{split}/indexes.json": snakemake.input.documents,
+    f"idiolink/{split}/queries.json": snakemake.input.queries,
+}
+dataset = IdiolinkDataset(
+    split=split,
+    composition="full",
+    released=is_released(raw, load_upstream(snakemake.input.upstream)),
+    documents=read_texts(snakemake.input.documents, Document),
+    queries=read_texts(snakemake.input.queries, Query),
+)
+dataset.save(Path(snakemake.output.manifest).parent)

@@ -1,9 +1,7 @@
 """Divide the PIEs into train, validation and test, with the gold PIEs of the test split."""
 
-from pathlib import Path
-
 from pieline.core.files import write_json
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.originals.pie_filter import PieVerdict
 from pieline.studies.idiolink.originals.splits import (
@@ -13,16 +11,12 @@ from pieline.studies.idiolink.originals.splits import (
     released_splits,
 )
 
-
-@program(
-    pies=(Path, "verdicts on the PIEs"), sizes=(SplitSizes, "PIEs of each split, as JSON"),
-    seed=int, released=(list[Path] | None, "indexes.json of train, val and test, to follow"),
-    output=Path,
-)  # fmt: skip
-def main(it: Options) -> None:
-    kept = [verdict.pie for verdict in load_jsonl(it.pies, PieVerdict) if verdict.kept]
-    if it.released:
-        splits = released_splits(kept, read_released(it.released))
-    else:
-        splits = draw_splits(kept, it.sizes, seed=it.seed)
-    write_json(it.output, splits.model_dump())
+start_log(snakemake.log[0])
+kept = [verdict.pie for verdict in load_jsonl(snakemake.input.pies, PieVerdict) if verdict.kept]
+if snakemake.input.released:
+    splits = released_splits(kept, read_released(snakemake.input.released))
+else:
+    splits = draw_splits(
+        kept, SplitSizes.model_validate_json(snakemake.params.sizes), seed=snakemake.params.seed
+    )
+write_json(snakemake.output[0], splits.model_dump())

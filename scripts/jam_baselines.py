@@ -4,32 +4,28 @@ from pathlib import Path
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import digests, write_json
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.studies.jam.datasets.dataset import load_manifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.runs import jam_metrics
 from pieline.studies.jam.predictions.baselines import predict
 
-
-@program(
-    sentences=Path, manifest=Path, scoring=(["paper", "released"], "whose scores"), resamples=int,
-    conditions=Conditions, outputs=(list[Path], "in folders by baseline, setting and seed"),
-)  # fmt: skip
-def main(it: Options) -> None:
-    sentences, manifest = load_sentences(it.sentences), load_manifest(it.manifest)
-    for output in it.outputs:
-        baseline, setting = output.parts[-3:-1]
-        metrics = jam_metrics(
-            sentences,
-            predict(baseline, sentences),
-            model=baseline,
-            setting=setting,
-            seed=0,
-            scoring=it.scoring,
-            released=manifest.is_released,
-            data_note=manifest.data_note,
-            resamples=it.resamples,
-            conditions=it.conditions,
-            computed_from=digests([it.sentences]),
-        )
-        write_json(output, metrics.model_dump())
+start_log(snakemake.log[0])
+sentences = load_sentences(snakemake.input.sentences)
+manifest = load_manifest(snakemake.input.manifest)
+for output in snakemake.output:
+    baseline, setting = Path(output).parts[-3:-1]
+    metrics = jam_metrics(
+        sentences,
+        predict(baseline, sentences),
+        model=baseline,
+        setting=setting,
+        seed=0,
+        scoring=snakemake.params.scoring,
+        released=manifest.is_released,
+        data_note=manifest.data_note,
+        resamples=snakemake.params.resamples,
+        conditions=Conditions.model_validate_json(snakemake.params.conditions),
+        computed_from=digests([snakemake.input.sentences]),
+    )
+    write_json(output, metrics.model_dump())

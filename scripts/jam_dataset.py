@@ -1,10 +1,7 @@
 """Apply human verdicts to hard variants and select: the dataset, its manifest, what is disputed."""
 
-import json
-from pathlib import Path
-
 from pieline.core.files import read_json, write_json
-from pieline.core.program import Options, program
+from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
 from pieline.studies.jam.datasets.dataset import build_dataset
@@ -15,38 +12,36 @@ from pieline.studies.jam.variants.label_studio import (
     write_adjudications,
 )
 from pieline.studies.jam.variants.released import count_problem
+from pieline.studies.jam.variants.settings import VariantChecks
 
-
-@program(
-    originals=Path, report=Path, variants=Path,
-    released=(Path | None, "the released file that the variants are from"), upstream=Path,
-    annotations=(list[str] | None, "Label Studio exports"),
-    adjudications=(str | None, "decisions on disputed variants"),
-    selection=(json.loads, "how to select, as JSON"), dataset=(Path, "JSONL to write"),
-    manifest=(Path, "JSON to write"), disputed=(Path, "TSV to be filled in"),
-)  # fmt: skip
-def main(it: Options) -> None:
-    originals = load_jsonl(it.originals, Original)
-    variants = load_jsonl(it.variants, Variant)
-    originals_are_released = read_json(it.report)["originals_are_released"]
-    verification = NOT_VERIFIED
-    if it.released and originals_are_released:
-        verification = verify(
-            f"id10m-jam/variants/{originals[0].language}.json",
-            it.released,
-            load_upstream(it.upstream),
-            problem=count_problem(originals, variants),
-        )
-    dataset = build_dataset(
-        originals,
-        variants,
-        reviews=[review for path in it.annotations for review in read_export(path)],
-        adjudications=read_adjudications(it.adjudications) if it.adjudications else [],
-        where=", ".join([*it.annotations, it.adjudications or ""]).strip(", "),
-        originals_are_released=originals_are_released,
-        verification=verification,
-        **it.selection,
+start_log(snakemake.log[0])
+released = optional(snakemake.input.released)
+adjudications = optional(snakemake.input.adjudications)
+originals = load_jsonl(snakemake.input.originals, Original)
+variants = load_jsonl(snakemake.input.variants, Variant)
+originals_are_released = read_json(snakemake.input.report)["originals_are_released"]
+verification = NOT_VERIFIED
+if released and originals_are_released:
+    verification = verify(
+        f"id10m-jam/variants/{originals[0].language}.json",
+        released,
+        load_upstream(snakemake.input.upstream),
+        problem=count_problem(originals, variants),
     )
-    save_jsonl(it.dataset, dataset.sentences)
-    write_json(it.manifest, dataset.manifest.model_dump())
-    write_adjudications(it.disputed, dataset.manifest.disputed)
+dataset = build_dataset(
+    originals,
+    variants,
+    reviews=[review for path in snakemake.input.annotations for review in read_export(path)],
+    adjudications=read_adjudications(adjudications) if adjudications else [],
+    where=", ".join([*snakemake.input.annotations, adjudications or ""]).strip(", "),
+    originals_are_released=originals_are_released,
+    verification=verification,
+    review=snakemake.params.review,
+    min_valid=snakemake.params.min_valid,
+    kept=snakemake.params.kept,
+    seed=snakemake.params.seed,
+    checks=VariantChecks.model_validate_json(snakemake.params.checks),
+)
+save_jsonl(snakemake.output.dataset, dataset.sentences)
+write_json(snakemake.output.manifest, dataset.manifest.model_dump())
+write_adjudications(snakemake.output.disputed, dataset.manifest.disputed)

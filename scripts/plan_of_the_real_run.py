@@ -6,26 +6,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pieline.core.files import read_text, write_text
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 
-
-@program(
-    snakefile=(Path, "the workflow"), profile=(Path, "of the cluster"),
-    configuration=(Path, "what to run"), mirror=(Path, "folder of the public files"),
-    counting=(Path, "tools/count_submissions.py"),
-    plan=(Path, "jobs to write"), submissions=(Path, "counts to write"),
-)  # fmt: skip
-def main(it: Options) -> None:
-    command = [sys.executable, "-m", "snakemake", "--snakefile", it.snakefile]
-    command += ["--profile", it.profile, "--configfile", it.configuration]
-    # All that can be asked at any price is in the plan.
-    command += ["--config", f"mirror={it.mirror.absolute()}", "llm={max_cost_usd: 100000}"]
-    with TemporaryDirectory() as folder:
-        command += ["--directory", folder, "--dry-run", "--forceall", "all"]
-        listed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    write_text(it.plan, listed)
-    counting = [sys.executable, str(it.counting)]
-    counted = subprocess.run(
-        counting, input=read_text(it.plan), stdout=subprocess.PIPE, text=True, check=True
-    )
-    write_text(it.submissions, counted.stdout)
+start_log(snakemake.log[0])
+command = [sys.executable, "-m", "snakemake", "--snakefile", snakemake.input.snakefile]
+profile = Path(snakemake.input.profile).parent
+command += ["--profile", str(profile), "--configfile", snakemake.input.config]
+# All that can be asked at any price is in the plan.
+command += [
+    "--config",
+    f"mirror={Path(snakemake.params.mirror).absolute()}",
+    "llm={max_cost_usd: 100000}",
+]
+with TemporaryDirectory() as folder:
+    command += ["--directory", folder, "--dry-run", "--forceall", "all"]
+    listed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+write_text(snakemake.output.plan, listed)
+counting = [sys.executable, str(snakemake.input.counting)]
+counted = subprocess.run(
+    counting, input=read_text(snakemake.output.plan), stdout=subprocess.PIPE, text=True, check=True
+)
+write_text(snakemake.output.submissions, counted.stdout)

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.rehearsal.answers.people import printed_labels, save_labels
 from pieline.studies.jam.datasets.sentences import load_sentences
 
-
-@program(sentences=Path, published=(Path, "folder of the printed numbers"), output=Path)
-def main(it: Options) -> None:
-    save_labels(it.output, printed_labels(load_sentences(it.sentences), it.published))
+start_log(snakemake.log[0])
+save_labels(
+    snakemake.output[0],
+    printed_labels(
+        load_sentences(snakemake.input.sentences), Path(snakemake.input.printed[0]).parent
+    ),
+)

@@ -2,16 +2,19 @@
 
 from pathlib import Path
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.core.records import save_jsonl
 from pieline.rehearsal.answers.tags import printed_tags
 from pieline.studies.jam.datasets.sentences import load_sentences
 
-
-@program(
-    sentences=Path, model=(str, "the model, as the paper calls it"),
-    seed=int, published=(Path, "folder of the printed numbers"), output=Path,
-)  # fmt: skip
-def main(it: Options) -> None:
-    sentences = load_sentences(it.sentences)
-    save_jsonl(it.output, printed_tags(sentences, it.published, model=it.model, seed=it.seed))
+start_log(snakemake.log[0])
+sentences = load_sentences(snakemake.input.sentences)
+save_jsonl(
+    snakemake.output[0],
+    printed_tags(
+        sentences,
+        Path(snakemake.input.printed[0]).parent,
+        model=snakemake.params.printed_as,
+        seed=int(snakemake.wildcards.seed),
+    ),
+)

@@ -3,20 +3,15 @@
 from pathlib import Path
 
 from pieline.core.files import write_json
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.rehearsal.ranks import printed_tuning
 
-
-@program(
-    query_mode=str, index=(str, "val, or val-composition"), k1=(list[float], "values tried"),
-    b=(list[float], "values tried"), published=(Path, "folder of printed numbers"), output=Path,
-)  # fmt: skip
-def main(it: Options) -> None:
-    tuning = printed_tuning(
-        query_mode=it.query_mode,
-        composition=it.index.partition("-")[2] or "full",
-        k1=it.k1,
-        b=it.b,
-        published=it.published,
-    )
-    write_json(it.output, tuning.model_dump())
+start_log(snakemake.log[0])
+tuning = printed_tuning(
+    query_mode=snakemake.wildcards.query_mode,
+    composition=snakemake.wildcards.index.partition("-")[2] or "full",
+    k1=snakemake.params.k1,
+    b=snakemake.params.b,
+    published=Path(snakemake.input.printed[0]).parent,
+)
+write_json(snakemake.output[0], tuning.model_dump())

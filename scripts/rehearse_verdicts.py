@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.core.records import save_jsonl
 from pieline.rehearsal.answers.people import printed_verdicts
 from pieline.studies.idiots.verdicts import read_cases
 
-
-@program(
-    cases=(Path, "cases of the run, JSONL"), published=(Path, "folder of the printed numbers"),
-    output=Path,
-)  # fmt: skip
-def main(it: Options) -> None:
-    save_jsonl(it.output, printed_verdicts(read_cases(it.cases), it.published))
+start_log(snakemake.log[0])
+save_jsonl(
+    snakemake.output[0],
+    printed_verdicts(read_cases(snakemake.input.cases), Path(snakemake.input.printed[0]).parent),
+)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
@@ -19,32 +19,26 @@ from pieline.planned import planned_tasks
 
 Answers = Mapping[str, Answer]
 
+start_log(snakemake.log[0])
+planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
+tasks = [task for task in planned.tasks if task.recordings in snakemake.params.recordings]
+entry, failed = planned.models[snakemake.wildcards.model], []
+with Server(entry, snakemake.log[0] + ".server") as server, tempfile.TemporaryDirectory() as folder:
+    for task in tasks:
+        outputs = {name: str(Path(folder, name)) for name in task.outputs}
 
-@program(
-    config=str, models=(Path, "models.yaml"), root=Path, model=str,
-    recordings=(list[str], "of the runs that are asked"),
-    log=(Path, "what its server prints"), output=(Path, "written when all is answered"),
-)  # fmt: skip
-def main(it: Options) -> None:
-    planned = planned_tasks(it.config, it.models, it.root)
-    tasks = [task for task in planned.tasks if task.recordings in it.recordings]
-    entry, failed = planned.models[it.model], []
-    with Server(entry, it.log) as server, tempfile.TemporaryDirectory() as folder:
-        for task in tasks:
-            outputs = {name: str(Path(folder, name)) for name in task.outputs}
+        def answers(questions: Sequence[Question], path: str = task.recordings) -> Answers:
+            return ask(questions, entry, planned.settings, path, server=server)
 
-            def answers(questions: Sequence[Question], path: str = task.recordings) -> Answers:
-                return ask(questions, entry, planned.settings, path, server=server)
-
-            try:
-                task.model_copy(update={"outputs": outputs}).run(entry, answers)
-            except UserError as error:  # what keeps one run from its answers may not keep the next
-                failed.append(error)
-        # Without its server, or without any answer, the job fails, and a cluster tries it again.
-        if failed and (end := server.end()):
-            raise end
-    if len(failed) == len(tasks):
-        raise failed[0]
-    for lack in failed:  # that run fails when it is read, the others do not
-        print(f"error: {lack}", file=sys.stderr)
-    write_text(it.output, "".join(f"{task.recordings}\n" for task in tasks))
+        try:
+            task.model_copy(update={"outputs": outputs}).run(entry, answers)
+        except UserError as error:  # what keeps one run from its answers may not keep the next
+            failed.append(error)
+    # Without its server, or without any answer, the job fails, and a cluster tries it again.
+    if failed and (end := server.end()):
+        raise end
+if len(failed) == len(tasks):
+    raise failed[0]
+for lack in failed:  # that run fails when it is read, the others do not
+    print(f"error: {lack}", file=sys.stderr)
+write_text(snakemake.output[0], "".join(f"{task.recordings}\n" for task in tasks))

@@ -2,24 +2,20 @@
 
 from pathlib import Path
 
+from pieline.core.jobs import start_log
 from pieline.core.named import named
-from pieline.core.program import Options, program
 from pieline.reporting.given import Given
 from pieline.reporting.tables import write_table
 
-
-@program(
-    name=(str, "of the table"), maker=(str, "module:function that makes its content"), given=Given,
-    templates=(Path, "folder of the templates"), tex=Path, csv=Path, html=Path,
-)  # fmt: skip
-def main(it: Options) -> None:
-    content = named(it.maker)(it.given)
-    write_table(
-        it.name,
-        content,
-        templates=it.templates,
-        tex=it.tex,
-        csv=it.csv,
-        html=it.html,
-        mark=it.given.mark,
-    )
+start_log(snakemake.log[0])
+given = Given.model_validate_json(snakemake.params.given)
+content = named(snakemake.params.maker)(given)
+write_table(
+    snakemake.wildcards.table,
+    content,
+    templates=Path(snakemake.input.templates[0]).parent,
+    tex=snakemake.output.tex,
+    csv=snakemake.output.csv,
+    html=snakemake.output.html,
+    mark=given.mark,
+)

@@ -1,12 +1,8 @@
 """Unpack weights that come as one GGUF file, or as a pickle, into a safetensors folder."""
 
-from pathlib import Path
-
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.predictions.encoders import unpack_weights
 
-
-@program(spec=EmbedderEntry.from_spec, output=(Path, "folder to write"))
-def main(it: Options) -> None:
-    unpack_weights(it.spec, it.output)
+start_log(snakemake.log[0])
+unpack_weights(EmbedderEntry.from_spec(snakemake.params.spec), snakemake.output[0])

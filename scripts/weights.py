@@ -1,11 +1,9 @@
 """List what the models of a configuration need from the hub, and on request fetch it."""
 
-from pathlib import Path
-
 from rich.console import Console
 from rich.table import Table
 
-from pieline.core.program import Options, program
+from pieline.core.jobs import start_log
 from pieline.models.fetching import GIGABYTE, fetch, obstacles, summary, wanted
 from pieline.planned import planned_entries
 
@@ -15,25 +13,22 @@ def gigabytes(size: int | None) -> str:
     return "?" if size is None else f"{size / GIGABYTE:.2f}"
 
 
-@program(
-    config=str, models=(Path, "models.yaml"), root=Path, fetch=(bool, "download what is missing")
+start_log(snakemake.log[0])
+found = wanted(
+    planned_entries(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 )
-def main(it: Options) -> None:
-    found = wanted(planned_entries(it.config, it.models, it.root))
-    table = Table("models", "repository", "revision", "GB", "to download", "state")
-    for item in found:
-        revision = (item.checkpoint.revision or "main")[:8]
-        sizes = gigabytes(item.size), gigabytes(item.missing)
-        table.add_row(
-            ", ".join(item.models), item.checkpoint.repository, revision, *sizes, item.state
-        )
-    console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
-    if found:
-        console.print(table)
-    console.print(summary(found))
-    if it.fetch:
-        for line in fetch(found):
-            print(line, flush=True)
-    else:
-        for line in obstacles(found):
-            console.print(line, markup=False)
+table = Table("models", "repository", "revision", "GB", "to download", "state")
+for item in found:
+    revision = (item.checkpoint.revision or "main")[:8]
+    sizes = gigabytes(item.size), gigabytes(item.missing)
+    table.add_row(", ".join(item.models), item.checkpoint.repository, revision, *sizes, item.state)
+console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
+if found:
+    console.print(table)
+console.print(summary(found))
+if snakemake.params.fetch:
+    for line in fetch(found):
+        print(line, flush=True)
+else:
+    for line in obstacles(found):
+        console.print(line, markup=False)

@@ -27,8 +27,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from pieline.core.progress import TERMINAL
-
 EVERY_S = 30.0
 """Seconds after which the end of a job is told though others of its rule are left."""
 
@@ -147,8 +145,6 @@ class _Bars:
     """
 
     def __init__(self, total: Counter[str]) -> None:
-        # Jobs tell by lines how far they are: a bar of theirs would be drawn over these.
-        os.environ[TERMINAL] = ""
         self._kept = {number: os.dup(number) for number in (1, 2) if os.isatty(number)}
         self.console = Console(
             file=os.fdopen(os.dup(2), "w", encoding="utf-8"), force_terminal=True, highlight=False
