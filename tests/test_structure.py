@@ -168,8 +168,8 @@ def test_no_two_classes_share_a_name() -> None:
         for node in ast.parse(source_of(module).read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    # Still to be renamed, each with one of the two in the language-model layer or in ID10M-JAM.
-    known = {"Asking", "Display", "WrittenTexts", "Writing"}
+
+    known = {"Display"}
     assert {name for name, count in names.items() if count > 1} <= known
 
 

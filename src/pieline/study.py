@@ -262,7 +262,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Asking:
+class LLMTaskSpec:
     """One kind of task of a study, for the rule that asks.
 
     Attributes:
@@ -336,7 +336,7 @@ class Study(ABC, Generic[S]):
         """The figures of this configuration, in the order of the paper."""
         return []
 
-    def askings(self) -> list[Asking]:
+    def llm_tasks(self) -> list[LLMTaskSpec]:
         """What is asked of language models."""
         return []
 
@@ -394,13 +394,13 @@ class Study(ABC, Generic[S]):
 
     def tasks(self) -> list[Task]:
         """Everything that is asked of language models."""
-        return [task for asking in self.askings() for task in asking.tasks()]
+        return [task for asking in self.llm_tasks() for task in asking.tasks()]
 
     def questions_made_from(self) -> list[str]:
         """The files that questions are made from, as far as they come from no answer."""
         return [
             path
-            for asking in self.askings()
+            for asking in self.llm_tasks()
             for task in asking.tasks()
             for name, path in task.inputs.items()
             if name not in asking.after_answers

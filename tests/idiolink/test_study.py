@@ -221,7 +221,7 @@ class TestFiles:
         )
         assert json.loads(usual.conditions(tuned))["deviations"] == []
         run = ("sbert", "sentence", "paper", "42")
-        assert made.training_settings(*run) != usual.training_settings(*run)
+        assert made.training(*run) != usual.training(*run)
         assert made.conditions("sbert") == usual.conditions("sbert")
 
     @pytest.mark.parametrize(("name", "most"), [("hard_negatives", 2), ("soft_negatives", 3)])
@@ -377,7 +377,7 @@ class TestAsking:
     ) -> None:
         monkeypatch.chdir(tmp_path)  # a run in this clone may have made them
         made = configured("config.yaml")
-        asked = {asking.name: asking for asking in made.askings()}
+        asked = {asking.name: asking for asking in made.llm_tasks()}
         assert not asked["idiolink_generate"].after_answers
         assert asked["idiolink_validate"].after_answers == ("texts",)
         for task in asked["idiolink_validate"].tasks():

@@ -73,7 +73,10 @@ def make_dataset(made: JamStudy, language: str, variants: Sequence[Variant]) -> 
         adjudications=[],
         where="",
         originals_are_released=False,
-        **json.loads(made.selection()),
+        **{
+            name: getattr(made.settings.variants, name)
+            for name in ("review", "min_valid", "kept", "seed", "checks")
+        },
     )
     save_jsonl(files.DATASET.format(language=language), dataset.sentences)
     write_json(files.MANIFEST.format(language=language), dataset.manifest.model_dump())
@@ -111,7 +114,7 @@ def predict(made: JamStudy) -> None:
             )
         return found
 
-    (asking,) = (item for item in made.askings() if item.name == "prompt_idioms")
+    (asking,) = (item for item in made.llm_tasks() if item.name == "prompt_idioms")
     for wildcards in asking.runs:
         task = asking.make(**wildcards)
         label = find(wildcards["language"]).label

@@ -319,7 +319,7 @@ def test_what_the_release_lacks_is_derived_and_written_and_said(tmp_path: Path) 
         "english",
         "german",
     ]
-    (writing,) = (item for item in made.askings() if item.task is HardVariants)
+    (writing,) = (item for item in made.llm_tasks() if item.task is HardVariants)
     assert [task.inputs["originals"] for task in writing.tasks()] == [
         "results/originals/jam/italian.jsonl"
     ]
@@ -410,7 +410,7 @@ def test_tasks_survive_the_command_line_and_nothing_is_asked(tmp_path: Path) -> 
     for language in made.settings.languages:
         save_sample(made, language, tmp_path / f"{language}.jsonl")
     asked = 0
-    for asking in made.askings():
+    for asking in made.llm_tasks():
         for wildcards in asking.runs:
             task = asking.make(**wildcards)
             assert load_task(asking.task.path(), task.canonical()) == task
@@ -441,7 +441,10 @@ def save_sample(made: JamStudy, language: str, path: Path) -> None:
         adjudications=[],
         where="",
         originals_are_released=False,
-        **json.loads(made.selection()),
+        **{
+            name: getattr(made.settings.variants, name)
+            for name in ("review", "min_valid", "kept", "seed", "checks")
+        },
     )
     save_jsonl(path, dataset.sentences)
 
@@ -454,13 +457,13 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
         variants={"source": "generated", "model": "gemini-2.5-pro"},
         neutral={"model": "gpt-4o-mini"},
     )
-    assert [asking.name for asking in made.askings()] == [
+    assert [asking.name for asking in made.llm_tasks()] == [
         "jam_generate_variants",
         "prompt_idioms",
         "jam_neutral_variants",
         "prompt_neutral",
     ]
-    writing, _, neutral, again = (asking.tasks()[0] for asking in made.askings())
+    writing, _, neutral, again = (asking.tasks()[0] for asking in made.llm_tasks())
     assert writing.recordings.endswith("/jam_variants/english/gemini-2.5-pro.jsonl")
     assert neutral.recordings.endswith(
         "/jam_neutral/english/gemini-2.5-pro/gpt-4o-mini-zero_shot-42.jsonl"
@@ -469,7 +472,7 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
     assert again.inputs["sentences"] == neutral.outputs["variants"]
     assert neutral.inputs["metrics"].endswith("/english/gpt-4o-mini/zero_shot/seed-42.json")
     # Only the originals and the train split are there before anything is answered.
-    asked = [set(asking.after_answers) for asking in made.askings()]
+    asked = [set(asking.after_answers) for asking in made.llm_tasks()]
     assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
     made_unasked = {Path(path).parent.name for path in made.questions_made_from()}
     assert made_unasked == {"jam", "id10m"}

@@ -19,7 +19,7 @@ from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.variants.generation import (
     GenerationSettings,
     HardVariants,
-    Writing,
+    VariantWriting,
     confusing_variants,
     generate_neutral_variants,
     generate_variants,
@@ -118,7 +118,9 @@ def test_either_call_is_read_by_what_it_answers():
 def test_the_whole_path_from_originals_to_the_dataset(asking):
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
-        made, report = generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
+        made, report = generate_variants(
+            ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model
+        )
         assert len(server.requests) == 7  # four texts to write, three to validate
         sent = server.requests[0].body
     assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (1, 7, 500)
@@ -159,13 +161,13 @@ def test_the_whole_path_from_originals_to_the_dataset(asking):
 def test_recorded_answers_give_the_same_variants_without_a_model(asking):
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
-        first = generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
+        first = generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model)
     _, replay = asking(spec.api_base, mode="replay")
-    again = generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), replay)
+    again = generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), replay)
     assert again == first
     fewer = GENERATION.model_copy(update={"count": 3})
     with pytest.raises(UserError, match="4 answers of Writer are not recorded"):
-        generate_variants(ORIGINALS, Writing(spec, fewer, PROMPTS), replay)
+        generate_variants(ORIGINALS, VariantWriting(spec, fewer, PROMPTS), replay)
 
 
 def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
@@ -175,10 +177,10 @@ def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
     with FaultServer(failing) as server:
         spec, model = asking(server.api_base)
         with pytest.raises(UserError, match=r"1 of 4 questions got no answer.*asks only"):
-            generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
+            generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model)
         server.behave = scripted
         asked = len(server.requests)
-        _, report = generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
+        _, report = generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model)
         # Only what failed is asked again, then the second call.
         assert len(server.requests) - asked == 4
     assert report["variants"] == 10
@@ -186,13 +188,13 @@ def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
 
 def test_the_cost_of_both_calls_is_known_before_the_first(asking):
     spec, _ = asking("http://127.0.0.1:1/v1")
-    ahead = questions_ahead(ORIGINALS, Writing(spec, GENERATION, PROMPTS), lambda keys: {})
+    ahead = questions_ahead(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), lambda keys: {})
     assert len(ahead) == 2 * len(ORIGINALS)
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
-        generate_variants(ORIGINALS, Writing(spec, GENERATION, PROMPTS), model)
+        generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model)
         known = questions_ahead(
-            ORIGINALS, Writing(spec, GENERATION, PROMPTS), lambda keys: read(model, keys)
+            ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), lambda keys: read(model, keys)
         )
     # The unreadable answer has no second call, and all that is left is recorded.
     assert len(known) == 7
@@ -242,7 +244,7 @@ def test_neutral_variants_of_the_confusing_ones(asking, dataset, tmp_path):
     with FaultServer(neutral) as server:
         spec, model = asking(server.api_base)
         made, report = generate_neutral_variants(
-            dataset, confusing, Writing(spec, GENERATION, PROMPTS), model
+            dataset, confusing, VariantWriting(spec, GENERATION, PROMPTS), model
         )
     assert [item.id for item in made] == confusing
     assert made[0].tags[-len(ICE.tags) :] == ICE.tags
@@ -254,13 +256,13 @@ def test_a_neutral_variant_without_its_original_is_not_used(asking, dataset):
     with FaultServer(lambda request: answer('{"variants": ["Some other text."]}')) as server:
         spec, model = asking(server.api_base)
         made, report = generate_neutral_variants(
-            dataset, ["test-0001-v1"], Writing(spec, GENERATION, PROMPTS), model
+            dataset, ["test-0001-v1"], VariantWriting(spec, GENERATION, PROMPTS), model
         )
     assert made == []
     assert report["flags"] == {"test-0001-v1": ["original_missing"]}
     with pytest.raises(UserError, match="no variant 'test-0009-v1'"):
         generate_neutral_variants(
-            dataset, ["test-0009-v1"], Writing(spec, GENERATION, PROMPTS), model
+            dataset, ["test-0009-v1"], VariantWriting(spec, GENERATION, PROMPTS), model
         )
 
 

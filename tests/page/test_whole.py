@@ -191,7 +191,7 @@ def test_the_page_reads_the_items_of_each_study() -> None:
 def test_answers_are_found_by_the_predictions_made_of_them() -> None:
     config = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config/sample.yaml")
     every = load_studies(load_config(config), load_registry(ROOT / "models.yaml"), ROOT)
-    askings = [asking for study in every.values() for asking in study.askings()]
+    askings = [asking for study in every.values() for asking in study.llm_tasks()]
     assert any(asking.recordings for asking in askings)
     for asking in askings:
         assert bool(asking.recordings) == ("predictions" in asking.outputs)

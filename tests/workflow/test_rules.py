@@ -298,7 +298,7 @@ def test_the_profile_names_only_rules_that_exist(profile: dict[str, Any]) -> Non
     declared = [
         path.read_text(encoding="utf-8") for path in ROOT.glob("src/pieline/studies/*/study.py")
     ]
-    askings = set(re.findall(r'Asking\(\s*(?:name=)?"(\w+)"', "\n".join(declared)))
+    askings = set(re.findall(r'LLMTaskSpec\(\s*(?:name=)?"(\w+)"', "\n".join(declared)))
     known |= askings | {f"{name}_served" for name in askings}
     assert set(profile["groups"]) - known == set()
     assert set(profile["set-resources"]) - known == set()

@@ -67,7 +67,7 @@ class Whole:
                         items=items.record if (items := study.items()) else "",
                         recordings={
                             asking.outputs["predictions"]: asking.recordings
-                            for asking in study.askings()
+                            for asking in study.llm_tasks()
                             if asking.recordings
                         },
                         tables=tuple(study.tables()),

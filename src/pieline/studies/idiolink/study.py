@@ -35,7 +35,7 @@ from pieline.studies.idiolink.training.settings import (
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
-from pieline.study import Asking, Figure, Items, Run, Study, Table, alternatives, raw_name
+from pieline.study import Figure, Items, LLMTaskSpec, Run, Study, Table, alternatives, raw_name
 
 RELEASED_TUPLES = paths.RELEASED_TUPLES.format(split="train")
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
@@ -348,10 +348,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             shared | {"loss": loss, "train_mode": train_mode, "seed": seed}
         )
 
-    def training_settings(self, model: str, train_mode: str, loss: str, seed: str) -> str:
-        """The same as canonical JSON."""
-        return canonical_json(self.training(model, train_mode, loss, seed).model_dump())
-
     # Under which conditions numbers are computed
 
     def conditions(self, model: str) -> str:
@@ -467,10 +463,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         fields = {"semantics", "thresholds", "pies", "domains"}
         return canonical_json(self.settings.construction.model_dump(include=fields))
 
-    def split_sizes(self) -> str:
-        """PIEs in each split, as canonical JSON."""
-        return canonical_json(self.settings.construction.splits.model_dump())
-
     def of_collections(self, pattern: str) -> list[str]:
         """A file of both collections."""
         return [pattern.format(collection=collection) for collection in COLLECTIONS]
@@ -502,10 +494,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def experiment_texts(self, split: str, name: str) -> str:
         """A file of the texts that the experiments take: `indexes` or `queries`."""
         return f"{self.data_folder(self.settings.dataset)}/{split}/{name}.json"
-
-    def sample_flag(self) -> str:
-        """What tells a script that the texts are the sample's."""
-        return "--sample" if self.run.is_sample else ""
 
     # What language models are asked
 
@@ -550,7 +538,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _recordings(self, model: str, task: str) -> str:
         return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
 
-    def askings(self) -> list[Asking]:
+    def llm_tasks(self) -> list[LLMTaskSpec]:
         """Texts are written, and judged."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
         where = {"collection": alternatives(COLLECTIONS)}
@@ -559,8 +547,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             {"verdicts": paths.VERDICTS},
         )
         return [
-            Asking("idiolink_generate", Writing, written, self.writing, runs, where),
-            Asking(
+            LLMTaskSpec("idiolink_generate", Writing, written, self.writing, runs, where),
+            LLMTaskSpec(
                 "idiolink_validate",
                 Validation,
                 judged,

@@ -12,7 +12,7 @@ from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionParameters, DetectionSetting, IdiotsSettings
-from pieline.study import OWN_PROMPT, Asking, Figure, Items, Study, Table, alternatives
+from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table, alternatives
 
 PROMPT = "prompts/idiots/detect.jinja"
 
@@ -127,10 +127,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
             parameters=self.parameters(setting),
         )
 
-    def askings(self) -> list[Asking]:
+    def llm_tasks(self) -> list[LLMTaskSpec]:
         """Every sentence is asked about once a run."""
         return [
-            Asking(
+            LLMTaskSpec(
                 name="idiots_detect",
                 task=Detection,
                 outputs={"predictions": paths.PREDICTIONS},

@@ -50,9 +50,9 @@ from pieline.studies.jam.variants.generation import (
 )
 from pieline.study import (
     OWN_PROMPT,
-    Asking,
     Figure,
     Items,
+    LLMTaskSpec,
     Study,
     Table,
     alternatives,
@@ -417,17 +417,6 @@ class JamStudy(Study[JamSettings]):
         path = self.settings.variants.adjudications.get(language)
         return [path] if path else []
 
-    def checks(self) -> str:
-        """Bounds of the automatic checks, as canonical JSON."""
-        return canonical_json(self.settings.variants.checks.model_dump())
-
-    def selection(self) -> str:
-        """How valid variants are selected, as canonical JSON."""
-        variants = self.settings.variants
-        return canonical_json(
-            variants.model_dump(include={"review", "min_valid", "kept", "seed", "checks"})
-        )
-
     def training_file(self, language: str) -> list[str]:
         """ID10M's training split, if it can be had: a folder may lack it."""
         split = paths.TRAIN_SPLIT.format(language=language)
@@ -560,14 +549,14 @@ class JamStudy(Study[JamSettings]):
             generation=self.generation(),
         )
 
-    def askings(self) -> list[Asking]:
+    def llm_tasks(self) -> list[LLMTaskSpec]:
         """Variants, the idioms of every sentence, and the same of neutral variants."""
         llm = self.constraints("llm")
         found = []
         writes = self.written_languages
         if writes:
             found.append(
-                Asking(
+                LLMTaskSpec(
                     name="jam_generate_variants",
                     task=HardVariants,
                     outputs=_with_report(paths.VARIANTS),
@@ -577,7 +566,7 @@ class JamStudy(Study[JamSettings]):
                 )
             )
         found.append(
-            Asking(
+            LLMTaskSpec(
                 name="prompt_idioms",
                 task=Identification,
                 outputs={"predictions": paths.PREDICTIONS},
@@ -594,7 +583,7 @@ class JamStudy(Study[JamSettings]):
         )
         if self.settings.variants.model:
             found.append(
-                Asking(
+                LLMTaskSpec(
                     name="jam_neutral_variants",
                     task=NeutralVariants,
                     outputs=_with_report(paths.NEUTRAL_VARIANTS),
@@ -606,7 +595,7 @@ class JamStudy(Study[JamSettings]):
                 )
             )
         found.append(
-            Asking(
+            LLMTaskSpec(
                 name="prompt_neutral",
                 task=Identification,
                 outputs={"predictions": paths.NEUTRAL_PREDICTIONS},

@@ -10,7 +10,7 @@ from rank_bm25 import BM25Okapi
 
 from pieline.core.progress import Progress
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
-from pieline.studies.idiolink.predictions.runs import Run, rank
+from pieline.studies.idiolink.predictions.runs import RankedRun, rank
 from pieline.studies.idiolink.records import Document, Query
 
 Bm25QueryMode = Literal["sentence", "span"]
@@ -78,7 +78,7 @@ def search(
     query_mode: Bm25QueryMode,
     top_k: int,
     progress: bool = True,
-) -> Run:
+) -> RankedRun:
     """Rank the documents for each query by its sentence or by its span alone."""
 
     def scores() -> Iterator[NDArray[np.float64]]:
@@ -97,7 +97,7 @@ def tune(
     composition: str,
     k1: Sequence[float],
     b: Sequence[float],
-    ndcg_at_10: Callable[[Run], float],
+    ndcg_at_10: Callable[[RankedRun], float],
 ) -> Tuning:
     """Search the grid on the validation split; the first best point in grid order wins.
 

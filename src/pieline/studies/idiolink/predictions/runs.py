@@ -14,7 +14,7 @@ from pieline.core.elsewhere import check_ids
 from pieline.core.errors import UserError, number_of
 from pieline.core.files import open_gzip
 
-Run = dict[str, dict[str, float]]
+RankedRun = dict[str, dict[str, float]]
 """Score by query id and document id."""
 
 _QUERIES_AT_ONCE = 256
@@ -55,7 +55,7 @@ def rank(
     document_ids: Sequence[str],
     *,
     top_k: int,
-) -> Run:
+) -> RankedRun:
     """The `top_k` best documents of each query, best first.
 
     Equal scores are ordered by descending document id, as trec_eval orders them, so that the run
@@ -64,7 +64,7 @@ def rank(
     """
     place = np.empty(len(document_ids), dtype=np.intp)
     place[np.argsort(np.asarray(document_ids), kind="stable")[::-1]] = np.arange(len(place))
-    run: Run = {}
+    run: RankedRun = {}
     for query_id, row in zip(query_ids, scores, strict=True):
         near = _at_least_the_kth(row, top_k)
         best = near[np.lexsort((place[near], -row[near]))[:top_k]]
@@ -79,7 +79,7 @@ def _at_least_the_kth(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     return np.flatnonzero(scores >= np.partition(scores, -k)[-k])
 
 
-def write_run(path: str | Path, run: Run, *, tag: str) -> None:
+def write_run(path: str | Path, run: RankedRun, *, tag: str) -> None:
     """Write a gzipped TREC run: `query Q0 document rank score tag`, scores exact."""
     with open_gzip(path) as stream:
         for query_id, documents in run.items():
@@ -91,7 +91,7 @@ def write_run(path: str | Path, run: Run, *, tag: str) -> None:
             stream.write("".join(lines).encode())
 
 
-def read_run(path: str | Path, *, top_k: int | None = None) -> Run:
+def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
     """Read a TREC run, gzipped if its name ends so.
 
     Args:
@@ -101,7 +101,7 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> Run:
     Raises:
         UserError: a line has not six fields or no number as its score; names file and line.
     """
-    run: Run = {}
+    run: RankedRun = {}
     for _, query_id, document_id, score in _lines(path, top_k):
         run.setdefault(query_id, {})[document_id] = score
     return run
@@ -109,7 +109,7 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> Run:
 
 def read_foreign_run(
     path: str | Path, query_ids: Sequence[str], document_ids: Collection[str], *, top_k: int
-) -> Run:
+) -> RankedRun:
     """The `top_k` best documents of each query from a run made elsewhere.
 
     As trec_eval does it goes by the scores, not by the ranks, and orders equal scores by descending
@@ -119,7 +119,7 @@ def read_foreign_run(
         UserError: queries or documents are unknown, stand twice or are missing, as far as `top_k`
             reaches; names file, line and how many.
     """
-    run: Run = {query_id: {} for query_id in query_ids}
+    run: RankedRun = {query_id: {} for query_id in query_ids}
     queries: dict[str, int] = {}
     documents: dict[str, int] = {}
     for number, query_id, document_id, score in _lines(path):

@@ -31,7 +31,7 @@ from pieline.studies.idiolink.predictions.embedding import (
     is_out_of_memory,
 )
 from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
-from pieline.studies.idiolink.predictions.runs import Run, cosine_scores, rank
+from pieline.studies.idiolink.predictions.runs import RankedRun, cosine_scores, rank
 from pieline.studies.idiolink.records import Query
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
@@ -107,7 +107,7 @@ def fine_tune(
     data: TrainingData,
     settings: TrainingSettings,
     *,
-    ndcg_at_10: Callable[[Run], float],
+    ndcg_at_10: Callable[[RankedRun], float],
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> TrainingLog:
@@ -228,7 +228,7 @@ class _Training:
         whole = [batch for batch in batches if len(batch) == size]
         return whole if self.settings.drop_last else batches
 
-    def validate(self) -> Run:
+    def validate(self) -> RankedRun:
         """Rank the validation split as the model stands, in the mode of the training."""
         self.model.eval()
         vectors = embed_queries(

@@ -6,10 +6,10 @@ selected variants. The manifest beside it says where they come from.
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pieline.core.errors import UserError
 from pieline.core.records import load_record
@@ -177,7 +177,7 @@ def build_dataset(
     min_valid: int,
     kept: int,
     seed: int,
-    checks: Mapping[str, Any],
+    checks: VariantChecks,
 ) -> JamDataset:
     """Apply what people said of the variants (files `where`) and select (section 3.4).
 
@@ -188,11 +188,10 @@ def build_dataset(
     """
     check_reviews(variants, [*reviews, *adjudications], where=where)
     settled, disputed = settle(reviews, adjudications)
-    limits = VariantChecks.model_validate(checks)
     judged = [
         # Nobody has decided on these, whatever was said of them before.
         item.model_copy(update={"verdict": "invalid"}) if item.id in disputed else item
-        for item in apply_reviews(originals, variants, settled, where=where, limits=limits)
+        for item in apply_reviews(originals, variants, settled, where=where, limits=checks)
     ]
     sentences = select_variants(
         originals, judged, review=review, min_valid=min_valid, per_original=kept, seed=seed

@@ -42,7 +42,7 @@ VARIANT_TOKENS = 80
 READINGS = {True: "figurative", False: "literal"}
 
 
-class WrittenTexts(BaseModel):
+class WrittenVariants(BaseModel):
     """What the writing model answers."""
 
     variants: list[str] = Field(min_length=1)
@@ -80,7 +80,7 @@ class GenerationSettings(Frozen):
 
 
 @dataclass(frozen=True)
-class Writing:
+class VariantWriting:
     """What the questions about originals are made with: the model, how to ask, the prompts."""
 
     spec: LLMEntry
@@ -111,7 +111,7 @@ class Writing:
 
 
 def generate_variants(
-    originals: Sequence[Original], writing: Writing, ask: Ask
+    originals: Sequence[Original], writing: VariantWriting, ask: Ask
 ) -> tuple[list[Variant], dict[str, Any]]:
     """Have a model write variants of each original and then validate them (section 3.3).
 
@@ -122,7 +122,7 @@ def generate_variants(
     Raises:
         UserError: a question got no answer in all its attempts; those had are recorded.
     """
-    written = _parsed(_writing_questions(originals, writing), ask, WrittenTexts)
+    written = _parsed(_writing_questions(originals, writing), ask, WrittenVariants)
     texts = _texts(written, writing.settings.count)
     reviewed = _parsed(_reviewing_questions(originals, texts, writing), ask, TextReviews)
     variants = [
@@ -140,7 +140,9 @@ def generate_variants(
     }
 
 
-def _writing_questions(originals: Sequence[Original], writing: Writing) -> dict[str, Question]:
+def _writing_questions(
+    originals: Sequence[Original], writing: VariantWriting
+) -> dict[str, Question]:
     """The first call for each original, by its id."""
     prompt, count = writing.prompts.load(GENERATE), writing.settings.count
     return {
@@ -149,7 +151,7 @@ def _writing_questions(originals: Sequence[Original], writing: Writing) -> dict[
 
 
 def _reviewing_questions(
-    originals: Sequence[Original], texts: Mapping[str, Sequence[str]], writing: Writing
+    originals: Sequence[Original], texts: Mapping[str, Sequence[str]], writing: VariantWriting
 ) -> dict[str, Question]:
     """The second call for each original with texts, by its id."""
     prompt = writing.prompts.load(REVIEW)
@@ -164,7 +166,7 @@ def _reviewing_questions(
 
 def questions_ahead(
     originals: Sequence[Original],
-    writing: Writing,
+    writing: VariantWriting,
     recorded: Callable[[Collection[str]], Mapping[str, Answer]],
 ) -> list[Question]:
     """Both calls of every original, to estimate what generation costs before anything is asked.
@@ -175,7 +177,7 @@ def questions_ahead(
     questions = _writing_questions(originals, writing)
     answers = recorded([question.key for question in questions.values()])
     parsed = {
-        name: parse_object(answers[question.key], WrittenTexts)
+        name: parse_object(answers[question.key], WrittenVariants)
         for name, question in questions.items()
         if question.key in answers
     }
@@ -238,7 +240,7 @@ def sample_neutral_variants(
 
 
 def generate_neutral_variants(
-    sentences: Sequence[JamSentence], confusing: Collection[str], writing: Writing, ask: Ask
+    sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting, ask: Ask
 ) -> tuple[list[JamSentence], dict[str, Any]]:
     """Have a model write one neutral variant for each confusing one (appendix G).
 
@@ -252,7 +254,7 @@ def generate_neutral_variants(
         UserError: a confusing variant that the dataset does not have.
     """
     questions = neutral_questions(sentences, confusing, writing)
-    written = _parsed(questions, ask, WrittenTexts)
+    written = _parsed(questions, ask, WrittenVariants)
     texts = _texts(written, 1)
     originals = {item.id: item for item in sentences if item.is_original}
     usable, flags = [], {}
@@ -271,7 +273,7 @@ def generate_neutral_variants(
 
 
 def neutral_questions(
-    sentences: Sequence[JamSentence], confusing: Collection[str], writing: Writing
+    sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting
 ) -> dict[str, Question]:
     """What is asked for the neutral variant of each confusing one, by its id.
 
@@ -306,10 +308,12 @@ class _Written(Task):
 
     def reading(self, answer: Answer) -> Parsed[Any]:
         """The texts that it has."""
-        return parse_object(answer, WrittenTexts)
+        return parse_object(answer, WrittenVariants)
 
-    def _writing(self, entry: LLMEntry, prompt: str) -> Writing:
-        return Writing(entry, self.generation, PromptFolder(Path(self.inputs[prompt]).parent))
+    def _writing(self, entry: LLMEntry, prompt: str) -> VariantWriting:
+        return VariantWriting(
+            entry, self.generation, PromptFolder(Path(self.inputs[prompt]).parent)
+        )
 
     def _save(self, variants: Iterable[BaseModel], report: Mapping[str, Any]) -> None:
         save_jsonl(self.outputs["variants"], variants)
