@@ -141,13 +141,6 @@ onstart:
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     for line in WHOLE.left_out():
         print(line, file=sys.stderr, flush=True)
-    if changed := changed_modules(workflow.dag.needrun_jobs()):
-        names = ", ".join(changed)
-        print(
-            f"modules changed since what they make was made: {names}",
-            file=sys.stderr,
-            flush=True,
-        )
     asking = [
         load_task(job.params.kind, job.params.task)
         for job in workflow.dag.needrun_jobs()

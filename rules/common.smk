@@ -24,12 +24,10 @@ if config.get("rehearsal"):
 
     os.environ.update(environment(Path("standins")))
 
-from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core.code import imports_of, modules_behind, source_of
-from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
 from pieline.core.files import check_writable
 from pieline.languages.registry import known as known_languages
@@ -126,15 +124,6 @@ def modules_by(wildcard, name, named):
     return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
 
 
-def changed_modules(jobs):
-    """The modules that are no longer what these jobs' outputs were made with."""
-    changes = [workflow.dag.reason(job).params_changed for job in jobs]
-    # False where Snakemake had another reason already.
-    params = chain.from_iterable(change.only_old | change.only_new for change in changes if change)
-    found = (re.fullmatch(r"'(\S+\.py) [0-9a-f]{16}'", param) for param in params)
-    return sorted({match[1] for match in found if match})
-
-
 @cache
 def digest(path):
     """A digest of a file's content, short enough to be shown."""
@@ -142,17 +131,6 @@ def digest(path):
 
 
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
-# What this run shows, where nobody asked for another way; the log file has it all.
-told = workflow.output_settings
-if workflow.exec_mode == ExecMode.DEFAULT and not (
-    told.dryrun or told.verbose or told.printshellcmds or told.debug_dag
-):
-    for handler in [*logger.handlers]:
-        if handler.name == "DefaultStreamHandler":
-            display = Display(shows_logs=told.show_failed_logs, no_color=told.nocolor)
-            display.filters = handler.filters
-            logger.removeHandler(handler)
-            logger.addHandler(display)
 # What libraries draw of their own would be one line of thousands of characters in a pipe; what takes
 # long is told by `pieline.core.progress`.
 os.environ.setdefault("TQDM_DISABLE", "1")
