@@ -130,12 +130,7 @@ onerror:
 
 
 onstart:
-    if workflow.local_exec:
-        # Snakemake's limit of jobs a second has it look for jobs to start once a second for each that has
-        # finished, which takes more time than the jobs. Only a cluster is submitted to too fast.
-        workflow.scheduler.job_rate_limiter = None
-    elif workflow.executor_plugin.name == "slurm":
-        submit_once(workflow.executor_plugin.executor)
+    patch_snakemake()
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG)
     # Before any job starts, and so before money is spent: all that is missing, in one message.

@@ -198,16 +198,6 @@ def training_gpu_memory(wildcards):
     return gpu_memory_mb(REGISTRY[wildcards.model], training=True)
 
 
-def submit_once(executor):
-    """Have the snakemake of a submission run its jobs itself, as many at a time as it has CPUs.
-
-    SLURM's executor has it start a snakemake for each, one after the other.
-    """
-    job_args = executor.get_job_args
-    executor.additional_general_args = lambda self: ""
-    executor.get_job_args = lambda self, job: f"{job_args(self, job)} --cores {job.threads}"
-
-
 def growing(amount):
     """Memory or minutes of a job, doubled at each retry: a cluster kills what exceeds its limits."""
 
