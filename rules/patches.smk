@@ -7,7 +7,7 @@ All of it saves time only: every run works and gives the same files without it.
 def patch_local_scheduler(scheduler):
     """Start the next job when one ends, not at most once a second for each that has ended.
 
-    The limit is meant for clusters that are submitted to too fast (snakemake 4223).
+    The limit is meant for clusters that are submitted to too fast (snakemake 3744 is nearest to it).
     """
     scheduler.job_rate_limiter = None
 
@@ -16,7 +16,7 @@ def patch_slurm(executor):
     """Have the snakemake of a submission run its jobs itself, as many at a time as it has CPUs.
 
     The executor has it start one more snakemake for each job of a group, one after the other
-    (snakemake-executor-plugin-slurm 469, snakemake 2060).
+    (snakemake-executor-plugin-slurm 469, snakemake 4223 and 2060).
     """
     job_args = executor.get_job_args
     executor.additional_general_args = lambda self: ""
