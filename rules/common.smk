@@ -99,13 +99,15 @@ def log_of(output):
 def modules(name, *named):
     """A script and the library modules that it imports, directly or not, or loads by name.
 
-    `named` are paths `module:name`. Each file is given with a digest of its content, as a param of
+    `named` are paths `module:name`; a script that is a module itself is named there, and `name` is
+    None. Each file is given with a digest of its content, as a param of
     the rule: its content decides what a change makes stale, the reason for a rerun names it, and no
     job has sixty more input files.
     """
-    script = ROOT / "scripts" / f"{name}.py"
-    loaded = [path.partition(":")[0] for path in named] + [*imports_of(script)]
-    sources = [script, *map(source_of, modules_behind(loaded))]
+    scripts = [ROOT / "scripts" / f"{name}.py"] if name else []
+    loaded = [path.partition(":")[0] for path in named]
+    loaded += chain.from_iterable(map(imports_of, scripts))
+    sources = [*scripts, *map(source_of, modules_behind(loaded))]
     return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 

@@ -7,15 +7,23 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from pieline.core.conditions import MetricRecord
 from pieline.core.records import load_records
 from pieline.core.uncertainty import Interval, spread
 from pieline.reporting.given import Given
-from pieline.reporting.printed import PrintedRow, compare, percent_bounds, rounded
+from pieline.reporting.printed import (
+    PrintedRow,
+    compare,
+    percent_bounds,
+    read_published,
+    rounded,
+)
 from pieline.reporting.seeds import PrintedSeeds, Ranges
-from pieline.reporting.tables import Cell, Head, Number, Row, TableContent
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
+N = TypeVar("N", bound=MetricRecord)
 TextNumbers = Mapping[tuple[str, ...], PrintedRow]
 """published/text_numbers.csv by id, as `read_published` returns it."""
 
@@ -175,6 +183,33 @@ def row(
         elif source and source.records:
             unseen += cell(column, source).numbers()
     return Row(labels, tuple(shown), reason, tuple(unseen))
+
+
+def model_table(
+    given: Given, record: type[N], columns: Sequence[Column[N]], *, caption: str
+) -> TableContent:
+    """Return one row per model, with the printed numbers of `given.files["published"]`.
+
+    Both name a model as models.yaml does; `record` has the field `model`. A model that was not run
+    has a row with the reason, also one that only the paper has.
+    """
+    printed = read_published(given.files["published"], ["model"])
+    ours = sources(given, record, ["model"], lambda item: item.conditions.deviations)
+    shown = {model.name: model.label for model in given.models}
+    shown |= {name: label for name, label in given.labels().items() if (name,) in printed}
+    rows = []
+    for name, label in shown.items():
+        reason = "" if (name,) in ours else given.why_not(name)
+        found = ours.get((name,), Source({"model": name}, not_run=reason))
+        source = replace(found, printed=printed.get((name,), {}))
+        rows.append(row((label,), [(column, source) for column in columns], reason=reason))
+    return TableContent(
+        heads=(headers(["Model"], columns),),
+        groups=(Group(tuple(rows)),),
+        caption=caption,
+        notes=given.notes,
+        wide=False,
+    )
 
 
 def mark_best(
