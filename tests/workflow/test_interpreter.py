@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import ROOT
-
 from pieline.core.interpreter import spawn, write_command
+from support import ROOT
 
 SAYS = """
 import os, sys
