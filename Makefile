@@ -43,7 +43,7 @@ explore: $(READY)  ## Only the property tests, on a thousand fresh examples each
 check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check --compact-diff Snakefile rules examples
+	$(BIN)/snakefmt --check --compact-diff Snakefile rules rehearsal examples
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
 	@# Told, not failed: what a pinned version lacks becomes known later, and not every network reaches the list.

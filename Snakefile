@@ -36,7 +36,7 @@ include: "rules/paper.smk"
 
 if CONFIG.rehearsal:
 
-    include: "rules/rehearsal.smk"
+    include: "rehearsal/rules.smk"
 
 
 for study in EVERY_STUDY.values():

@@ -17,12 +17,13 @@ LIBRARY = ROOT / "src"
 # Scripts find the library.
 sys.path.insert(0, str(LIBRARY))
 os.environ.update(PYTHONPATH=os.path.abspath(LIBRARY))
+PACKAGES = ("pieline",)
 
 if config.get("rehearsal"):
-    # Before anything that looks at the hub is imported.
-    from pieline.rehearsal.environment import environment
 
-    os.environ.update(environment(Path("standins")))
+    # Before anything that looks at the hub is imported.
+    include: "../rehearsal/setup.smk"
+
 
 from snakemake_interface_executor_plugins.settings import ExecMode
 
@@ -59,14 +60,8 @@ try:
     )
     CONFIG = load_config(config)
     if CONFIG.rehearsal:
-        # Only here, since it imports much that no other run needs.
-        from pieline.rehearsal.rehearsal import Rehearsal
-
-        REHEARSAL = Rehearsal(CONFIG.rehearsal, ROOT, mirror=CONFIG.mirror)
-        REHEARSAL.prepare()
+        REHEARSAL, CONFIG = put_in_place(CONFIG)
         MODELS = REHEARSAL.models
-        os.environ.update(REHEARSAL.environment(load_registry(MODELS)))
-        CONFIG = REHEARSAL.applied(CONFIG)
     REGISTRY = load_registry(MODELS)
     # Rules are there for every study; what a run makes is that of the chosen ones.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
@@ -96,7 +91,7 @@ def log_of(output):
 
 
 @cache
-def modules(name, *named):
+def modules(name, *named, folder="scripts"):
     """A script and the library modules that it imports, directly or not, or loads by name.
 
     `named` are paths `module:name`; a script that is a module itself is named there, and `name` is
@@ -104,10 +99,10 @@ def modules(name, *named):
     the rule: its content decides what a change makes stale, the reason for a rerun names it, and no
     job has sixty more input files.
     """
-    scripts = [ROOT / "scripts" / f"{name}.py"] if name else []
+    scripts = [ROOT / folder / f"{name}.py"] if name else []
     loaded = [path.partition(":")[0] for path in named]
-    loaded += chain.from_iterable(map(imports_of, scripts))
-    sources = [*scripts, *map(source_of, modules_behind(loaded))]
+    loaded += chain.from_iterable(imports_of(script, PACKAGES) for script in scripts)
+    sources = [*scripts, *map(source_of, modules_behind(loaded, PACKAGES))]
     return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 

@@ -57,7 +57,8 @@ def run_script(
     outputs = output.values() if isinstance(output, Mapping) else output
     for path in (each for item in outputs for each in (item if isinstance(item, list) else [item])):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-    script = str(ROOT / "scripts" / f"{name}.py")
+    folders = [ROOT / "scripts", ROOT / "rehearsal/scripts"]
+    script = next(str(path) for folder in folders if (path := folder / f"{name}.py").exists())
     if log:
         runpy.run_path(script, init_globals={"snakemake": job}, run_name="__main__")
         return

@@ -21,7 +21,12 @@ from pieline.results.whole import PARTS
 
 DOCUMENTS = [
     path
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("data/sample/*/*.md")]
+    for path in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("rehearsal/*.md"),
+        *ROOT.glob("data/sample/*/*.md"),
+    ]
     # It has a test of its own, and names what its reader adds.
     if path.name != "adding.md"
 ]
@@ -30,7 +35,18 @@ OUTPUTS = {"results", "paper_tables", "logs", "runs"}
 STAGES = (
     "raw originals variants datasets training predictions metrics items provenance.json on_standins"
 )
-CODE = ["src", "rules", "scripts", "tools", "config", "profiles", "envs", "data", "published"]
+CODE = [
+    "src",
+    "rehearsal",
+    "rules",
+    "scripts",
+    "tools",
+    "config",
+    "profiles",
+    "envs",
+    "data",
+    "published",
+]
 CODE_ENDINGS = {".py", ".smk", ".yaml", ".json", ".csv", ".tsv", ".txt", ".sh"}
 
 
@@ -71,7 +87,12 @@ def known_words() -> set[str]:
 
 @pytest.fixture(scope="module")
 def rules() -> set[str]:
-    found = set(re.findall(r"(?m)^ *rule (\w+):", "".join(map(_text, ROOT.glob("rules/*.smk")))))
+    found = set(
+        re.findall(
+            r"(?m)^ *rule (\w+):",
+            "".join(map(_text, [*ROOT.glob("rules/*.smk"), *ROOT.glob("rehearsal/*.smk")])),
+        )
+    )
     for path in ROOT.glob("src/pieline/studies/*/study.py"):
         found |= set(re.findall(r'name="(\w+)"', _text(path)))
     return found | {"all"}

@@ -25,7 +25,6 @@ LAYERS = [
     "config",
     "results",
     "planned",
-    "rehearsal",
 ]
 """From the bottom; programs (cli, schemas) stand above all of them."""
 STAGES = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]
@@ -67,6 +66,17 @@ def test_no_import_points_up() -> None:
              or LAYERS.index(other.split(".")[0]) > LAYERS.index(layer))
     ]  # fmt: skip
     assert up == []
+
+
+def test_the_library_does_not_know_the_rehearsal() -> None:
+    graph = grimp.build_graph("pieline", "rehearsal", cache_dir=None)
+    assert graph.find_modules_directly_imported_by("rehearsal.ranks")
+    assert {
+        (name, other)
+        for name in GRAPH.modules
+        for other in graph.find_modules_directly_imported_by(name)
+        if other.partition(".")[0] == "rehearsal"
+    } == set()
 
 
 def test_studies_and_results_do_not_know_each_other() -> None:

@@ -24,14 +24,14 @@ from pieline.models import hub as hub_module
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.fetching import Wanted, fetch, obstacles, summary, wanted
 from pieline.models.hub import HubCheckpoint
-from pieline.rehearsal.weights.anatomy import Anatomy
-from pieline.rehearsal.weights.checkpoints import save_checkpoint, save_code
 from pieline.studies.idiolink.predictions.embedding import embed_documents
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
     loaded_revision,
     weights_digests,
 )
+from rehearsal.weights.anatomy import Anatomy
+from rehearsal.weights.checkpoints import save_checkpoint, save_code
 
 COMMIT = "a" * 40
 WEIGHTS = bytes(range(256)) * 4096

@@ -23,14 +23,14 @@ from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
-from pieline.rehearsal.weights.anatomy import ANATOMY, ASK, Anatomy
-from pieline.rehearsal.weights.checkpoints import save_checkpoint, save_code
-from pieline.rehearsal.weights.vocabularies import tokenizer_of
 from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.runs import read_run
 from pieline.studies.idiolink.predictions.vectors import Vectors
 from pieline.studies.idiolink.records import Document, Query
+from rehearsal.weights.anatomy import ANATOMY, ASK, Anatomy
+from rehearsal.weights.checkpoints import save_checkpoint, save_code
+from rehearsal.weights.vocabularies import tokenizer_of
 
 QUERIES = [
     Query(

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from pieline.models.embedder import EmbedderEntry
-from pieline.rehearsal.weights.anatomy import Anatomy
-from pieline.rehearsal.weights.checkpoints import save_checkpoint
+from rehearsal.weights.anatomy import Anatomy
+from rehearsal.weights.checkpoints import save_checkpoint
 
 SENTENCES = [
     "They broke the ice with a joke.",

@@ -21,10 +21,6 @@ from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.rehearsal.answers.idiots import printed_counts, said
-from pieline.rehearsal.answers.people import printed_verdicts
-from pieline.rehearsal.answers.texts import detection
-from pieline.rehearsal.corpora.idiots import write_suite
 from pieline.reporting.given import Given
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.datasets import IdiotsDataset
@@ -44,6 +40,10 @@ from pieline.studies.idiots.verdicts import (
     save_cases,
 )
 from pieline.study import NOT_CONFIGURED, Run
+from rehearsal.answers.idiots import printed_counts, said
+from rehearsal.answers.people import printed_verdicts
+from rehearsal.answers.texts import detection
+from rehearsal.corpora.idiots import write_suite
 
 _PRINTED = printed_counts(ROOT / "published")
 COUNTS = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pieline.rehearsal.loopback import LoopbackServer, Received, Reply, send
+from rehearsal.loopback import LoopbackServer, Received, Reply, send
 
 ASKED = "the model that is asked"
 

@@ -5,7 +5,7 @@ from importlib import import_module
 
 for module in (
     *("pytest", "pieline.llm.archive", "pieline.llm.client", "pieline.llm.asking"),
-    *("pieline.rehearsal.providers", "pieline.rehearsal.reconcile", "pieline.llm.transport"),
+    *("rehearsal.providers", "rehearsal.reconcile", "pieline.llm.transport"),
     # What litellm imports when it is first asked.
     *("openai.resources", "litellm.litellm_core_utils.default_encoding"),
     "litellm.proxy.openai_files_endpoints.common_utils",

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from pieline.models.llm import LLMEntry
-from pieline.rehearsal.loopback import LoopbackServer, Received, Reply, send
+from rehearsal.loopback import LoopbackServer, Received, Reply, send
 
 SERVED = "served"
 """Stands in a body for the model that it states."""

@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 
 import grimp
@@ -16,12 +17,15 @@ _LOADED_BY_NAME = {"pieline.languages.registry": "pieline.languages"}
 """A module that imports all modules of a package, whatever their names."""
 
 
-def modules_behind(modules: Iterable[str]) -> list[str]:
-    """Library modules (`pieline.core.files`) and all that importing them runs, sorted.
+LIBRARY = ("pieline",)
+
+
+def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) -> list[str]:
+    """Modules of packages (`pieline.core.files`) and all that importing them runs, sorted.
 
     Importing a module also runs the packages above it. Other packages' modules are left out.
     """
-    graph = _graph()
+    graph = _graph(packages)
     found = {name for name in modules if name in graph.modules}
     waiting = list(found)
     while waiting:
@@ -36,8 +40,8 @@ def modules_behind(modules: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
-def imports_of(script: str | Path) -> set[str]:
-    """The library modules that a file outside the library imports."""
+def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[str]:
+    """The modules of packages that a file outside them imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(Path(script).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -45,23 +49,28 @@ def imports_of(script: str | Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return names & _graph().modules
+    return names & _graph(packages).modules
 
 
 @cache
 def source_of(module: str) -> Path:
-    """The file of a library module."""
-    place = Path(__file__).parents[2].joinpath(*module.split("."))
+    """The file of a module, of a package that can be imported."""
+    package, *inner = module.split(".")
+    spec = find_spec(package)
+    if not spec or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(package)
+    place = Path(spec.submodule_search_locations[0]).joinpath(*inner)
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
 @cache
 def code_digest(*modules: str) -> str:
-    """SHA-256 of the sources of modules and of all library modules behind them."""
-    sources = (source_of(name).read_bytes() for name in modules_behind(modules))
+    """SHA-256 of the sources of modules and of all modules of their packages and the library."""
+    packages = tuple(sorted({*LIBRARY, *(name.partition(".")[0] for name in modules)}))
+    sources = (source_of(name).read_bytes() for name in modules_behind(modules, packages))
     return sha256(b"".join(sha256(source).digest() for source in sources)).hexdigest()
 
 
 @cache
-def _graph() -> grimp.ImportGraph:
-    return grimp.build_graph("pieline", cache_dir=None, exclude_type_checking_imports=True)
+def _graph(packages: tuple[str, ...]) -> grimp.ImportGraph:
+    return grimp.build_graph(*packages, cache_dir=None, exclude_type_checking_imports=True)

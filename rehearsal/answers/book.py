@@ -1,0 +1,175 @@
+"""The answers to all questions that a configuration asks, by what goes over the wire."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from pieline.core.records import load_jsonl
+from pieline.llm.questions import Question
+from pieline.models.llm import name_on_the_wire
+from pieline.planned import planned_tasks
+from pieline.studies.idiots.predictions import Detection
+from pieline.studies.idiots.records import IdiotsSentence
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.predictions.prompt_settings import FewShot
+from pieline.studies.jam.predictions.prompting import Identification
+from pieline.studies.jam.records import JamSentence
+from pieline.studies.jam.variants.generation import NeutralVariants
+from rehearsal.answers.idiots import DetectionCounts, printed_counts, said
+from rehearsal.answers.jam import mixed, printed_jam
+from rehearsal.answers.texts import detection, identification, neutral_variant
+from rehearsal.asked import Asked
+
+Key = tuple[str, tuple[str, ...], int | None]
+"""Model, texts of the turns, seed."""
+Written = Callable[[Question], str]
+Prepared = Identification | Detection | NeutralVariants
+
+
+class _Planned(NamedTuple):
+    """A task, how the paper calls its model, and the state of its inputs when it was read."""
+
+    task: Prepared
+    published_as: str
+    read: list[tuple[int, int]]
+
+
+class Answers:
+    """What to answer to each question, so that the printed numbers come back.
+
+    The questions are those of the tasks of a configuration (`Task.questions`). Those of a model are
+    read when it is asked first, and again when a question is not among them, since the inputs of
+    some tasks are made while others are answered. Several threads may ask.
+
+    Args:
+        config: the whole configuration, as JSON.
+        models: models.yaml.
+        root: folder of the project, with the printed numbers.
+        results: the folder in which the configuration is run, that of `results/`.
+
+    Raises:
+        UserError: configuration or models are wrong.
+    """
+
+    def __init__(self, config: str, models: Path, root: Path, results: Path) -> None:
+        planned = planned_tasks(config, models, root)
+        self._tasks: dict[str, list[_Planned]] = {}
+        for task in planned.tasks:
+            if not isinstance(task, Prepared):
+                continue  # nothing is prepared for it
+            entry = planned.models[task.model]
+            inputs = {name: str(results / path) for name, path in task.inputs.items()}
+            update = {"inputs": inputs, "recordings": str(results / task.recordings)}
+            of = _Planned(task.model_copy(update=update), entry.published_as or "", [])
+            self._tasks.setdefault(name_on_the_wire(entry.checkpoint), []).append(of)
+        self._jam = printed_jam(root / "published")
+        self._idiots = printed_counts(root / "published")
+        self._known: dict[Key, tuple[Written, Question]] = {}
+        self._lock = threading.Lock()
+
+    def text(self, asked: Asked) -> str:
+        """What to answer.
+
+        Raises:
+            KeyError: no task of the configuration asks this, as far as its inputs are made.
+        """
+        key = asked.model, tuple(text for _, text in asked.turns), asked.seed
+        found = self._known.get(key)
+        if found is None:
+            with self._lock:
+                self._read(asked.model)
+            found = self._known.get(key)
+        if found is None:
+            last = asked.turns[-1][1] if asked.turns else ""
+            raise KeyError(f"nothing asks {asked.model} (seed {asked.seed}) this: {last[:80]!r}")
+        written, question = found
+        return written(question)
+
+    def _read(self, model: str) -> None:
+        """Read the questions of those tasks of a model whose inputs are made, or made anew."""
+        for of in self._tasks.get(model, []):
+            paths = [Path(path) for path in of.task.inputs.values()]
+            if not all(path.exists() for path in paths):
+                continue
+            state = [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, paths)]
+            if state == of.read:
+                continue
+            self._known.update(self._answered(model, of))
+            of.read[:] = state
+
+    def _answered(self, model: str, of: _Planned) -> dict[Key, tuple[Written, Question]]:
+        """The questions of a task; of those that are asked alike the first speaks for all."""
+        written = self._written(of)
+        texts: tuple[str, ...] = ()
+        found: dict[Key, tuple[Written, Question]] = {}
+        messages = None
+        for question in of.task.questions(of.task.entry()):
+            if question.messages is not messages:  # samples share theirs
+                messages = question.messages
+                texts = tuple(turn.content for turn in messages)
+            key = model, texts, question.parameters.get("seed")
+            found.setdefault(key, (written, question))
+        return found
+
+    def _written(self, of: _Planned) -> Written:
+        """How the answers to a task's questions are written."""
+        task = of.task
+        if isinstance(task, Identification):
+            return self._identification(task, of.published_as)
+        if isinstance(task, Detection):
+            return _detection(task, self._idiots.get(of.published_as))
+        return _neutral_variant(task)
+
+    def _identification(self, task: Identification, published_as: str) -> Written:
+        sentences = load_sentences(task.inputs["sentences"])
+        key = task.setting, published_as, sentences[0].language if sentences else ""
+        right = self._jam.right(sentences, key, task.seed)
+        by_id = {item.id: item for item in sentences}
+        few_shot = task.parameters if isinstance(task.parameters, FewShot) else None
+
+        def write(question: Question) -> str:
+            sentence = by_id[question.name]
+            named = right[sentence.id] == sentence.is_figurative
+            about = f"{task.model} {task.setting} {task.seed} {sentence.id}"
+            if few_shot:
+                # As many of the samples say otherwise as the vote allows; the first never does.
+                spare = few_shot.samples - few_shot.min_votes if named else few_shot.min_votes - 1
+                dissents = 0 < question.sample <= _choice(about) % (spare + 1)
+                named = named != dissents
+            return identification(
+                sentence,
+                named=named,
+                choice=_choice(f"{about} {question.sample}"),
+                explains=few_shot is not None,
+                schema="response_format" in question.parameters,
+            )
+
+        return write
+
+
+def _detection(task: Detection, counts: DetectionCounts | None) -> Written:
+    sentences = {item.id: item for item in load_jsonl(task.inputs["sentences"], IdiotsSentence)}
+    says = said([*sentences.values()], counts)
+
+    def write(question: Question) -> str:
+        return detection(
+            sentences[question.name],
+            **says[question.name]._asdict(),
+            choice=_choice(f"{task.model} {question.name}"),
+            schema="response_format" in question.parameters,
+        )
+
+    return write
+
+
+def _neutral_variant(task: NeutralVariants) -> Written:
+    sentences = load_jsonl(task.inputs["dataset"], JamSentence)
+    originals = {item.id: item for item in sentences if item.is_original}
+    by_question = {f"{item.id} (neutral)": originals[item.original_id] for item in sentences}
+    return lambda question: neutral_variant(by_question[question.name], _choice(question.name))
+
+
+def _choice(about: str) -> int:
+    """A number that has nothing to do with what it is about, but is always the same."""
+    return int(mixed(about)[:8], 16)

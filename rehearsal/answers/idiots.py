@@ -1,0 +1,85 @@
+"""What each model says of the sentences of IdioTS, so that its printed numbers come back."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pieline.reporting.printed import read_published
+from pieline.studies.idiots.records import IdiotsSentence
+from rehearsal.answers.jam import mixed, sampled
+from rehearsal.answers.printed_runs import text_numbers
+
+
+class DetectionCounts(NamedTuple):
+    """Answers of a model by sort, on the paper's 164 idiomatic sentences and 86 distractors.
+
+    Attributes:
+        idiomatic, distractors: sentences.
+        true_positives: idiomatic sentences in which it finds an idiom.
+        right_idiom: of these, in which it names the PIE.
+        true_negatives: distractors in which it finds none.
+        pie_in_distractor: distractors whose PIE it takes for figurative.
+    """
+
+    idiomatic: int
+    distractors: int
+    true_positives: int
+    right_idiom: int
+    true_negatives: int
+    pie_in_distractor: int
+
+
+class DrawnDetection(NamedTuple):
+    """Whether an answer finds an idiom, and whether that is the PIE."""
+
+    found: bool
+    named: bool
+
+
+def printed_counts(published: Path) -> dict[str, DetectionCounts]:
+    """The counts behind Tables 1 to 3, by model as the paper calls it; there is one set of each.
+
+    Args:
+        published: the folder of printed numbers.
+    """
+    first, second, third = (
+        {name: row for (name,), row in read_published(path, ["model"]).items()}
+        for path in (published / f"idiots_table{number}.csv" for number in (1, 2, 3))
+    )
+    idiomatic = round(text_numbers(published)["idiots.idiomatic"])
+    return {
+        model: DetectionCounts(
+            idiomatic=idiomatic,
+            distractors=round(third[model]["distractors"]),
+            true_positives=round(row["true_positives"]),
+            right_idiom=round(row["true_positives_with_correct_idiom"]),
+            true_negatives=round(first[model]["specificity"] * third[model]["distractors"]),
+            pie_in_distractor=round(third[model]["false_positives_on_associated_pie"]),
+        )
+        for model, row in second.items()
+    }
+
+
+def said(
+    sentences: Sequence[IdiotsSentence], counts: DetectionCounts | None
+) -> dict[str, DrawnDetection]:
+    """What a model says of each sentence, by its id.
+
+    Where there are other numbers of sentences, the shares are the same, as nearly as whole numbers
+    allow. A model without counts is always right.
+    """
+    sure, no = DrawnDetection(found=True, named=True), DrawnDetection(found=False, named=False)
+    other = DrawnDetection(found=True, named=False)
+    if counts is None:
+        return {item.id: sure if item.is_idiomatic else no for item in sentences}
+    of, right = counts.true_positives, counts.right_idiom
+    wrong, trapped = counts.distractors - counts.true_negatives, counts.pie_in_distractor
+    answers = {
+        True: [sure] * right + [other] * (of - right) + [no] * (counts.idiomatic - of),
+        False: [sure] * trapped + [other] * (wrong - trapped) + [no] * counts.true_negatives,
+    }
+    found: dict[str, DrawnDetection] = {}
+    for label, those in answers.items():
+        names = sorted((item.id for item in sentences if item.is_idiomatic == label), key=mixed)
+        found |= dict(zip(names, sampled(those, len(names)), strict=True))
+    return found

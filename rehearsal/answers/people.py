@@ -1,0 +1,101 @@
+"""What people said in the papers' studies, so that their printed numbers come back."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pieline.core.files import write_text
+from pieline.studies.idiots.verdicts import ErrorType, ReviewCase
+from pieline.studies.jam.metrics.humans import COLUMNS, Label, LabelledVariant
+from pieline.studies.jam.records import JamSentence, by_original
+from rehearsal.answers.idiots import printed_counts
+from rehearsal.answers.jam import mixed, sampled
+from rehearsal.answers.printed_runs import text_numbers
+
+_SORTED = "Llama-2-7b-chat"
+"""The model of which IdioTS says how many idioms it invents."""
+
+
+def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[LabelledVariant]:
+    """Two people's labels of one variant of each original (ID10M-JAM, section 5.1).
+
+    Where the dataset has another number of originals, the shares are the same, as nearly as whole
+    numbers allow. Literal variants are misjudged first.
+
+    Args:
+        sentences: of the dataset, in one language.
+        published: the folder of printed numbers.
+    """
+    numbers = text_numbers(published)
+    every = round(numbers["jam.human_variants"])
+    first, second, alike = (
+        round(every * numbers[f"jam.human_{name}"] / 100)
+        for name in ("accuracy_first", "accuracy_second", "agreement")
+    )
+    # They agree on nothing but what is right.
+    sorts = {
+        (False, False): every - first - second + alike,
+        (False, True): second - alike,
+        (True, False): first - alike,
+        (True, True): alike,
+    }
+    listed = [sort for sort, number in sorts.items() for _ in range(number)]
+    groups = [group for group in by_original(sentences).values() if len(group) > 1]
+    groups.sort(key=lambda group: (group[0].is_figurative, mixed(group[0].id)))
+    return [
+        LabelledVariant(
+            variant_id=variant.id,
+            first=_label(variant, right=first_is_right),
+            second=_label(variant, right=True) if second_is_right else "ambiguous",
+            origin="people",
+        )
+        for (_, variant, *_), (first_is_right, second_is_right) in zip(
+            groups, sampled(listed, len(groups)), strict=True
+        )
+    ]
+
+
+def save_labels(path: str | Path, labels: Iterable[LabelledVariant]) -> None:
+    """Write labels as the CSV that `read_labels` reads."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(label.model_dump(include={*COLUMNS}) for label in labels)
+    write_text(path, text.getvalue())
+
+
+def printed_verdicts(cases: Sequence[ReviewCase], published: Path) -> list[ReviewCase]:
+    """Cases of Llama 2 as a person judges them who sees what the matching function sees.
+
+    Of its wrong idioms the printed share is invented (IdioTS, section 5.2.1), the others are
+    phrasal verbs.
+
+    Args:
+        cases: of its run.
+        published: the folder of printed numbers.
+    """
+    counts = printed_counts(published)[_SORTED]
+    invented = round(text_numbers(published)["idiots.invented_llama2"])
+    others = counts.true_positives - counts.right_idiom - invented
+    numbers: dict[ErrorType, int] = {"invented": invented, "phrasal_verb": others}
+    types = [name for name, number in numbers.items() for _ in range(number)]
+    wrong = [
+        case.sentence_id
+        for case in cases
+        if (case.gold, case.automatic_verdict) == ("idiomatic", "no")
+    ]
+    type_of = dict(zip(wrong, sampled(types, len(wrong)), strict=True))
+    return [
+        case.model_copy(
+            update={
+                "verdict": case.automatic_verdict,
+                "error_type": type_of.get(case.sentence_id, ""),
+            }
+        )
+        for case in cases
+    ]
+
+
+def _label(variant: JamSentence, *, right: bool) -> Label:
+    return "figurative" if variant.is_figurative == right else "literal"

@@ -1,0 +1,47 @@
+"""The tags of an encoder that give the printed numbers of ID10M-JAM."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pieline.studies.jam.bio import span_text, tags_of
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence
+from rehearsal.answers.jam import printed_jam
+from rehearsal.answers.printed_runs import FINE_TUNED
+from rehearsal.answers.texts import pie_span
+
+
+def printed_tags(
+    sentences: Sequence[JamSentence], published: Path, *, model: str, seed: int
+) -> list[IdiomPrediction]:
+    """The predictions of an encoder on sentences of one language.
+
+    Of neutral variants, which stand without originals, it misjudges the printed share.
+
+    Args:
+        sentences: of the dataset, or neutral variants.
+        published: the folder of printed numbers.
+        model: as the paper calls it.
+        seed: of the run.
+
+    Raises:
+        ValueError: the PIE of a sentence does not stand in it, so that no tag can name it.
+    """
+    if not sentences:
+        return []
+    key = FINE_TUNED, model, sentences[0].language
+    right = printed_jam(published).right(sentences, key, seed)
+    return [_prediction(item, names_pie=right[item.id] == item.is_figurative) for item in sentences]
+
+
+def _prediction(sentence: JamSentence, *, names_pie: bool) -> IdiomPrediction:
+    span = pie_span(sentence) if names_pie else None
+    if names_pie and span is None:
+        raise ValueError(f"the PIE of {sentence.id} does not stand in it")
+    spans = [span] if span else []
+    return IdiomPrediction(
+        id=sentence.id,
+        outcome="ok",
+        idioms=tuple(span_text(sentence.tokens, span) for span in spans),
+        tags=tuple(tags_of(spans, len(sentence.tokens))),
+    )

@@ -1,0 +1,177 @@
+"""A stand-in for IdioLink: candidate PIEs, documents, queries and mined tuples."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+from pathlib import Path
+from random import Random
+
+from pieline.core.files import write_text
+from pieline.studies.idiolink.datasets.assembly import save_released_format
+from pieline.studies.idiolink.datasets.loose import FILE_NAMES
+from pieline.studies.idiolink.datasets.tuples import sample_tuples
+from pieline.studies.idiolink.originals.domains import (
+    DOMAINS,
+    TEXTS_PER_PAIR,
+    Collection,
+    TextId,
+    parse_id,
+)
+from pieline.studies.idiolink.originals.splits import Splits, SplitSizes, draw_splits
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document, PieText, Query
+from rehearsal.corpora import english
+from rehearsal.corpora.prose import Expression, Prose
+from rehearsal.corpora.sizes import Size, scaled
+
+_RECORDS: dict[Collection, type[Document | Query]] = {"documents": Document, "queries": Query}
+
+CANDIDATES, VALID = 118, 109
+"""PIEs on the released list, and those of them that are marked valid."""
+
+GOLD_TEXTS: dict[tuple[str, Collection], int] = {
+    ("train", "documents"): 234,
+    ("train", "queries"): 79,
+    ("val", "documents"): 201,
+    ("val", "queries"): 61,
+    ("test", "documents"): 2291,
+    ("test", "queries"): 383,
+}
+"""Texts that the release marks gold."""
+
+TOPICS: dict[str, tuple[str, ...]] = {
+    domain: tuple(words.split())
+    for domain, words in {
+        "Politics": "senators ballots cabinets envoys mayors parties treaties votes campaigns",
+        "Sport": "goals referees sprinters rackets leagues stadiums coaches medals regattas",
+        "Technology": "software robots sensors batteries servers chips drones modems circuits",
+        "History": "empires dynasties castles crusades archives knights emperors ruins scrolls",
+        "Medicine": "vaccines surgeries symptoms clinics fevers pills nerves patients doctors",
+        "Culture": "sculptures poems customs museums operas ballets folklore galleries novels",
+        "Entertainment": "movies concerts comedies actors sitcoms festivals trailers podcasts",
+        "Food": "recipes noodles bakeries spices soups cheeses menus desserts vineyards",
+        "Business": "invoices shares startups mergers profits brands markets loans suppliers",
+        "Environment": "glaciers wetlands emissions forests reefs droughts species rivers soils",
+    }.items()
+}
+"""What the texts of a domain are about."""
+
+
+def sizes(size: Size) -> SplitSizes:
+    """PIEs of each split; validation has two at least, or there were no soft negatives."""
+    full = SplitSizes()
+    return SplitSizes(
+        train=scaled(full.train, size),
+        val=scaled(full.val, size, least=2),
+        test=scaled(full.test, size),
+        gold=scaled(full.gold, size),
+    )
+
+
+def write_texts(folder: Path, size: Size, random: Random) -> None:
+    """Write the candidates, and documents and queries of every split, in the released format."""
+    wanted = sizes(size)
+    used = wanted.train + wanted.val + wanted.test
+    valid = max(used + 1, scaled(VALID, size))
+    pies = sorted(random.sample(english.PIES, max(valid + 1, scaled(CANDIDATES, size))))
+    # Of the candidates some are invalid, and some are valid but in no split.
+    order = random.sample(range(len(pies)), len(pies))
+    rows = [("id", "idiom", "valid")]
+    rows += [
+        (f"{place + 1:03d}", pie.base, str(int(place in order[:valid])))
+        for place, pie in enumerate(pies)
+    ]
+    lines = "".join(f"{','.join(row)}\r\n" for row in rows)
+    write_text(folder / "MAGPIE_SOURCE_IDIOMS.csv", lines)
+    numbers = sorted(order[:used])
+    meanings = iter(random.sample(english.MEANINGS, len(english.MEANINGS)))
+    taken: set[str] = set()
+    texts = [
+        text
+        for number in numbers
+        for text in _texts_of(pies[number], number + 1, list(islice(meanings, 3)), random, taken)
+    ]
+    names = [pies[number].base for number in numbers]
+    splits = draw_splits(names, wanted, seed=random.getrandbits(32))
+    gold = _marked_gold(texts, splits, size, random)
+    marked = (text.model_copy(update={"is_gold": text.id in gold}) for text in texts)
+    save_released_format(marked, splits, folder)
+
+
+def write_tuples(path: Path, folder: Path, random: Random) -> None:
+    """Write a mined tuple for each query of the split in a folder, as the release has them."""
+    documents = read_texts(folder / FILE_NAMES["documents"], Document)
+    queries = read_texts(folder / FILE_NAMES["queries"], Query)
+    by_id: dict[str, Document] = {text.id: text for text in documents}
+    lines = []
+    drawn = sample_tuples(queries, documents, seed=random.getrandbits(32))
+    for query, item in zip(queries, drawn, strict=True):
+        row = {
+            "query": query.sentence,
+            "positive": by_id[item.positive].sentence,
+            "negatives": [by_id[name].sentence for name in (*item.hard, *item.soft)],
+            "query_idiom": query.pie,
+            "query_usage": query.usage,
+            "positive_usage": by_id[item.positive].usage,
+        }
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    write_text(path, "".join(lines))
+
+
+def _texts_of(
+    pie: Expression, number: int, meanings: Sequence[Expression], random: Random, taken: set[str]
+) -> Iterator[PieText]:
+    """All texts of a PIE, and of what it means: two meanings for each usage without it."""
+    says = {"literal": [pie] * 4, "idiomatic": [pie] * 2, "sense": meanings[1:]}
+
+    def write(collection: Collection, domain: str, usage: str) -> list[Prose]:
+        kind = f"{collection}_{'literal' if usage == 'literal' else 'figurative'}".upper()
+        return [
+            english.GRAMMAR.new_sentence(kind, random, taken, item, random.choice(TOPICS[domain]))
+            for item in says[usage][: TEXTS_PER_PAIR[collection][usage]]
+        ]
+
+    for collection, domain in product(TEXTS_PER_PAIR, DOMAINS):
+        prose: dict[str, list[Prose]] = {}
+        for usage in TEXTS_PER_PAIR[collection]:
+            prose[usage] = (
+                [
+                    item.saying(new, pie)
+                    for item, new in zip(prose["idiomatic"], meanings, strict=False)
+                ]
+                if usage == "simplification"
+                else write(collection, domain, usage)
+            )
+        for usage, items in prose.items():
+            for again, item in enumerate(items, start=1):
+                yield _RECORDS[collection].model_validate(
+                    {
+                        "id": str(TextId(collection, number, domain, usage, again)),
+                        "sentence": item.text,
+                        "pie": pie.base,
+                        "span": item.span_text,
+                        "subject": domain,
+                        "usage": usage,
+                        "is_gold": False,
+                    }
+                )
+
+
+def _marked_gold(texts: Sequence[PieText], splits: Splits, size: Size, random: Random) -> set[str]:
+    """Ids of the texts that are marked gold: the documents of the gold PIEs, and others."""
+    by_place: dict[tuple[str, Collection], list[PieText]] = defaultdict(list)
+    for text in texts:
+        by_place[splits.split_of(text.pie), parse_id(text.id).collection].append(text)
+    marked: set[str] = set()
+    for place, count in GOLD_TEXTS.items():
+        found = by_place[place]
+        whole = (
+            {text.id for text in found if text.pie in splits.gold}
+            if "documents" in place
+            else set()
+        )
+        others = [text.id for text in found if text.id not in whole]
+        marked |= whole
+        marked.update(random.sample(others, scaled(count, size) - len(whole)))
+    return marked

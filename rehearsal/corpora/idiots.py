@@ -1,0 +1,43 @@
+"""A stand-in for IdioTS."""
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from pieline.core.files import write_text
+from rehearsal.corpora import english, spanish
+from rehearsal.corpora.sizes import Size, scaled
+
+PIES, IDIOMATIC, DISTRACTORS = 93, 164, 86
+"""Idioms, idiomatic sentences and distractors of the test suite (section 3)."""
+
+
+def write_suite(path: Path, size: Size, random: Random) -> None:
+    """Write the sentences as a table with tabs: idiomatic ones, then distractors.
+
+    A distractor has its PIE in the literal meaning.
+    """
+    pies = random.sample(english.PIES, scaled(PIES, size))
+    columns = ("idiom_id", "idiom", "sentence_id", "sentence_has_idiom", "en", "es")
+    rows: list[tuple[str, ...]] = [columns]
+    taken: set[str] = set()
+    written: Counter[str] = Counter()
+    for kind, ending, count in (("FIGURATIVE", "id", IDIOMATIC), ("LITERAL", "di", DISTRACTORS)):
+        for number in range(scaled(count, size)):
+            place = number % len(pies)
+            name = f"idi{place + 1:03d}"
+            written[name] += 1
+            sentence = english.GRAMMAR.new_sentence(kind, random, taken, pies[place])
+            spanish_pie = random.choice(spanish.PIES)
+            translation = spanish.GRAMMAR.new_sentence(kind, random, taken, spanish_pie)
+            rows.append(
+                (
+                    name,
+                    f"To {pies[place].base}",
+                    f"{name}-sen{written[name]:02d}-{ending}",
+                    str(ending == "id"),
+                    sentence.text,
+                    translation.text,
+                )
+            )
+    write_text(path, "".join("\t".join(row) + "\n" for row in rows))

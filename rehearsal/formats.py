@@ -1,0 +1,294 @@
+"""The wire formats of OpenAI, Together, Anthropic and Gemini, seen from the provider's side.
+
+What `pieline.llm.wire` says of a request is read here, and what a provider answers to it, bills and
+refuses is written as the provider writes it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from rehearsal.asked import Asked
+
+Body = dict[str, Any]
+
+RATE_LIMIT = 429
+OVERLOADED = 529
+"""Anthropic's status; the others say 503."""
+
+
+class CountedAnswer(NamedTuple):
+    """What a stand-in says to one question, as a provider counts it.
+
+    Attributes:
+        model: the name on the wire.
+        number: hexadecimal digits, of which the reply's own id is made.
+        text: the answer.
+        is_cut: whether it ended at the question's limit of tokens.
+        input_tokens: of the question.
+        output_tokens: of the answer, with thoughts.
+        reasoning_tokens: those of them that were thoughts and are not in the text.
+    """
+
+    model: str
+    number: str
+    text: str
+    is_cut: bool
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int = 0
+
+
+class Provider(ABC):
+    """One provider's interface.
+
+    Attributes:
+        name: in models.yaml, and litellm's prefix.
+        base: the path of the address in `llm.api_bases`.
+        end: what its paths end with.
+        errors: what it calls an error, by HTTP status.
+    """
+
+    name: ClassVar[str]
+    base: ClassVar[str]
+    end: ClassVar[str]
+    errors: ClassVar[Mapping[int, str]]
+
+    def serves(self, path: str) -> bool:
+        """Whether a path is one of this interface."""
+        return path.startswith(f"{self.base}/") and path.endswith(self.end)
+
+    @abstractmethod
+    def asked(self, path: str, body: Body) -> Asked:
+        """The question that a request is.
+
+        Raises:
+            KeyError, TypeError, AttributeError: it is none.
+        """
+
+    @abstractmethod
+    def limit(self, body: Body) -> int | None:
+        """The most tokens that an answer may have; null if the request sets no limit."""
+
+    @abstractmethod
+    def reply(self, said: CountedAnswer) -> Body:
+        """The body of an answer."""
+
+    @abstractmethod
+    def error(self, status: int, message: str, wait_s: float) -> Body:
+        """The body of a refusal; `wait_s` are the seconds after which to come back."""
+
+    def headers(self, wait_s: float) -> dict[str, str]:
+        """How a response says after how many seconds to come back."""
+        return {"Retry-After": f"{wait_s:.3f}"}
+
+
+class OpenAI(Provider):
+    """OpenAI's chat completions, which local servers speak as well."""
+
+    name, base, end = "openai", "/openai/v1", "/chat/completions"
+    errors: ClassVar = {
+        400: "invalid_request_error",
+        404: "invalid_request_error",
+        RATE_LIMIT: "requests",
+    }
+
+    def asked(self, path: str, body: Body) -> Asked:
+        """See `Provider`."""
+        turns = tuple((turn["role"], turn["content"]) for turn in body["messages"])
+        return Asked(body["model"], turns, body.get("seed"))
+
+    def limit(self, body: Body) -> int | None:
+        """See `Provider`."""
+        limit: int | None = body.get("max_completion_tokens", body.get("max_tokens"))
+        return limit
+
+    def reply(self, said: CountedAnswer) -> Body:
+        """See `Provider`."""
+        message: Body = {"role": "assistant", "content": said.text, "refusal": None}
+        message["annotations"] = []
+        usage = {
+            "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+            "completion_tokens_details": {
+                "reasoning_tokens": said.reasoning_tokens,
+                "audio_tokens": 0,
+                "accepted_prediction_tokens": 0,
+                "rejected_prediction_tokens": 0,
+            },
+        }
+        body = completion(said, message, f"chatcmpl-{said.number[:29]}", usage)
+        return {**body, "service_tier": "default", "system_fingerprint": "fp_5ca1ab1e00"}
+
+    def error(self, status: int, message: str, wait_s: float) -> Body:
+        """See `Provider`."""
+        code = {404: "model_not_found", RATE_LIMIT: "rate_limit_exceeded"}.get(status)
+        kind = self.errors.get(status, "server_error")
+        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+class Together(OpenAI):
+    """Together's chat completions."""
+
+    name, base = "together_ai", "/together_ai/v1"
+
+    def reply(self, said: CountedAnswer) -> Body:
+        """See `Provider`."""
+        number = "-".join((said.number[:7], said.number[7:13], said.number[13:29]))
+        message = {"role": "assistant", "content": said.text, "tool_calls": []}
+        return {**completion(said, message, number, {"cached_tokens": 0}), "prompt": []}
+
+
+class Anthropic(Provider):
+    """Anthropic's messages."""
+
+    name, base, end = "anthropic", "/anthropic", "/v1/messages"
+    errors: ClassVar = {
+        400: "invalid_request_error",
+        404: "not_found_error",
+        RATE_LIMIT: "rate_limit_error",
+        OVERLOADED: "overloaded_error",
+    }
+
+    def asked(self, path: str, body: Body) -> Asked:
+        """See `Provider`."""
+        turns = [("system", block["text"]) for block in body.get("system", ())]
+        turns += [(turn["role"], _joined(turn["content"])) for turn in body["messages"]]
+        return Asked(body["model"], tuple(turns), None)
+
+    def limit(self, body: Body) -> int | None:
+        """See `Provider`."""
+        return int(body["max_tokens"])
+
+    def reply(self, said: CountedAnswer) -> Body:
+        """See `Provider`."""
+        usage = {
+            "input_tokens": said.input_tokens,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
+            "output_tokens": said.output_tokens,
+            "service_tier": "standard",
+        }
+        return {
+            "id": f"msg_01{said.number[:22]}",
+            "type": "message",
+            "role": "assistant",
+            "model": said.model,
+            "content": [{"type": "text", "text": said.text}],
+            "stop_reason": "max_tokens" if said.is_cut else "end_turn",
+            "stop_sequence": None,
+            "usage": usage,
+        }
+
+    def error(self, status: int, message: str, wait_s: float) -> Body:
+        """See `Provider`."""
+        return {
+            "type": "error",
+            "error": {"type": self.errors.get(status, "api_error"), "message": message},
+        }
+
+
+class Gemini(Provider):
+    """Gemini's generateContent."""
+
+    name, base, end = "gemini", "/gemini/v1beta", ":generateContent"
+    errors: ClassVar = {
+        400: "INVALID_ARGUMENT",
+        404: "NOT_FOUND",
+        RATE_LIMIT: "RESOURCE_EXHAUSTED",
+        500: "INTERNAL",
+    }
+
+    def asked(self, path: str, body: Body) -> Asked:
+        """See `Provider`."""
+        model = path.removesuffix(self.end).rpartition("/models/")[2]
+        system = body.get("system_instruction", {"parts": []})["parts"]
+        turns = [("system", part["text"]) for part in system]
+        roles = {"model": "assistant"}
+        turns += [
+            (roles.get(turn["role"], turn["role"]), _joined(turn["parts"]))
+            for turn in body["contents"]
+        ]
+        return Asked(model, tuple(turns), body.get("generationConfig", {}).get("seed"))
+
+    def limit(self, body: Body) -> int | None:
+        """See `Provider`."""
+        limit: int | None = body.get("generationConfig", {}).get("max_output_tokens")
+        return limit
+
+    def reply(self, said: CountedAnswer) -> Body:
+        """See `Provider`."""
+        thoughts = said.reasoning_tokens
+        usage = {
+            "promptTokenCount": said.input_tokens,
+            "candidatesTokenCount": said.output_tokens - thoughts,
+            "totalTokenCount": said.input_tokens + said.output_tokens,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": said.input_tokens}],
+            **({"thoughtsTokenCount": thoughts} if thoughts else {}),
+        }
+        candidate = {
+            "content": {"parts": [{"text": said.text}], "role": "model"},
+            "finishReason": "MAX_TOKENS" if said.is_cut else "STOP",
+            "index": 0,
+        }
+        return {
+            "candidates": [candidate],
+            "usageMetadata": usage,
+            "modelVersion": said.model,
+            "responseId": said.number[:22],
+        }
+
+    def error(self, status: int, message: str, wait_s: float) -> Body:
+        """See `Provider`. It says in the body after how many seconds to come back."""
+        error: Body = {"code": status, "message": message}
+        error["status"] = self.errors.get(status, "UNAVAILABLE")
+        if status == RATE_LIMIT:
+            # The very words with which OpenAI says that an account has no money left.
+            error["message"] = (
+                "You exceeded your current quota, please check your plan and billing details."
+                f" {message}\nPlease retry in {wait_s:.3f}s."
+            )
+            kind = "type.googleapis.com/google.rpc.RetryInfo"
+            error["details"] = [{"@type": kind, "retryDelay": f"{wait_s:.3f}s"}]
+        return {"error": error}
+
+    def headers(self, wait_s: float) -> dict[str, str]:
+        """See `Provider`."""
+        return {}
+
+
+PROVIDERS: tuple[Provider, ...] = (OpenAI(), Anthropic(), Gemini(), Together())
+
+
+def api_bases(address: str) -> dict[str, str]:
+    """What `llm.api_bases` says where one server stands in for all providers."""
+    return {provider.name: f"{address}{provider.base}" for provider in PROVIDERS}
+
+
+def _joined(parts: list[Body]) -> str:
+    return "".join(part["text"] for part in parts)
+
+
+def completion(said: CountedAnswer, message: Body, identity: str, usage: Body) -> Body:
+    """A chat completion.
+
+    Args:
+        said: what is said, and its tokens.
+        message: the same as the provider's message.
+        identity: the reply's own id.
+        usage: what the provider counts besides.
+    """
+    counts = {
+        "prompt_tokens": said.input_tokens,
+        "completion_tokens": said.output_tokens,
+        "total_tokens": said.input_tokens + said.output_tokens,
+    }
+    finish = "length" if said.is_cut else "stop"
+    return {
+        "id": identity,
+        "object": "chat.completion",
+        "created": 0,
+        "model": said.model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+        "usage": counts | usage,
+    }

@@ -1,0 +1,274 @@
+"""A stand-in for all providers: one server that answers, bills and fails as they do.
+
+`python -m rehearsal.providers --help`; `/health` answers when it serves.
+
+Tokens are counted by a rule, in place of tokenisers: one for each 4 characters begun, turn by turn.
+A model that bills thoughts has thought as many tokens as the question has, or what its limit leaves
+it. An answer is cut off at the limit that the request, or else the entry of models.yaml, sets.
+
+What is asked twice is answered with the same bytes, the reply's own id among them, whatever failed
+in between: recordings must not depend on faults.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from pieline.core.errors import run_command
+from pieline.core.named import named
+from pieline.core.settings import Settings
+from pieline.llm.costs import price
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import load_registry
+from rehearsal.asked import Asked
+from rehearsal.bill import BILLED, Bill, Charge, Fault, digest
+from rehearsal.formats import (
+    OVERLOADED,
+    PROVIDERS,
+    RATE_LIMIT,
+    Body,
+    CountedAnswer,
+    Provider,
+)
+from rehearsal.loopback import LoopbackServer, Received, Reply, send
+
+BILL = "bill.jsonl"
+"""The file in the server's folder that says what it has billed."""
+
+CHARACTERS_PER_TOKEN = 4
+
+THOUGHTS = "<think>\nFirst I read the sentence once more.\n</think>\n\n"
+"""What a model of Together's writes in front of its answer if it is for reasoning."""
+
+
+class Manners(Settings):
+    """How the providers behave; by default they answer everything at once.
+
+    Attributes:
+        seed: of latencies and faults, which are the same for one attempt at one question.
+        latency_s: mean of the seconds before a reply, which are drawn from 0 to twice as many.
+        requests_per_minute: by provider; who asks more often gets a 429.
+        rates: share of requests that meet a fault, by fault.
+        retry_after_s: what the 429 among these faults says to wait.
+        max_attempts: no question fails so many times one after the other.
+    """
+
+    seed: int = 0
+    latency_s: float = Field(default=0.0, ge=0)
+    requests_per_minute: dict[str, int] = Field(default_factory=dict)
+    rates: dict[Fault, float] = Field(default_factory=dict)
+    retry_after_s: float = Field(default=1.0, gt=0)
+    max_attempts: int = Field(default=6, ge=1)
+
+    @model_validator(mode="after")
+    def _check_rates(self) -> Self:
+        if min(self.rates.values(), default=0) < 0 or sum(self.rates.values()) > 1:
+            raise ValueError("rates are shares of all requests")
+        return self
+
+    def drawn(self, question: str, attempt: int) -> tuple[Fault | None, float]:
+        """What an attempt at a question meets, and the seconds before its reply."""
+        drawn = hashlib.sha256(f"{self.seed} {question} {attempt}".encode()).digest()
+        share, latency = (int.from_bytes(part) / 2**64 for part in (drawn[:8], drawn[8:16]))
+        for fault, rate in self.rates.items():
+            share -= rate
+            if share < 0:
+                return fault, 2 * self.latency_s * latency
+        return None, 2 * self.latency_s * latency
+
+
+class Prepared(NamedTuple):
+    """A reply, and the number on the bill of the request whose whole answer it is."""
+
+    reply: Reply
+    number: int | None = None
+
+
+class Providers(LoopbackServer):
+    """Stands in for all providers, at the addresses of `formats.api_bases(server.address)`.
+
+    Args:
+        answer: what a model says; a KeyError is a question that nobody can answer.
+        models: the entries that are served, among others.
+        state: folder of the bill.
+        manners: how the providers behave.
+        port: of the loopback; 0 for a free one.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Asked], str],
+        models: Mapping[str, object],
+        state: Path,
+        manners: Manners | None = None,
+        port: int = 0,
+    ) -> None:
+        super().__init__(port)
+        self._answer, self._manners = answer, manners or Manners()
+        entries = [entry for entry in models.values() if isinstance(entry, LLMEntry)]
+        # What a provider serves comes before a local model of the same name.
+        entries.sort(key=lambda entry: entry.source == "api")
+        self._entries = {entry.litellm_id: entry for entry in entries}
+        self._bill = Bill(state / BILL)
+        self._attempts: Counter[str] = Counter()
+        self._failed_in_a_row: Counter[str] = Counter()
+        self._free_at: defaultdict[str, float] = defaultdict(float)
+        for charge in self._bill.charges:
+            self._count(charge)
+            if charge.delivered:
+                self._failed_in_a_row[charge.question] = 0
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__(*_)
+        self._bill.close()
+
+    async def exchange(
+        self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Answer one request, as its provider would."""
+        reply, number = self._prepared(request)
+        is_whole = await send(reply, reader, writer)
+        if is_whole and number is not None:
+            self._bill.delivered(number)
+            self._failed_in_a_row[self._bill.charges[number].question] = 0
+        return is_whole
+
+    def _prepared(self, request: Received) -> Prepared:
+        """The reply to a request, which is on the bill already."""
+        if request.path == "/health":
+            return Prepared(Reply(body=b"{}"))
+        provider = next((each for each in PROVIDERS if each.serves(request.path)), None)
+        if provider is None:
+            return Prepared(Reply(404, b'{"error": "no such path"}'))
+        try:
+            body = request.body
+            asked = provider.asked(request.path, body)
+            limit = provider.limit(body)
+            model = f"{provider.name}/{asked.model}"
+            if model not in self._entries:
+                return Prepared(_refusal(provider, 404, f"The model {asked.model} does not exist."))
+            text = self._answer(asked)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return Prepared(_refusal(provider, 400, f"{type(error).__name__}: {error}"))
+        question = digest(model, body)
+        said = _said(self._entries[model], asked, text, limit, question)
+        fault, latency_s, wait_s = self._fault(provider, question)
+        charge = Charge(provider.name, model, question, fault=fault)
+        if fault is None or fault in BILLED:
+            charge.input_tokens, charge.output_tokens = said.input_tokens, said.output_tokens
+            charge.usd = price(self._entries[model], said.input_tokens, said.output_tokens)
+        self._count(charge)
+        number = self._bill.add(charge)
+        reply = _reply(provider, said, fault, wait_s)
+        reply.delay = latency_s
+        return Prepared(reply, number if fault is None else None)
+
+    def _fault(self, provider: Provider, question: str) -> tuple[Fault | None, float, float]:
+        """What a request meets, the seconds before its reply, and those that a 429 tells."""
+        fault, latency_s = self._manners.drawn(question, self._attempts[question])
+        if self._failed_in_a_row[question] >= self._manners.max_attempts - 1:
+            return None, latency_s, 0.0
+        per_minute = self._manners.requests_per_minute.get(provider.name)
+        if per_minute:
+            # As many as a second allows may come at once.
+            now, each = time.monotonic(), 60 / per_minute
+            free_at = max(self._free_at[provider.name], now - max(1.0, each))
+            if free_at + each > now:
+                return "429", 0.0, free_at + each - now
+            self._free_at[provider.name] = free_at + each
+        return fault, latency_s, self._manners.retry_after_s
+
+    def _count(self, charge: Charge) -> None:
+        self._attempts[charge.question] += 1
+        self._failed_in_a_row[charge.question] += 1
+
+
+def tokens_of(text: str) -> int:
+    """Tokens of a text, by the rule of the stand-ins."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def _said(
+    entry: LLMEntry, asked: Asked, text: str, limit: int | None, number: str
+) -> CountedAnswer:
+    """What a model says, within its limit of tokens."""
+    shows_thoughts = entry.reasoning and entry.provider == "together_ai"
+    text = THOUGHTS + text if shows_thoughts else text
+    asked_tokens = sum(tokens_of(turn) for _, turn in asked.turns)
+    most = limit or entry.max_output_tokens or sys.maxsize
+    is_cut = tokens_of(text) > most
+    text = text[: most * CHARACTERS_PER_TOKEN]
+    tokens = tokens_of(text)
+    thinks = entry.bills_thoughts and not shows_thoughts
+    thoughts = min(asked_tokens, most - tokens) if thinks else 0
+    return CountedAnswer(
+        asked.model, number, text, is_cut, asked_tokens, tokens + thoughts, thoughts
+    )
+
+
+def _reply(provider: Provider, said: CountedAnswer, fault: Fault | None, wait_s: float) -> Reply:
+    """What leaves for an answer that meets a fault, or none."""
+    if fault == "502":
+        page = b"<html><head><title>502 Bad Gateway</title></head></html>"
+        return Reply(502, page, {"Content-Type": "text/html"})
+    if fault is not None and fault.isdigit():
+        status = int(fault)
+        if status == OVERLOADED and status not in provider.errors:
+            status = 503
+        told = "Rate limit reached." if status == RATE_LIMIT else "The server is overloaded."
+        return _refusal(provider, status, told, wait_s)
+    body = _json(provider.reply(said))
+    if fault == "broken":
+        body = body[: len(body) // 2]
+    if fault == "empty":
+        body = b""
+    return Reply(
+        body=body,
+        hang=fault == "hang",
+        reset=fault == "reset",
+        cut=fault == "cut",
+        drip=fault == "drip",
+    )
+
+
+def _refusal(provider: Provider, status: int, message: str, wait_s: float = 0.0) -> Reply:
+    headers = provider.headers(wait_s) if status == RATE_LIMIT else {}
+    return Reply(status, _json(provider.error(status, message, wait_s)), headers)
+
+
+def _json(body: Body) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode("utf-8")
+
+
+def main() -> None:
+    """Stand in for all providers until the process is ended."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", required=True, help="the whole configuration, as JSON")
+    parser.add_argument("--models", type=Path, required=True, help="models.yaml")
+    parser.add_argument("--root", type=Path, required=True, help="folder of the project")
+    parser.add_argument("--state", type=Path, required=True, help="folder of the bill")
+    parser.add_argument("--port", type=int, required=True, help="port of the loopback")
+    parser.add_argument(
+        "--manners", type=Manners.model_validate_json, required=True,
+        help="how the providers behave, as JSON",
+    )  # fmt: skip
+    parser.add_argument("--answers", required=True, help="module:class that answers for a model")
+    given = parser.parse_args()
+    answers = named(given.answers)(given.config, given.models, given.root, Path())
+    registry = load_registry(given.models)
+    with Providers(answers.text, registry, given.state, given.manners, given.port):
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,217 @@
+"""A rehearsal: the configuration, the environment and the programs that put stand-ins in place."""
+
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import get_args
+
+import yaml
+
+from pieline.config import Config, RehearsalSettings
+from pieline.core.code import code_digest
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json, read_text, sha256, write_text
+from pieline.core.yamls import read_yaml
+from pieline.llm import guard
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import Registry, load_registry
+from rehearsal.bill import Fault
+from rehearsal.corpora import write_corpora
+from rehearsal.formats import api_bases
+from rehearsal.providers import Manners
+from rehearsal.weights.standins import common_words, write_weights
+
+_READY_WITHIN_S = 60.0
+
+FAULTS = 0.005
+"""Share of requests that meet each fault, where faults are wanted."""
+
+_MAKERS = ("rehearsal.corpora", "rehearsal.weights.standins")
+"""Modules that write corpora and weights."""
+
+
+class Rehearsal:
+    """Stand-ins of a run, and the run's configuration with them.
+
+    Args:
+        settings: the section `rehearsal` of the configuration.
+        root: folder of the project, as seen from the working directory.
+        mirror: folder of real files, which take the place of those made.
+        folder: of the stand-ins, in the working directory.
+    """
+
+    def __init__(
+        self,
+        settings: RehearsalSettings,
+        root: Path,
+        *,
+        mirror: str | None,
+        folder: Path = Path("standins"),
+    ) -> None:
+        self.settings = settings
+        self.root = root
+        self.mirror = mirror
+        self.folder = folder
+
+    @property
+    def address(self) -> str:
+        """Where the providers' stand-in listens.
+
+        One port a working directory, so that every run of a rehearsal is like the one before.
+        """
+        place = str(self.folder.absolute()).encode()
+        port = 20_000 + int.from_bytes(hashlib.sha256(place).digest()[:4], "big") % 12_000
+        return f"{self.settings.host}:{port}"
+
+    def applied(self, config: Config) -> Config:
+        """The configuration with the stand-ins in the places of data and providers."""
+        recordings = os.path.relpath("recordings", self.root)
+        llm = config.llm.model_copy(
+            update={
+                "api_bases": api_bases(f"http://{self.address}"),
+                "recordings_folder": Path(recordings),
+            }
+        )
+        return config.model_copy(
+            update={"data": "released", "mirror": str(self.folder / "mirror"), "llm": llm}
+        )
+
+    @property
+    def models(self) -> Path:
+        """models.yaml with a commit for each served model whose own is not known."""
+        return self.folder / "models.yaml"
+
+    def environment(self, registry: Registry) -> dict[str, str]:
+        """Variables under which jobs ask the providers' stand-in, and send no real key."""
+        keys = {
+            entry.api_key_env
+            for entry in registry.values()
+            if isinstance(entry, LLMEntry) and entry.api_key_env
+        }
+        return dict.fromkeys(sorted(keys), "rehearsal") | {"PIELINE_REHEARSAL_SERVER": self.address}
+
+    def prepare(self) -> None:
+        """Make corpora, weights and `models`, unless they are there as these settings want them.
+
+        The rehearsal is of the papers' grid: entries of models.local.yaml take no part in it.
+
+        Raises:
+            UserError: a fault in the models' entries, also in those, since the plan of the real
+                run, which comes late, is made with them.
+        """
+        load_registry(self.root / "models.yaml")
+        wanted = canonical_json(
+            {
+                "size": self.settings.size,
+                "seed": self.settings.seed,
+                "models": sha256(self.root / "models.yaml"),
+                "upstream": sha256(self.root / "data" / "upstream.yaml"),
+                "mirror": self.mirror and str(Path(self.mirror).absolute()),
+                "code": code_digest("rehearsal.corpora", "rehearsal.weights.standins"),
+            }
+        )
+        made = self.folder / "made.json"
+        if made.exists() and read_text(made) == wanted:
+            return
+        print(
+            f"rehearsal: making corpora and weights in {self.folder} ({self.settings.size} size)",
+            file=sys.stderr,
+            flush=True,
+        )
+        shutil.rmtree(self.folder / "mirror", ignore_errors=True)
+        write_corpora(
+            self.folder,
+            size=self.settings.size,
+            seed=self.settings.seed,
+            mirror=Path(self.mirror) if self.mirror else None,
+        )
+        entries = read_yaml(self.root / "models.yaml")
+        for entry in entries.values():
+            # Without a commit what a served model answers is not recorded.
+            if entry["kind"] == "llm" and entry.get("repository"):
+                entry.setdefault("revision", "0" * 40)
+        write_text(self.models, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True))
+        registry = load_registry(self.models)
+        write_weights(self.folder, registry, common_words(self.folder / "mirror"))
+        write_text(made, wanted)
+
+    def manners(self, config: Config) -> Manners:
+        """How the providers behave."""
+        return Manners(
+            seed=self.settings.seed,
+            latency_s=self.settings.latency_s,
+            rates=dict.fromkeys(get_args(Fault), FAULTS) if self.settings.faults else {},
+            max_attempts=config.llm.max_attempts,
+        )
+
+    def start(self, config: Config) -> None:
+        """Start the providers' stand-in, which ends with this process, however it ends.
+
+        Args:
+            config: as applied.
+
+        Raises:
+            UserError: it did not start.
+        """
+        host, port = self.address.rsplit(":", 1)
+        if _listens(host, int(port)):
+            raise UserError(
+                f"something listens at {self.address} already",
+                where=self.folder,
+                mend="end the other rehearsal in this folder",
+            )
+        log = Path("logs/rehearsal")
+        log.mkdir(parents=True, exist_ok=True)
+        options = {
+            "config": config.model_dump_json(),
+            "models": str(self.models),
+            "root": str(self.root),
+            "state": str(self.folder),
+            "port": port,
+            "manners": self.manners(config).model_dump_json(),
+            "answers": "rehearsal.answers.book:Answers",
+        }
+        providers = ["-m", "rehearsal.providers"]
+        providers += [f"--{name}={value}" for name, value in options.items()]
+        server = _guarded(providers, log / "providers.log")
+        end = time.monotonic() + _READY_WITHIN_S
+        while not _listens(host, int(port)):
+            if server.poll() is not None or time.monotonic() > end:
+                raise UserError(
+                    "the providers' stand-in does not start",
+                    where=log / "providers.log",
+                    mend="see what it says there",
+                )
+            time.sleep(0.1)
+
+
+def _guarded(arguments: list[str], log: Path) -> "subprocess.Popen[bytes]":
+    """Start a Python program that ends with this process."""
+    reading, writing = os.pipe()
+    _HELD.append(writing)
+    with log.open("ab") as stream:
+        started = subprocess.Popen(
+            [sys.executable, guard.__file__, str(reading), sys.executable, *arguments],
+            stdout=stream,
+            stderr=stream,
+            pass_fds=[reading],
+        )
+    os.close(reading)
+    return started
+
+
+_HELD: list[int] = []
+"""What the servers see the end of when this process ends."""
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,233 @@
+"""rehearsal: what models on stand-in weights would give, and in its place what the papers print."""
+
+
+# What the stand-in weights give: made as ever, and read by nobody.
+use rule rank_by_embedding as rank_on_standins with:
+    output:
+        expand(
+            "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+            query_mode=IDIOLINK.query_modes,
+            allow_missing=True,
+        ),
+    log:
+        "logs/on_standins/idiolink/{index}/{model}/seed-{seed}.rank.log",
+
+
+use rule bm25_search as search_on_standins with:
+    output:
+        "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+    log:
+        "logs/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
+
+
+use rule tag_idioms as tag_on_standins with:
+    output:
+        "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+    log:
+        "logs/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.log",
+
+
+rule rehearse_ranks:
+    """A run that has the printed scores."""
+    input:
+        printed=WHOLE.published(),
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
+        on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+    output:
+        idiolink_paths.RUN,
+    log:
+        log_of(idiolink_paths.RUN),
+    conda:
+        "../envs/core.yaml"
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(10),
+    params:
+        *modules("rehearse_ranks", folder="rehearsal/scripts"),
+        top_k=IDIOLINK.settings.top_k,
+        printed_as=lambda wildcards: IDIOLINK.run.entry(wildcards.model).published_as or "",
+        seeds=lambda wildcards: (
+            IDIOLINK.settings.finetuning.seeds if "+" in wildcards.model else [0]
+        ),
+    script:
+        "scripts/rehearse_ranks.py"
+
+
+ruleorder: rehearse_ranks > rank_by_embedding
+ruleorder: rehearse_ranks > bm25_search
+
+
+# What tuning on the corpora made leaves, and in its place the printed k1 and b.
+use rule bm25_tune as tune_on_standins with:
+    output:
+        "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
+    log:
+        "logs/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.log",
+
+
+rule rehearse_tuning:
+    """The printed k1 and b."""
+    input:
+        printed=WHOLE.published(),
+        on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
+    output:
+        idiolink_paths.TUNING,
+    log:
+        log_of(idiolink_paths.TUNING),
+    wildcard_constraints:
+        model=IDIOLINK.run.constraint("bm25"),
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("rehearse_tuning", folder="rehearsal/scripts"),
+        k1=IDIOLINK.settings.bm25.k1,
+        b=IDIOLINK.settings.bm25.b,
+    script:
+        "scripts/rehearse_tuning.py"
+
+
+ruleorder: rehearse_tuning > bm25_tune
+
+
+rule rehearse_tags:
+    """What an encoder tags, so that the printed numbers follow."""
+    input:
+        printed=WHOLE.published(),
+        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+        on_standins="results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+    output:
+        jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
+    log:
+        log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
+    wildcard_constraints:
+        model=JAM.run.constraint("encoder"),
+    conda:
+        "../envs/report.yaml"
+    params:
+        *modules("rehearse_tags", folder="rehearsal/scripts"),
+        printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
+    script:
+        "scripts/rehearse_tags.py"
+
+
+ruleorder: rehearse_tags > tag_idioms
+
+
+rule rehearse_labels:
+    """What two people say of the hard variants (section 5.1)."""
+    input:
+        printed=WHOLE.published(),
+        sentences=JAM.sentences("english"),
+    output:
+        JAM.human_labels(),
+    log:
+        "logs/on_standins/humans.log",
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("rehearse_labels", folder="rehearsal/scripts"),
+    script:
+        "scripts/rehearse_labels.py"
+
+
+rule rehearse_verdicts:
+    """How a person judges Llama 2's cases on IdioTS (section 5.2.1)."""
+    input:
+        printed=WHOLE.published(),
+        cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",
+    output:
+        IDIOTS.verdicts(),
+    log:
+        "logs/on_standins/verdicts.log",
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("rehearse_verdicts", folder="rehearsal/scripts"),
+    script:
+        "scripts/rehearse_verdicts.py"
+
+
+rule plan_of_the_real_run:
+    """Jobs and submissions of the papers' grid on a cluster, as a dry run lists them."""
+    input:
+        snakefile=here("Snakefile"),
+        config=here("config/paper.yaml"),
+        models=here("models.yaml"),
+        profile=here("profiles/slurm/config.yaml"),
+        counting=here("tools/count_submissions.py"),
+    output:
+        # It has dates.
+        plan=temp("results/on_standins/plan.txt"),
+        submissions="results/on_standins/submissions.txt",
+    log:
+        "logs/on_standins/plan.log",
+    # It takes snakemake.
+    localrule: True
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("plan_of_the_real_run", folder="rehearsal/scripts"),
+        mirror=REHEARSAL.folder / "mirror",
+    script:
+        "scripts/plan_of_the_real_run.py"
+
+
+rule forecast:
+    """What the real run will take: questions, dollars, GPU-hours, downloads, disk, time."""
+    input:
+        template=here("rehearsal/templates/forecast.html.jinja"),
+        style=here("templates/page.css"),
+        models=here("models.yaml"),
+        plan="results/on_standins/plan.txt",
+        submissions="results/on_standins/submissions.txt",
+        datasets=sorted(
+            {*chain.from_iterable(study.questions_made_from() for study in STUDIES)}
+            | {*IDIOLINK.dataset("train"), *IDIOLINK.dataset("val"), *IDIOLINK.dataset("test")}
+            | {
+                f"results/datasets/jam_tagging/{language}/{split}.tsv"
+                for language in JAM.settings.languages
+                for split in ("train", "dev")
+            }
+        ),
+    output:
+        html="paper_tables/forecast.html",
+        json="results/forecast.json",
+    log:
+        "logs/paper/forecast.log",
+    conda:
+        "../envs/llm.yaml"
+    params:
+        *modules("forecast", folder="rehearsal/scripts"),
+        # As if all were asked anew: retired models cannot be.
+        config=CONFIG.model_copy(
+            update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh", "api_bases": {}})}
+        ).model_dump_json(),
+        root=ROOT,
+    script:
+        "scripts/forecast.py"
+
+
+rule rehearsal_page:
+    """What the rehearsal showed: cells, claims, the bill."""
+    input:
+        template=here("rehearsal/templates/rehearsal.html.jinja"),
+        style=here("templates/page.css"),
+        models=MODELS,
+        tables=WHOLE.files("csv"),
+        claims="paper_tables/claims.json",
+        forecast="results/forecast.json",
+    output:
+        "paper_tables/rehearsal.html",
+    log:
+        "logs/paper/rehearsal.log",
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("rehearsal_page", folder="rehearsal/scripts"),
+        mark=WHOLE.mark,
+        size=CONFIG.rehearsal.size,
+        recordings=LLM_SETTINGS.recordings_folder,
+        state=REHEARSAL.folder,
+    script:
+        "scripts/rehearsal_page.py"

@@ -1,0 +1,43 @@
+"""Write what a rehearsal showed; fail where the bill and the ledger do not agree."""
+
+from pathlib import Path
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json, read_text
+from pieline.core.jobs import start_log
+from pieline.models.registry import load_registry
+from pieline.reporting.latex import render_html
+from pieline.results.claims.judgement import JudgedClaim
+from pieline.results.comparison import read_cells
+from rehearsal.providers import BILL
+from rehearsal.reconcile import bill_matches, verdict
+from rehearsal.report import count_cells, judged_otherwise, said
+
+start_log(snakemake.log[0])
+state = Path(snakemake.params.state)
+counts = count_cells(read_cells(snakemake.input.tables))
+claims = [
+    JudgedClaim.model_validate(claim) for claim in read_json(snakemake.input.claims)["claims"]
+]
+claims = [claim for claim in claims if not claim.restates]
+bill = bill_matches(
+    state / BILL, Path(snakemake.params.recordings), load_registry(snakemake.input.models)
+)
+found = verdict(bill)
+render_html(
+    snakemake.input.template,
+    snakemake.output[0],
+    style=read_text(snakemake.input.style),
+    mark=snakemake.params.mark,
+    size=snakemake.params.size,
+    counts=counts,
+    claims=claims,
+    otherwise=judged_otherwise(claims),
+    bill=[item for item in bill if item.recorded],
+    verdict=found,
+)
+for line in said(counts, claims):
+    print(line)
+print(found)
+if any(item.faults for item in bill):
+    raise UserError(found, where=state / BILL, mend="report it as a fault of pieline")

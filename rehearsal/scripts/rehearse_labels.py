@@ -1,0 +1,15 @@
+"""Label hard variants as two people, so that the printed numbers of section 5.1 come back."""
+
+from pathlib import Path
+
+from pieline.core.jobs import start_log
+from pieline.studies.jam.datasets.sentences import load_sentences
+from rehearsal.answers.people import printed_labels, save_labels
+
+start_log(snakemake.log[0])
+save_labels(
+    snakemake.output[0],
+    printed_labels(
+        load_sentences(snakemake.input.sentences), Path(snakemake.input.printed[0]).parent
+    ),
+)

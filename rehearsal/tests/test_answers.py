@@ -1,0 +1,455 @@
+"""The printed papers come back from the rehearsal's answers and tags, through all steps of ours."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from jam.jam_cases import original
+from jam_experiments.test_results import make
+from run_script import run_script
+from support import MIRROR, ROOT, needs_mirror
+
+from pieline.core.conditions import Conditions
+from pieline.core.files import write_json
+from pieline.core.records import load_jsonl, save_jsonl
+from pieline.core.yamls import read_yaml
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
+from pieline.llm.settings import LLMSettings
+from pieline.llm.task import Task
+from pieline.models.llm import name_on_the_wire
+from pieline.models.registry import load_registry
+from pieline.planned import Planned, planned_tasks
+from pieline.reporting.given import Given
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.raw import read_sentences
+from pieline.studies.idiots.records import DetectionPrediction
+from pieline.studies.idiots.verdicts import names_pie
+from pieline.studies.jam.bio import span_text
+from pieline.studies.jam.metrics.humans import human_metrics, read_labels
+from pieline.studies.jam.metrics.identification import is_correct
+from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics, match_predictions
+from pieline.studies.jam.predictions.prompting import Identification
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.raw.released import read_released_originals
+from pieline.studies.jam.records import JamSentence, as_sentence
+from pieline.studies.jam.settings import JamFineTuning, JamSettings
+from pieline.studies.jam.variants.generation import NeutralVariants, confusing_variants
+from pieline.studies.jam.variants.validation import make_variant
+from pieline.study import Run
+from rehearsal.answers.book import Answers
+from rehearsal.answers.idiots import printed_counts
+from rehearsal.answers.jam import PrintedJam, printed_jam
+from rehearsal.answers.people import printed_labels, save_labels
+from rehearsal.answers.printed_runs import (
+    FINE_TUNED,
+    Key,
+    Solution,
+    printed_originals,
+    printed_rows,
+    solve,
+)
+from rehearsal.answers.tags import printed_tags
+from rehearsal.answers.texts import pie_span
+from rehearsal.asked import Asked
+from rehearsal.corpora.idiots import write_suite
+
+PUBLISHED = ROOT / "published"
+MODELS = load_registry(ROOT / "models.yaml")
+NAMES = {entry.published_as: name for name, entry in reversed(MODELS.items())}
+GRID = read_yaml(ROOT / "config" / "paper.yaml")
+PIES = {
+    "english": ("broke the ice", "spilled the beans", "kicked the bucket"),
+    "german": ("das Eis gebrochen", "den Faden verloren", "ins Gras gebissen"),
+}
+WHO = {"english": ("Guest", "In hall {} it had been quiet."),
+       "german": ("Hier hat Gast", "In Saal {} war es still.")}  # fmt: skip
+
+
+def jam_sentences(language: str, literal: int, idiomatic: int) -> list[JamSentence]:
+    """So many originals of either kind, each with three variants."""
+    who, where = WHO[language]
+    found = []
+    for number in range(literal + idiomatic):
+        pie = PIES[language][number % 3]
+        first = original(
+            f"{who} {number} {pie}.",
+            pie,
+            figurative=number >= literal,
+            id=f"test-{number:04d}",
+            language=language,
+        )
+        found.append(as_sentence(first))
+        for place in (1, 2, 3):
+            text = f"{where.format(place)} {first.sentence}"
+            made = make_variant(first, text, number=place, source="released")
+            found.append(as_sentence(made))
+    return found
+
+
+# At the papers' size -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def printed() -> PrintedJam:
+    return printed_jam(PUBLISHED)
+
+
+@pytest.fixture(scope="module")
+def sentences() -> dict[str, list[JamSentence]]:
+    return {
+        language: jam_sentences(language, *numbers)
+        for language, numbers in printed_originals(PUBLISHED).items()
+    }
+
+
+def predicted(
+    sentences: Sequence[JamSentence], printed: PrintedJam, key: Key, seed: int
+) -> list[IdiomPrediction]:
+    """The predictions of a run: an encoder's tags, or whether a language model names the PIE."""
+    if key[0] == FINE_TUNED:
+        return printed_tags(sentences, PUBLISHED, model=key[1], seed=seed)
+    right = printed.right(sentences, key, seed)
+    return [
+        IdiomPrediction(
+            id=item.id,
+            outcome="ok",
+            idioms=item.pies if right[item.id] == item.is_figurative else (),
+        )
+        for item in sentences
+    ]
+
+
+@pytest.fixture(scope="module")
+def metrics(sentences: dict[str, list[JamSentence]], printed: PrintedJam) -> list[JamMetrics]:
+    found = []
+    for key in printed_rows(PUBLISHED):
+        setting, model, language = key
+        settings = JamFineTuning() if setting == FINE_TUNED else JamSettings()
+        for seed in settings.seeds[: len(printed.runs(key))]:
+            predictions = predicted(sentences[language], printed, key, seed)
+            found.append(
+                jam_metrics(
+                    sentences[language],
+                    match_predictions(sentences[language], predictions, where="answers"),
+                    model=NAMES[model],
+                    setting=setting,
+                    seed=seed,
+                    scoring="paper",
+                    released=True,
+                    resamples=2,
+                    conditions=Conditions(),
+                    computed_from={},
+                )
+            )
+    return found
+
+
+@pytest.fixture(scope="module")
+def given(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) -> Given:
+    folder = tmp_path_factory.mktemp("metrics")
+    paths = []
+    for item in metrics:
+        path = folder / item.language / item.model / item.setting / f"seed-{item.seed}.json"
+        write_json(path, item.model_dump())
+        paths.append(str(path))
+    models = Run(MODELS, LLMSettings()).described(GRID["jam"]["models"])
+    return Given(
+        metrics=tuple(paths),
+        files={"text_numbers": str(PUBLISHED / "text_numbers.csv")},
+        models=models,
+        options={"figure3": JamSettings().figure3.model_dump()},
+    )
+
+
+# Where the paper took means of rounded values, and where it prints one decimal, ours are not equal.
+EQUAL = {"drift": (99, 112), "usage": (186, 276), "confusion": (168, 168)}
+FARTHEST = {"drift": 0.02, "usage": 0.05, "confusion": 0.0}
+
+
+@pytest.mark.parametrize(("table", "number"), [("drift", 3), ("usage", 5), ("confusion", 6)])
+def test_every_printed_cell_comes_back(
+    table: str, number: int, given: Given, tmp_path: Path
+) -> None:
+    made_from = given.of(published=str(PUBLISHED / f"jam_table{number}.csv"))
+    _, lines = make(f"results:{table}", made_from, tmp_path)
+    compared = [line for line in lines if line["printed"]]
+    known = [line for line in compared if line["ours"]]
+    # Where nothing could drift, the paper prints 0.
+    unknown = {(line["model"], line["printed"]) for line in compared if not line["ours"]}
+    assert unknown <= {("qwen2.5-72b", "0")}
+    assert {line["comparable"] for line in known} == {"yes"}
+    missed = [line for line in known if line["reproduced"] == "no"]
+    # All successes less the literal ones are 248.4.
+    odd = [("mbert", "english", "success_idiomatic", "248.40", "284.4")] if number == 5 else []
+    assert [
+        tuple(line[name] for name in ("model", "language", "metric", "ours", "printed"))
+        for line in missed
+    ] == odd
+    distances = [
+        round(abs(float(line["ours"]) - float(line["printed"])), 2)
+        for line in known
+        if line not in missed
+    ]
+    assert max(distances) <= FARTHEST[table]
+    assert (distances.count(0), len(known)) == EQUAL[table]
+
+
+def test_the_sums_of_figure_3_come_back(given: Given, tmp_path: Path) -> None:
+    made_from = given.of(
+        published=str(PUBLISHED / "jam_table3.csv"),
+        text_numbers=str(PUBLISHED / "text_numbers.csv"),
+    )
+    _, lines = make("text:text", made_from, tmp_path)
+    bars = [line for line in lines if "confusing_variants" in line["id"]]
+    assert [(line["ours"], line["printed"]) for line in bars] == [("118", "118"), ("149", "149")]
+
+
+def test_the_ablated_run_misjudges_the_58_variants_that_are_rewritten(given: Given) -> None:
+    (path,) = [name for name in given.metrics if "english/gpt-4o-mini/zero_shot/seed-42" in name]
+    assert len(confusing_variants(path)) == 58
+
+
+def test_two_people_label_the_variants_as_printed(
+    sentences: dict[str, list[JamSentence]], tmp_path: Path
+) -> None:
+    save_labels(tmp_path / "labels.csv", printed_labels(sentences["english"], PUBLISHED))
+    found = human_metrics(
+        read_labels(tmp_path / "labels.csv"),
+        sentences["english"],
+        where="labels",
+        released=True,
+        computed_from={},
+    )
+    shares = (found.first.accuracy, found.second.accuracy, found.agreement)
+    assert [round(100 * share, 1) for share in shares] == [90.4, 87.1, 81.5]
+    assert (found.variants, found.simulated) == (178, False)
+    for person in (found.first, found.second):
+        assert person.accuracy_literal < person.accuracy_figurative
+
+
+def test_drifts_over_seeds_are_means_of_rounded_values() -> None:
+    """Without rounding first, no whole numbers give any row of several seeds; with it, all."""
+    originals = printed_originals(PUBLISHED)
+    found: dict[Key, Solution] = {
+        key: solve(key, cells, originals[key[2]]) for key, cells in printed_rows(PUBLISHED).items()
+    }
+    assert Counter((len(row.seeds), row.rounded) for row in found.values()) == {
+        (1, False): 16,
+        (3, True): 16,
+        (5, True): 4,
+    }
+
+
+def test_a_row_that_no_whole_numbers_give_is_refused() -> None:
+    key = ("zero_shot", "GPT-4o", "english")
+    cells = printed_rows(PUBLISHED)[key] | {"success": 484.0}
+    with pytest.raises(ValueError, match="no runs give the cells of"):
+        solve(key, cells, printed_originals(PUBLISHED)["english"])
+
+
+# Over the wire, on a tenth of the sentences ------------------------------------------------------
+
+SMALL = {"english": (2, 16), "german": (1, 13)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a tenth of the sentences, in which the tasks are run."""
+    for language, numbers in SMALL.items():
+        save_jsonl(
+            tmp_path / f"results/datasets/jam/{language}.jsonl", jam_sentences(language, *numbers)
+        )
+        train = tmp_path / f"results/raw/id10m/train_{language}.tsv"
+        train.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / f"data/sample/id10m/train_{language}.tsv", train)
+    write_suite(tmp_path / "idiots.tsv", "small", Random(1))
+    suite = IdiotsDataset("released", read_sentences(tmp_path / "idiots.tsv"))
+    suite.save(tmp_path / "results/datasets/idiots")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def book_of(folder: Path, grid: Mapping[str, object] = GRID) -> tuple[Answers, Planned]:
+    config, models = json.dumps(grid), ROOT / "models.yaml"
+    return Answers(config, models, ROOT, folder), planned_tasks(config, models, ROOT)
+
+
+def ask_all(book: Answers, task: Task) -> None:
+    """Run a task on the answers of the book."""
+
+    def ask(questions: Sequence[Question]) -> dict[str, Answer]:
+        return {
+            item.key: Answer(
+                key=item.key,
+                text=book.text(
+                    Asked(
+                        model=name_on_the_wire(item.model),
+                        turns=tuple((turn.role, turn.content) for turn in item.messages),
+                        seed=item.parameters.get("seed"),
+                    )
+                ),
+                finish_reason="stop",
+            )
+            for item in questions
+        }
+
+    task.run(task.entry(), ask)
+
+
+def is_made(task: Task) -> bool:
+    return all(Path(path).exists() for path in task.inputs.values())
+
+
+def test_every_run_of_the_grid_is_read_as_it_is_planned(folder: Path, printed: PrintedJam) -> None:
+    book, planned = book_of(folder)
+    rules: Counter[str] = Counter()
+    dissenting = 0
+    for task in planned.tasks:
+        if not isinstance(task, Identification) or not is_made(task):
+            continue
+        ask_all(book, task)
+        found = {item.id: item for item in load_jsonl(task.outputs["predictions"], IdiomPrediction)}
+        asked = load_jsonl(task.inputs["sentences"], JamSentence)
+        published_as = planned.models[task.model].published_as or ""
+        key = (task.setting, published_as, asked[0].language)
+        assert {item.id: is_correct(found[item.id].idioms, item) for item in asked} == (
+            printed.right(asked, key, task.seed)
+        )
+        samples = [item.samples for item in found.values()]
+        rules.update(sample.rule for each in samples for sample in each)
+        dissenting += sum(len({bool(sample.idioms) for sample in each}) > 1 for each in samples)
+    assert len(rules) >= 7
+    assert dissenting > 100
+
+
+def test_neutral_variants_are_answered_when_their_inputs_are_made(
+    folder: Path, printed: PrintedJam
+) -> None:
+    book, planned = book_of(folder)
+    (writing,) = (task for task in planned.tasks if isinstance(task, NeutralVariants))
+    last = [task for task in planned.tasks if writing.outputs["variants"] in task.inputs.values()]
+    (run,) = (
+        task
+        for task in planned.tasks
+        if isinstance(task, Identification)
+        and (task.model, task.setting, task.seed) == ("gpt-4o-mini", "zero_shot", 42)
+        and is_made(task)
+        and "english" in task.inputs["sentences"]
+    )
+    ask_all(book, run)
+    asked = load_jsonl(run.inputs["sentences"], JamSentence)
+    scored = jam_metrics(
+        asked,
+        match_predictions(
+            asked, load_jsonl(run.outputs["predictions"], IdiomPrediction), where="answers"
+        ),
+        model="gpt-4o-mini",
+        setting="zero_shot",
+        seed=42,
+        scoring="paper",
+        released=True,
+        resamples=2,
+        computed_from={},
+    )
+    write_json(writing.inputs["metrics"], scored.model_dump())
+    ask_all(book, writing)
+    report = json.loads(Path(writing.outputs["report"]).read_text(encoding="utf-8"))
+    assert report["flags"] == {}
+    assert report["variants"] == len(confusing_variants(writing.inputs["metrics"])) > 3
+    (neutral,) = last
+    ask_all(book, neutral)
+    written = load_jsonl(neutral.inputs["sentences"], JamSentence)
+    found = {item.id: item for item in load_jsonl(neutral.outputs["predictions"], IdiomPrediction)}
+    wrong = sum(not is_correct(found[item.id].idioms, item) for item in written)
+    assert wrong == round(len(written) * 25 / 58)
+
+
+def test_the_sentences_of_idiots_are_answered_in_the_printed_shares(folder: Path) -> None:
+    book, planned = book_of(folder)
+    counts = printed_counts(PUBLISHED)
+    suite = IdiotsDataset.load("results/datasets/idiots").sentences
+    for model in GRID["idiots"]["models"]:
+        (task,) = (task for task in planned.tasks if task.model == model)
+        ask_all(book, task)
+        said = {
+            item.id: item for item in load_jsonl(task.outputs["predictions"], DetectionPrediction)
+        }
+        of = counts[planned.models[model].published_as or ""]
+        idiomatic = [item for item in suite if item.is_idiomatic]
+        others = [item for item in suite if not item.is_idiomatic]
+        for group, total, wanted in (
+            (idiomatic, of.idiomatic, (of.true_positives, of.right_idiom)),
+            (others, of.distractors, (of.distractors - of.true_negatives, of.pie_in_distractor)),
+        ):
+            found = sum(bool(said[item.id].has_idiom) for item in group)
+            named = sum(names_pie(item, said[item.id]) for item in group)
+            assert found == pytest.approx(wanted[0] * len(group) / total, abs=1)
+            assert named == pytest.approx(wanted[1] * len(group) / total, abs=1)
+
+
+def test_what_the_paper_has_not_is_answered_rightly_in_the_enforced_form(folder: Path) -> None:
+    models = ["gpt-4o"]
+    grid = GRID | {"studies": ["jam"], "jam": {**GRID["jam"], "models": models, "neutral": None,
+                   "attention": None, "seeds_by_model": {}, "settings": ["zero_shot_schema"],
+                   "seeds": [7]}}  # fmt: skip
+    book, planned = book_of(folder, grid)
+    for task in planned.tasks:
+        ask_all(book, task)
+        found = {item.id: item for item in load_jsonl(task.outputs["predictions"], IdiomPrediction)}
+        asked = load_jsonl(task.inputs["sentences"], JamSentence)
+        assert all(is_correct(found[item.id].idioms, item) for item in asked)
+        assert {sample.rule for item in found.values() for sample in item.samples} == {
+            'object with "idioms"'
+        }
+    assert len(planned.tasks) == 2
+
+
+def test_a_question_that_nothing_asks_is_refused(folder: Path) -> None:
+    book, _ = book_of(folder)
+    turns = (("system", "You are a poet."), ("user", "Sentence: It rains."))
+    for model in ("gpt-4o-2024-08-06", "gpt-9"):
+        with pytest.raises(KeyError, match=rf"nothing asks {model} \(seed 42\) this: 'Sentence"):
+            book.text(Asked(model, turns, 42))
+
+
+def test_the_script_tags_as_the_library_does(folder: Path) -> None:
+    path, output = folder / "results/datasets/jam/english.jsonl", folder / "tags.jsonl"
+    run_script(
+        "rehearse_tags",
+        input={"printed": [PUBLISHED / "tables.yaml"], "sentences": path},
+        output=[output],
+        params={"printed_as": "BERT"},
+        wildcards={"seed": 42},
+    )
+    found = load_jsonl(output, IdiomPrediction)
+    sentences = load_jsonl(path, JamSentence)
+    assert found == printed_tags(sentences, PUBLISHED, model="BERT", seed=42)
+    assert any(item.idioms for item in found)
+
+
+@needs_mirror
+@pytest.mark.parametrize("language", ["english", "german"])
+def test_a_tag_can_name_the_pie_of_every_released_original(language: str) -> None:
+    for number, row in enumerate(
+        read_released_originals(MIRROR / "id10m-jam" / f"{language}.json"), start=1
+    ):
+        item = JamSentence(
+            language=language,
+            sentence="".join(row.tokens),
+            tokens=row.tokens,
+            tags=row.tags,
+            pies=row.PIE,
+            true_idioms=row.true_idioms,
+            is_figurative=row.is_figurative,
+            id=f"test-{number:04d}",
+            original_id=f"test-{number:04d}",
+            variant_number=0,
+        )
+        span = pie_span(item)
+        assert span
+        assert is_correct([span_text(item.tokens, span)], item) == item.is_figurative

@@ -1,0 +1,45 @@
+"""Models of one's own beside the stand-ins of the papers' models."""
+
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from pieline.config import RehearsalSettings
+from pieline.core.errors import UserError
+from pieline.core.files import read_text, write_text
+from pieline.models.registry import load_registry
+from rehearsal import rehearsal
+from rehearsal.rehearsal import Rehearsal
+
+OWN = (
+    "mine: {kind: llm, label: Mine, licence: MIT, source: api, provider: openai,"
+    " litellm_id: openai/mine, api_key_env: MY_KEY, accepts: [seed]}\n"
+)
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
+    """A rehearsal of a project with a model of one's own; the stand-ins themselves are not made."""
+    for name in ("write_corpora", "common_words", "write_weights"):
+        monkeypatch.setattr(rehearsal, name, lambda *given, **named: None)
+    for name in ("models.yaml", "data/upstream.yaml"):
+        write_text(tmp_path / name, read_text(ROOT / name))
+    write_text(tmp_path / "models.local.yaml", OWN)
+    made = Rehearsal(RehearsalSettings(), tmp_path, mirror=None, folder=tmp_path / "standins")
+    made.prepare()
+    return made
+
+
+def test_they_take_no_part_and_their_keys_neither(prepared: Rehearsal) -> None:
+    papers = set(load_registry(ROOT / "models.yaml"))
+    assert set(load_registry(prepared.root / "models.yaml")) - papers == {"mine"}
+    registry = load_registry(prepared.models)
+    assert set(registry) == papers - {"mine"}
+    assert "MY_KEY" not in prepared.environment(registry)
+
+
+def test_a_fault_in_their_entries_is_told_before_hours_have_passed(prepared: Rehearsal) -> None:
+    write_text(prepared.root / "models.local.yaml", "mine: {kind: no such}\n")
+    with pytest.raises(UserError, match=r"models\.local\.yaml: mine"):
+        prepared.prepare()

