@@ -148,39 +148,16 @@ rule rehearse_verdicts:
         "scripts/rehearse_verdicts.py"
 
 
-rule plan_of_the_real_run:
-    """Jobs and submissions of the papers' grid on a cluster, as a dry run lists them."""
-    input:
-        snakefile=here("Snakefile"),
-        config=here("config/paper.yaml"),
-        models=here("models.yaml"),
-        profile=here("profiles/slurm/config.yaml"),
-        counting=here("tools/count_submissions.py"),
-    output:
-        # It has dates.
-        plan=temp("results/on_standins/plan.txt"),
-        submissions="results/on_standins/submissions.txt",
-    log:
-        "logs/on_standins/plan.log",
-    # It takes snakemake.
-    localrule: True
-    conda:
-        "../envs/core.yaml"
-    params:
-        *modules("plan_of_the_real_run", folder="rehearsal/scripts"),
-        mirror=REHEARSAL.folder / "mirror",
-    script:
-        "scripts/plan_of_the_real_run.py"
-
-
 rule forecast:
-    """What the real run will take: questions, dollars, GPU-hours, downloads, disk, time."""
+    """What the real run will take: questions, dollars, GPU-hours, downloads, disk, jobs."""
     input:
         template=here("rehearsal/templates/forecast.html.jinja"),
         style=here("templates/page.css"),
         models=here("models.yaml"),
-        plan="results/on_standins/plan.txt",
-        submissions="results/on_standins/submissions.txt",
+        snakefile=here("Snakefile"),
+        config=here("config/paper.yaml"),
+        profile=here("profiles/slurm/config.yaml"),
+        counting=here("tools/count_submissions.py"),
         datasets=sorted(
             {*chain.from_iterable(study.questions_made_from() for study in STUDIES)}
             | {*IDIOLINK.dataset("train"), *IDIOLINK.dataset("val"), *IDIOLINK.dataset("test")}
@@ -195,6 +172,8 @@ rule forecast:
         json="results/forecast.json",
     log:
         "logs/paper/forecast.log",
+    # It runs snakemake.
+    localrule: True
     conda:
         "../envs/llm.yaml"
     params:
@@ -204,6 +183,7 @@ rule forecast:
             update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh", "api_bases": {}})}
         ).model_dump_json(),
         root=ROOT,
+        mirror=REHEARSAL.folder / "mirror",
     script:
         "scripts/forecast.py"
 

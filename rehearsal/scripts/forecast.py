@@ -1,7 +1,10 @@
-"""Estimate what the real run of a configuration will take, from its plan; ask and fetch nothing."""
+"""Estimate what the real run of a configuration will take, from a dry run of it; ask nothing."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pieline.config import load_config, load_studies
 from pieline.core.files import read_text, write_json
@@ -10,41 +13,41 @@ from pieline.llm.estimates import estimates
 from pieline.models.registry import load_registry
 from pieline.planned import planned_entries, planned_tasks
 from pieline.reporting.latex import render_html
-from rehearsal.forecast import ASSUMED, Estimator, Texts, forecast, read_submissions
-from rehearsal.plan import read_plan
+from rehearsal.forecast import ASSUMED, Forecaster, Texts, read_plan
 
 start_log(snakemake.log[0])
-config = snakemake.params.config
-models = snakemake.input.models
-root = snakemake.params.root
-registry = load_registry(models)
-studies = load_studies(load_config(json.loads(config), where="--config"), registry, root)
-planned = planned_tasks(config, models, root)
+files, params = snakemake.input, snakemake.params
+command = [sys.executable, "-m", "snakemake", "--snakefile", files.snakefile]
+command += ["--profile", str(Path(files.profile).parent), "--configfile", files.config]
+# All that can be asked at any price is in the plan.
+command += ["--config", f"mirror={Path(params.mirror).absolute()}", "llm={max_cost_usd: 100000}"]
+with TemporaryDirectory() as folder:
+    command += ["--directory", folder, "--dry-run", "--forceall", "all"]
+    plan = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+counting = [sys.executable, files.counting]
+counted = subprocess.run(counting, input=plan, stdout=subprocess.PIPE, text=True, check=True)
+
+registry = load_registry(files.models)
+studies = load_studies(load_config(json.loads(params.config)), registry, params.root)
+planned = planned_tasks(params.config, files.models, params.root)
 idiolink, jam = studies["idiolink"], studies["jam"]
-found = forecast(
-    read_plan(read_text(snakemake.input.plan).splitlines()),
-    Estimator(
-        registry=registry,
-        texts=Texts.of(Path("results/datasets")),
-        # What a rehearsal records are answers of stand-ins, and it does so meanwhile.
-        estimates=estimates(planned.tasks, planned.settings, from_recordings=False),
-        kinds={
-            asking.name: asking.task.__name__
-            for study in studies.values()
-            for asking in study.llm_tasks()
-        },
-        settings=planned.settings,
-        epochs=(idiolink.settings.finetuning.max_epochs, jam.settings.fine_tuning.epochs),
-    ),
-    models=planned_entries(config, models, root),
+forecast = Forecaster(
+    registry=registry,
+    texts=Texts.of(Path("results/datasets")),
+    # What a rehearsal records are answers of stand-ins, and it does so meanwhile.
+    estimates=estimates(planned.tasks, planned.settings, from_recordings=False),
+    kinds={
+        task.name: task.task.__name__ for study in studies.values() for task in study.llm_tasks()
+    },
+    epochs=(idiolink.settings.finetuning.max_epochs, jam.settings.fine_tuning.epochs),
     top_k=idiolink.settings.top_k,
-    submissions=read_submissions(read_text(snakemake.input.submissions)),
-)
-write_json(snakemake.output.json, found.model_dump(mode="json"))
+).forecast(read_plan(plan.splitlines()), planned_entries(params.config, files.models, params.root))
+write_json(snakemake.output.json, forecast)
 render_html(
-    snakemake.input.template,
+    files.template,
     snakemake.output.html,
-    style=read_text(snakemake.input.style),
-    forecast=found,
+    style=read_text(files.style),
+    forecast=forecast,
     formulas=ASSUMED,
+    submissions=counted.stdout,
 )

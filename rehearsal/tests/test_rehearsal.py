@@ -65,10 +65,9 @@ def test_the_bill_is_what_the_ledger_says(rehearsal: Path) -> None:
     assert re.search(r"The bill and the ledger agree: [\d]+ recorded answers", page)
 
 
-def test_costs_and_times_of_the_real_run_are_told(rehearsal: Path) -> None:
-    told = json.loads(read_text(rehearsal / "results/forecast.json"))
-    assert {each["gpus"] for each in told["wall"]} == {1, 4, 16}
-    assert told["usd"] > told["likely_usd"] > 0
+def test_the_costs_of_the_real_run_are_forecast(rehearsal: Path) -> None:
+    forecast = json.loads(read_text(rehearsal / "results/forecast.json"))
+    assert forecast["usd"] > forecast["likely_usd"] > 0
 
 
 def test_nothing_is_left_to_do(rehearsal: Path) -> None:
