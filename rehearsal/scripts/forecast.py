@@ -23,7 +23,11 @@ command += ["--profile", str(Path(files.profile).parent), "--configfile", files.
 command += ["--config", f"mirror={Path(params.mirror).absolute()}", "llm={max_cost_usd: 100000}"]
 with TemporaryDirectory() as folder:
     command += ["--directory", folder, "--dry-run", "--forceall", "all"]
-    plan = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    # Snakemake lists its jobs on stderr.
+    listed = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+plan = listed.stderr
+if listed.returncode:
+    sys.exit(plan)
 counting = [sys.executable, files.counting]
 counted = subprocess.run(counting, input=plan, stdout=subprocess.PIPE, text=True, check=True)
 
