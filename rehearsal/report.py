@@ -1,4 +1,4 @@
-"""What a rehearsal shows: cells equal to the printed ones, claims judged alike, the bill."""
+"""What a rehearsal shows: cells equal to the printed ones, claims judged alike, and its limits."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,19 @@ from pieline.core.records import Frozen
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.comparison import COMPARED, ComparedCell
 
-_NEAR = "rounding or sampling range"
+NOT_COVERED = (
+    "Whether questions ask what the papers asked: stand-ins answer whatever is asked, from the"
+    " printed numbers. Only the digest of a prompt file is compared with the papers' wording.",
+    "Labels that a reader of the data swaps: stand-ins take the same labels, so the cells come"
+    " out equal. A file with swapped labels is rejected by its digest.",
+    "A wrong split: runs are made to give the printed scores on whatever queries and documents"
+    " reach them. A file of another split is rejected by its digest.",
+    "Other seeds than the papers': each is taken for one of theirs.",
+    "Answers in forms that the parser was not written for: stand-ins send only forms that it reads."
+    " How real models answer shows on recorded answers (snakemake answers).",
+    "What weights compute: tiny models run the real jobs, and nobody looks at their numbers.",
+)
+"""Errors that leave every cell and claim of a rehearsal as it is."""
 
 
 class TableCount(Frozen):
@@ -16,7 +28,7 @@ class TableCount(Frozen):
         table: name of its CSV.
         printed: cells with a printed number.
         equal: of these, ours has the printed digits.
-        reproduced: of the others, ours is as near as rounding or sampling explains.
+        near: of the others, ours is as near as rounding or sampling explains.
         differing: the rest of those that were compared.
         others: what was not compared, as `cell: reason`.
     """
@@ -24,7 +36,7 @@ class TableCount(Frozen):
     table: str
     printed: int
     equal: int
-    reproduced: int
+    near: int
     differing: tuple[str, ...]
     others: tuple[str, ...]
 
@@ -37,19 +49,17 @@ def count_cells(cells: Iterable[ComparedCell]) -> list[TableCount]:
             by_table.setdefault(cell.table, []).append(cell)
     counts = []
     for table, found in sorted(by_table.items()):
-        # Statements are not judged; one that says what the paper says is equal all the same.
         compared = [cell for cell in found if cell.verdict in COMPARED or _is_equal(cell)]
         unequal = [cell for cell in compared if not _is_equal(cell)]
+        differing = [cell for cell in unequal if cell.verdict == "not reproduced"]
         counts.append(
             TableCount(
                 table=table,
                 printed=len(found),
                 equal=len(compared) - len(unequal),
-                reproduced=sum(cell.verdict in COMPARED - {"not reproduced"} for cell in unequal),
+                near=len(unequal) - len(differing),
                 differing=tuple(
-                    f"{cell.cell}: {cell.ours} for {cell.printed}"
-                    for cell in unequal
-                    if cell.verdict == "not reproduced"
+                    f"{cell.cell}: {cell.ours} for {cell.printed}" for cell in differing
                 ),
                 others=tuple(
                     f"{cell.cell}: {cell.reason}" for cell in found if cell not in compared
@@ -60,30 +70,27 @@ def count_cells(cells: Iterable[ComparedCell]) -> list[TableCount]:
 
 
 def _is_equal(cell: ComparedCell) -> bool:
+    """Whether ours is the printed one, and not from other data, settings or prompts."""
+    if cell.metrics and not cell.comparable:
+        return False
     try:
         return float(cell.ours) == float(cell.printed)
     except ValueError:
         return cell.ours == cell.printed
 
 
-def judged_otherwise(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+def differently_judged(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
     """The claims whose verdict on our numbers is another than on the printed ones."""
     return [claim for claim in claims if claim.ours.verdict != claim.printed.verdict]
 
 
-def said(counts: Sequence[TableCount], claims: Sequence[JudgedClaim]) -> list[str]:
-    """A line on each table that is not equal, and one on all tables and on all claims."""
-    lines = [
-        f"{count.table}: {count.equal} of {count.printed} cells equal, {count.reproduced} more"
-        f" within {_NEAR}, {len(count.differing)} not reproduced,"
-        f" {len(count.others)} not compared"
-        for count in counts
-        if count.equal < count.printed
-    ]
-    printed = sum(count.printed for count in counts)
-    equal = sum(count.equal for count in counts)
-    within = sum(count.reproduced for count in counts)
-    lines.append(f"all tables: {equal} of {printed} cells equal, {within} more within {_NEAR}")
-    alike = len(claims) - len(judged_otherwise(claims))
-    lines.append(f"{alike} of {len(claims)} claims judged on ours as on the printed numbers")
-    return lines
+def summary(counts: Sequence[TableCount], claims: Sequence[JudgedClaim]) -> str:
+    """One line on all cells and all claims."""
+    equal, near, printed = (
+        sum(getattr(count, name) for count in counts) for name in ("equal", "near", "printed")
+    )
+    alike = len(claims) - len(differently_judged(claims))
+    return (
+        f"{equal} of {printed} printed cells equal, {near} more within rounding or sampling range;"
+        f" {alike} of {len(claims)} claims judged on ours as on the printed numbers"
+    )

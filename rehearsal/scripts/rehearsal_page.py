@@ -1,4 +1,4 @@
-"""Write what a rehearsal showed; fail where the bill and the ledger do not agree."""
+"""Write what a rehearsal shows; fail where the bill and the ledger do not agree."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.comparison import read_cells
 from rehearsal.providers import BILL
 from rehearsal.reconcile import bill_matches, verdict
-from rehearsal.report import count_cells, judged_otherwise, said
+from rehearsal.report import NOT_COVERED, count_cells, differently_judged, summary
 
 start_log(snakemake.log[0])
 state = Path(snakemake.params.state)
@@ -32,12 +32,13 @@ render_html(
     size=snakemake.params.size,
     counts=counts,
     claims=claims,
-    otherwise=judged_otherwise(claims),
+    differently_judged=differently_judged(claims),
     bill=[item for item in bill if item.recorded],
     verdict=found,
+    summary=summary(counts, claims),
+    not_covered=NOT_COVERED,
 )
-for line in said(counts, claims):
-    print(line)
+print(summary(counts, claims))
 print(found)
 if any(item.faults for item in bill):
     raise UserError(found, where=state / BILL, mend="report it as a fault of pieline")

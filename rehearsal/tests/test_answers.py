@@ -1,32 +1,24 @@
 """The printed papers come back from the rehearsal's answers and tags, through all steps of ours."""
 
 import json
-import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 
 import pytest
-from jam.jam_cases import original
 from jam_experiments.test_results import make
 from run_script import run_script
+from small_runs import GRID, ask_all, book_of, jam_sentences, write_datasets
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
-from pieline.core.records import load_jsonl, save_jsonl
-from pieline.core.yamls import read_yaml
-from pieline.llm.answers import Answer
-from pieline.llm.questions import Question
+from pieline.core.records import load_jsonl
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
-from pieline.models.llm import name_on_the_wire
 from pieline.models.registry import load_registry
-from pieline.planned import Planned, planned_tasks
 from pieline.reporting.given import Given
 from pieline.studies.idiots.datasets import IdiotsDataset
-from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.records import DetectionPrediction
 from pieline.studies.idiots.verdicts import names_pie
 from pieline.studies.jam.bio import span_text
@@ -36,12 +28,10 @@ from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics, match_pred
 from pieline.studies.jam.predictions.prompting import Identification
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.raw.released import read_released_originals
-from pieline.studies.jam.records import JamSentence, as_sentence
+from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.settings import JamFineTuning, JamSettings
 from pieline.studies.jam.variants.generation import NeutralVariants, confusing_variants
-from pieline.studies.jam.variants.validation import make_variant
 from pieline.study import Run
-from rehearsal.answers.book import Answers
 from rehearsal.answers.idiots import printed_counts
 from rehearsal.answers.jam import PrintedJam, printed_jam
 from rehearsal.answers.people import printed_labels, save_labels
@@ -56,39 +46,10 @@ from rehearsal.answers.printed_runs import (
 from rehearsal.answers.tags import printed_tags
 from rehearsal.answers.texts import pie_span
 from rehearsal.asked import Asked
-from rehearsal.corpora.idiots import write_suite
 
 PUBLISHED = ROOT / "published"
 MODELS = load_registry(ROOT / "models.yaml")
 NAMES = {entry.published_as: name for name, entry in reversed(MODELS.items())}
-GRID = read_yaml(ROOT / "config" / "paper.yaml")
-PIES = {
-    "english": ("broke the ice", "spilled the beans", "kicked the bucket"),
-    "german": ("das Eis gebrochen", "den Faden verloren", "ins Gras gebissen"),
-}
-WHO = {"english": ("Guest", "In hall {} it had been quiet."),
-       "german": ("Hier hat Gast", "In Saal {} war es still.")}  # fmt: skip
-
-
-def jam_sentences(language: str, literal: int, idiomatic: int) -> list[JamSentence]:
-    """So many originals of either kind, each with three variants."""
-    who, where = WHO[language]
-    found = []
-    for number in range(literal + idiomatic):
-        pie = PIES[language][number % 3]
-        first = original(
-            f"{who} {number} {pie}.",
-            pie,
-            figurative=number >= literal,
-            id=f"test-{number:04d}",
-            language=language,
-        )
-        found.append(as_sentence(first))
-        for place in (1, 2, 3):
-            text = f"{where.format(place)} {first.sentence}"
-            made = make_variant(first, text, number=place, source="released")
-            found.append(as_sentence(made))
-    return found
 
 
 # At the papers' size -----------------------------------------------------------------------------
@@ -254,51 +215,13 @@ def test_a_row_that_no_whole_numbers_give_is_refused() -> None:
 
 # Over the wire, on a tenth of the sentences ------------------------------------------------------
 
-SMALL = {"english": (2, 16), "german": (1, 13)}
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a tenth of the sentences, in which the tasks are run."""
-    for language, numbers in SMALL.items():
-        save_jsonl(
-            tmp_path / f"results/datasets/jam/{language}.jsonl", jam_sentences(language, *numbers)
-        )
-        train = tmp_path / f"results/raw/id10m/train_{language}.tsv"
-        train.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / f"data/sample/id10m/train_{language}.tsv", train)
-    write_suite(tmp_path / "idiots.tsv", "small", Random(1))
-    suite = IdiotsDataset("released", read_sentences(tmp_path / "idiots.tsv"))
-    suite.save(tmp_path / "results/datasets/idiots")
+    write_datasets(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def book_of(folder: Path, grid: Mapping[str, object] = GRID) -> tuple[Answers, Planned]:
-    config, models = json.dumps(grid), ROOT / "models.yaml"
-    return Answers(config, models, ROOT, folder), planned_tasks(config, models, ROOT)
-
-
-def ask_all(book: Answers, task: Task) -> None:
-    """Run a task on the answers of the book."""
-
-    def ask(questions: Sequence[Question]) -> dict[str, Answer]:
-        return {
-            item.key: Answer(
-                key=item.key,
-                text=book.text(
-                    Asked(
-                        model=name_on_the_wire(item.model),
-                        turns=tuple((turn.role, turn.content) for turn in item.messages),
-                        seed=item.parameters.get("seed"),
-                    )
-                ),
-                finish_reason="stop",
-            )
-            for item in questions
-        }
-
-    task.run(task.entry(), ask)
 
 
 def is_made(task: Task) -> bool:

@@ -82,7 +82,7 @@ def test_the_first_screen_says_what_the_run_is(small_page: Path) -> None:
         (
             REHEARSAL_NOTE,
             "released",
-            f'{REHEARSAL_NOTE}</strong> What it proves stands in <a href="rehearsal.html">',
+            f"{REHEARSAL_NOTE}</strong> It shows complete plumbing and reproduces nothing",
         ),
         ("", "released", "A run on mixed data."),
         ("Own data: mine.", "own", "Own data: mine."),

@@ -1,0 +1,98 @@
+"""Data of the small size, and tasks that are run on the rehearsal's answers without a server."""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+from jam.jam_cases import original
+from support import ROOT
+
+from pieline.core.records import save_jsonl
+from pieline.core.yamls import read_yaml
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
+from pieline.llm.task import Task
+from pieline.models.llm import name_on_the_wire
+from pieline.planned import Planned, planned_tasks
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.raw import read_sentences
+from pieline.studies.jam.records import JamSentence, as_sentence
+from pieline.studies.jam.variants.validation import make_variant
+from rehearsal.answers.book import Answers
+from rehearsal.asked import Asked
+from rehearsal.corpora.idiots import write_suite
+
+GRID = read_yaml(ROOT / "config" / "paper.yaml")
+SMALL = {"english": (2, 16), "german": (1, 13)}
+"""Literal and idiomatic originals of ID10M-JAM."""
+PIES = {
+    "english": ("broke the ice", "spilled the beans", "kicked the bucket"),
+    "german": ("das Eis gebrochen", "den Faden verloren", "ins Gras gebissen"),
+}
+WHO = {"english": ("Guest", "In hall {} it had been quiet."),
+       "german": ("Hier hat Gast", "In Saal {} war es still.")}  # fmt: skip
+
+
+def jam_sentences(language: str, literal: int, idiomatic: int) -> list[JamSentence]:
+    """So many originals of either kind, each with three variants."""
+    who, where = WHO[language]
+    found = []
+    for number in range(literal + idiomatic):
+        pie = PIES[language][number % 3]
+        first = original(
+            f"{who} {number} {pie}.",
+            pie,
+            figurative=number >= literal,
+            id=f"test-{number:04d}",
+            language=language,
+        )
+        found.append(as_sentence(first))
+        for place in (1, 2, 3):
+            text = f"{where.format(place)} {first.sentence}"
+            made = make_variant(first, text, number=place, source="released")
+            found.append(as_sentence(made))
+    return found
+
+
+def write_datasets(folder: Path) -> None:
+    """Write what the tasks of `GRID` read, with a tenth of the sentences."""
+    for language, numbers in SMALL.items():
+        save_jsonl(
+            folder / f"results/datasets/jam/{language}.jsonl", jam_sentences(language, *numbers)
+        )
+        train = folder / f"results/raw/id10m/train_{language}.tsv"
+        train.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / f"data/sample/id10m/train_{language}.tsv", train)
+    write_suite(folder / "idiots.tsv", "small", Random(1))
+    suite = IdiotsDataset("released", read_sentences(folder / "idiots.tsv"))
+    suite.save(folder / "results/datasets/idiots")
+
+
+def book_of(
+    folder: Path, grid: Mapping[str, object] = GRID, root: Path = ROOT
+) -> tuple[Answers, Planned]:
+    """The answers to the questions of a configuration, and its tasks."""
+    config, models = json.dumps(grid), root / "models.yaml"
+    return Answers(config, models, root, folder), planned_tasks(config, models, root)
+
+
+def ask_all(
+    book: Answers, task: Task, written: Callable[[Question, str], str] = lambda _, text: text
+) -> None:
+    """Run a task on the answers of the book, each as `written` makes it."""
+
+    def ask(questions: Sequence[Question]) -> dict[str, Answer]:
+        return {item.key: answer(item) for item in questions}
+
+    def answer(question: Question) -> Answer:
+        asked = Asked(
+            model=name_on_the_wire(question.model),
+            turns=tuple((turn.role, turn.content) for turn in question.messages),
+            seed=question.parameters.get("seed"),
+        )
+        text = written(question, book.text(asked))
+        return Answer(key=question.key, text=text, finish_reason="stop")
+
+    task.run(task.entry(), ask)

@@ -1,0 +1,240 @@
+"""Errors made on purpose on the small size: noticed by a rehearsal, or listed as not covered."""
+
+import shutil
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+from random import Random
+
+import pytest
+from idiots.idiots_cases import score
+from llm.test_answer_forms import NAMES
+from small_runs import GRID, ask_all, book_of, jam_sentences, write_datasets
+from support import ROOT
+from test_ranks import USAGES, dataset_of
+
+from pieline.core.conditions import Conditions
+from pieline.core.errors import UserError
+from pieline.core.files import sha256, write_json
+from pieline.core.named import named
+from pieline.core.records import load_jsonl
+from pieline.core.upstream import UpstreamFile, copy_file
+from pieline.llm.answers import Answer
+from pieline.llm.idioms import parse_idioms
+from pieline.llm.questions import Question
+from pieline.llm.settings import LLMSettings
+from pieline.llm.task import Task
+from pieline.models.registry import load_registry
+from pieline.reporting.given import Given
+from pieline.reporting.tables import write_table
+from pieline.results.comparison import ComparedCell, read_cells
+from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
+from pieline.studies.idiolink.raw.released import meaning_qrels
+from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.idiots.settings import IdiotsSettings
+from pieline.studies.idiots.study import IdiotsStudy
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence
+from pieline.study import Run
+from rehearsal.answers.jam import printed_jam
+from rehearsal.corpora.idiots import write_suite
+from rehearsal.ranks import printed_run
+from rehearsal.report import NOT_COVERED, count_cells
+
+MODEL = "llama-2-7b-chat"
+IDIOTS = GRID | {"studies": ["idiots"], "idiots": {"models": [MODEL]}}
+JAM = GRID | {
+    "studies": ["jam"],
+    "jam": {**GRID["jam"], "models": ["gpt-4o-mini"], "languages": ["english"], "neutral": None,
+            "attention": None, "seeds_by_model": {}, "settings": ["zero_shot"]},
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a tenth of the sentences, in which the tasks are run."""
+    write_datasets(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def is_listed(about: str) -> bool:
+    """Whether the page lists an error as not covered."""
+    return any(about in line for line in NOT_COVERED)
+
+
+def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
+    """The cells of IdioTS' Table 1 for one model, from the answers to the questions of a root."""
+    book, planned = book_of(folder, IDIOTS, root)
+    (task,) = planned.tasks
+    ask_all(book, task)
+    predictions = load_jsonl(task.outputs["predictions"], DetectionPrediction)
+    registry = load_registry(root / "models.yaml")
+    run = Run(registry, LLMSettings(), root=root)
+    conditions = IdiotsStudy(IdiotsSettings(models=[MODEL]), run).conditions(MODEL, "zero_shot")
+    metrics = score(suite(folder), predictions, model=MODEL).model_copy(
+        update={"conditions": Conditions.model_validate_json(conditions)}
+    )
+    write_json("metrics.json", metrics.model_dump(mode="json"))
+    given = Given(
+        metrics=("metrics.json",),
+        files={"published": str(ROOT / "published/idiots_table1.csv")},
+        models=run.described([MODEL]),
+    )
+    content = named("pieline.studies.idiots.tables:detection")(given)
+    outputs = {name: folder / f"idiots_detection.{name}" for name in ("tex", "csv", "html")}
+    write_table("idiots_detection", content, templates=ROOT / "templates", **outputs)
+    return read_cells([outputs["csv"]])
+
+
+def suite(folder: Path) -> list[IdiotsSentence]:
+    return IdiotsDataset.load(folder / "results/datasets/idiots").sentences
+
+
+def values(cells: Sequence[ComparedCell]) -> list[tuple[str, str]]:
+    return [(cell.cell, cell.ours) for cell in cells]
+
+
+class TestPrompt:
+    def test_a_changed_prompt_file_leaves_no_cell_to_compare(self, folder: Path) -> None:
+        before = detection_cells(folder)
+        for name in ("published", "models.yaml", "config.yaml", "config", "data"):
+            (folder / name).symlink_to(ROOT / name)
+        shutil.copytree(ROOT / "prompts", folder / "prompts")
+        file = folder / "prompts/idiots/detect.jinja"
+        head, _, rest = file.read_text("utf-8").partition("=== system ===")
+        user = rest[rest.index("=== user ===") :]
+        hello = "=== system ===\nSay hello and nothing else.\n"
+        file.write_text(head + hello + user, encoding="utf-8")
+        after = detection_cells(folder, folder)
+        # Stand-ins answer it as they answer the papers'.
+        assert values(after) == values(before)
+        (known,), (count,) = count_cells(before), count_cells(after)
+        assert known.equal >= 3
+        assert (count.equal, count.near, count.differing) == (0, 0, ())
+        assert all("not the paper's wording" in reason for reason in count.others)
+
+    def test_a_question_that_says_something_else_is_not_covered(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = detection_cells(folder)
+        wrong = "pieline.studies.idiots.predictions.load_prompt"
+        prompt = named(wrong.replace(".load", ":load"))(ROOT / "prompts/idiots/detect.jinja")
+        other = type(prompt).messages
+        monkeypatch.setattr(
+            type(prompt), "messages",
+            lambda self, **names: [
+                turn._replace(content=f"Say hello. {turn.content}") for turn in other(self, **names)
+            ],
+        )  # fmt: skip
+        after = detection_cells(folder)
+        assert after == before
+        assert is_listed("Whether questions ask")
+
+
+class TestLabels:
+    @pytest.mark.parametrize("changed", ["labels", "split"])
+    def test_a_changed_file_is_rejected(self, changed: str, tmp_path: Path) -> None:
+        file = tmp_path / "mirror/idiots.tsv"
+        write_suite(file, "small", Random(1))
+        upstream = UpstreamFile(url=None, sha256=sha256(file))
+        if changed == "labels":
+            text = file.read_text("utf-8")
+            swapped = text.replace("\tTrue\t", "\tX\t").replace("\tFalse\t", "\tTrue\t")
+            file.write_text(swapped.replace("\tX\t", "\tFalse\t"), encoding="utf-8")
+        else:
+            write_suite(file, "small", Random(2))
+        with pytest.raises(UserError, match="SHA-256 is"):
+            copy_file(file, tmp_path / "raw.tsv", mend="", upstream=upstream)
+
+    def test_labels_that_a_reader_swaps_are_not_covered(self, folder: Path) -> None:
+        before = detection_cells(folder)
+        sentences = suite(folder)
+        kinds = {
+            label: [item.id for item in sentences if item.is_idiomatic == label][:4]
+            for label in (True, False)
+        }
+        swapped = [
+            item.model_copy(update={"is_idiomatic": not item.is_idiomatic})
+            if item.id in kinds[item.is_idiomatic]
+            else item
+            for item in sentences
+        ]
+        assert swapped != sentences
+        IdiotsDataset("released", swapped).save(folder / "results/datasets/idiots")
+        assert values(detection_cells(folder)) == values(before)
+        assert is_listed("Labels that a reader")
+
+
+def test_a_wrong_split_is_not_covered() -> None:
+    found = []
+    for pies in (16, 17):
+        data = dataset_of(pies, USAGES)
+        run = printed_run(
+            data.queries, data.documents, model="BAAI/bge-m3", query_mode="sentence",
+            composition="full", published=ROOT / "published", top_k=60,
+        )  # fmt: skip
+        qrels = meaning_qrels(data.queries, data.documents)
+        found.append(mean_scores(score_queries(run, qrels), list(qrels)))
+    first, second = ((one.r_precision, one.ndcg_at_10) for one in found)
+    assert first == pytest.approx(second, abs=1e-3)
+    assert is_listed("A wrong split")
+
+
+class TestSeeds:
+    def test_other_seeds_are_not_covered(self) -> None:
+        sentences, key = jam_sentences("english", 2, 16), ("zero_shot", "GPT-4o mini", "english")
+        printed = printed_jam(ROOT / "published")
+        runs = [
+            sorted(str(printed.right(sentences, key, seed)) for seed in seeds)
+            for seeds in ((42, 43, 44), (43, 44, 45))
+        ]
+        assert runs[0] == runs[1]
+        assert is_listed("Other seeds")
+
+    def test_a_seed_that_the_configuration_does_not_name_is_refused(self, folder: Path) -> None:
+        book, planned = book_of(folder, JAM)
+        task = planned.tasks[0]
+        with pytest.raises(KeyError, match="nothing asks gpt-4o-mini"):
+            ask_all(book, task.model_copy(update={"seed": 99}))
+
+
+class TestForms:
+    @pytest.fixture
+    def task(self, folder: Path) -> Task:
+        self.book, planned = book_of(folder, JAM)
+        return planned.tasks[0]
+
+    def predictions(self, task: Task) -> list[IdiomPrediction]:
+        return load_jsonl(task.outputs["predictions"], IdiomPrediction)
+
+    def test_forms_that_no_stand_in_sends_give_the_same_predictions(self, task: Task) -> None:
+        """As long as the parser was written for them: they are those of its own tests."""
+        ask_all(self.book, task)
+        before = self.predictions(task)
+        forms = cycle(text for text, names in NAMES if names == ["a b"])
+
+        def written(_: Question, text: str) -> str:
+            idioms = parse_idioms(_answer(text)).value
+            return next(forms).replace("a b", idioms[0]) if idioms else "No idiom"
+
+        ask_all(self.book, task, written)
+        after = self.predictions(task)
+        assert [item.idioms for item in after] == [item.idioms for item in before]
+
+    def test_answers_that_are_not_read_change_predictions(self, task: Task) -> None:
+        ask_all(self.book, task)
+        before = self.predictions(task)
+        ask_all(self.book, task, lambda *_: "Let me think about it.")
+        after = self.predictions(task)
+        assert {item.outcome for item in before} == {"ok"}
+        assert "ok" not in {item.outcome for item in after}
+        assert is_listed("Answers in forms")
+        assert {sentence.id for sentence in load_jsonl(task.inputs["sentences"], JamSentence)} == {
+            item.id for item in after
+        }
+
+
+def _answer(text: str) -> Answer:
+    return Answer(key="", text=text, finish_reason="stop")
