@@ -11,7 +11,7 @@ from pieline.core.upstream import copy_file
 from pieline.studies.idiolink.originals.released_list import read_candidates
 from rehearsal.corpora.id10m import (
     FILTERING,
-    SPEECH,
+    LANGUAGES,
     write_split,
     write_test_and_originals,
     write_variants,
@@ -67,7 +67,7 @@ def write_corpora(folder: Path, *, size: Size, seed: int, mirror: Path | None = 
     def draw(name: str) -> Random:
         return Random(f"{seed}/{name}")  # noqa: S311 - a reproducible draw, no secret
 
-    for language in SPEECH:
+    for language in LANGUAGES:
         test, released = f"id10m/test_{language}.tsv", f"id10m-jam/{language}.json"
         variants = f"id10m-jam/variants/{language}.json"
         taken: set[str] = set()

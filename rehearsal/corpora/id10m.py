@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
-from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 from pieline.core.errors import UserError
@@ -15,17 +14,10 @@ from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10
 from pieline.studies.jam.raw.released import read_released_originals
 from pieline.studies.jam.records import Original
 from pieline.studies.jam.variants.validation import check_text, make_variant
-from rehearsal.corpora import english, german, italian, spanish
-from rehearsal.corpora.prose import Expression, Prose
+from rehearsal.corpora.prose import Expression, Prose, speech
 from rehearsal.corpora.sizes import Size, scaled, some
 
-SPEECH: dict[str, ModuleType] = {
-    "english": english,
-    "german": german,
-    "italian": italian,
-    "spanish": spanish,
-}
-"""The grammar and the PIEs of each language."""
+LANGUAGES = ("english", "german", "italian", "spanish")
 
 LENGTHS: dict[tuple[str, str], tuple[int, int]] = {
     ("test", "english"): (200, 159),
@@ -98,7 +90,8 @@ def write_split(
     plain = count - idiomatic - literal
     kinds = ["FIGURATIVE"] * idiomatic + ["LITERAL"] * literal + ["PLAIN"] * plain
     random.shuffle(kinds)
-    grammar, pies = SPEECH[language].GRAMMAR, some(SPEECH[language].PIES, size)
+    grammar, pies, _ = speech(language)
+    pies = [*some(pies, size)]
     sentences = []
     for kind in kinds:
         found = grammar.new_sentence(kind, random, taken, random.choice(pies))
@@ -110,8 +103,8 @@ def write_test_and_originals(
     test: Path, originals: Path, language: str, *, size: Size, random: Random, taken: set[str]
 ) -> None:
     """Write a test split of ID10M, and the originals that ID10M-JAM keeps of it."""
-    filtering, grammar = FILTERING[language].scaled(size), SPEECH[language].GRAMMAR
-    pies = list(some(SPEECH[language].PIES, size))
+    filtering, (grammar, pies, _) = FILTERING[language].scaled(size), speech(language)
+    pies = [*some(pies, size)]
     random.shuffle(pies)
     kept_pies, others = pies[: filtering.pies], pies[filtering.pies :]
     cases = _cases(language, size, filtering)
@@ -177,7 +170,7 @@ def _hard_text(
 ) -> str:
     """The original after a sentence that hints at the other reading, such that no check minds."""
     hint = "HINT_LITERAL" if original.is_figurative else "HINT_FIGURATIVE"
-    grammar = SPEECH[original.language].GRAMMAR
+    grammar = speech(original.language).grammar
     for _ in range(_ATTEMPTS):
         text = f"{grammar.sentence(hint, random).text} {original.sentence}"
         if not check_text(original, text, siblings=siblings, known_pies=pies):
@@ -214,7 +207,7 @@ def _spoilt(prose: Prose, fix: _Fix, random: Random, taken: set[str]) -> Prose:
     """The sentence as it was before its correction."""
     words = list(prose.words)
     if fix == "translation":
-        note = english.GRAMMAR.new_sentence("PLAIN", random, taken)
+        note = speech("english").grammar.new_sentence("PLAIN", random, taken)
         words += ["(", *note.words, ")"]
     if fix == "typo":
         places = range(len(words))

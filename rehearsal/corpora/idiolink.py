@@ -21,9 +21,10 @@ from pieline.studies.idiolink.originals.domains import (
 from pieline.studies.idiolink.originals.splits import Splits, SplitSizes, draw_splits
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, PieText, Query
-from rehearsal.corpora import english
-from rehearsal.corpora.prose import Expression, Prose
+from rehearsal.corpora.prose import Expression, Prose, speech
 from rehearsal.corpora.sizes import Size, scaled
+
+ENGLISH = speech("english")
 
 _RECORDS: dict[Collection, type[Document | Query]] = {"documents": Document, "queries": Query}
 
@@ -74,7 +75,7 @@ def write_texts(folder: Path, size: Size, random: Random) -> None:
     wanted = sizes(size)
     used = wanted.train + wanted.val + wanted.test
     valid = max(used + 1, scaled(VALID, size))
-    pies = sorted(random.sample(english.PIES, max(valid + 1, scaled(CANDIDATES, size))))
+    pies = sorted(random.sample(ENGLISH.pies, max(valid + 1, scaled(CANDIDATES, size))))
     # Of the candidates some are invalid, and some are valid but in no split.
     order = random.sample(range(len(pies)), len(pies))
     rows = [("id", "idiom", "valid")]
@@ -85,7 +86,7 @@ def write_texts(folder: Path, size: Size, random: Random) -> None:
     lines = "".join(f"{','.join(row)}\r\n" for row in rows)
     write_text(folder / "MAGPIE_SOURCE_IDIOMS.csv", lines)
     numbers = sorted(order[:used])
-    meanings = iter(random.sample(english.MEANINGS, len(english.MEANINGS)))
+    meanings = iter(random.sample(ENGLISH.meanings, len(ENGLISH.meanings)))
     taken: set[str] = set()
     texts = [
         text
@@ -128,7 +129,7 @@ def _texts_of(
     def write(collection: Collection, domain: str, usage: str) -> list[Prose]:
         kind = f"{collection}_{'literal' if usage == 'literal' else 'figurative'}".upper()
         return [
-            english.GRAMMAR.new_sentence(kind, random, taken, item, random.choice(TOPICS[domain]))
+            ENGLISH.grammar.new_sentence(kind, random, taken, item, random.choice(TOPICS[domain]))
             for item in says[usage][: TEXTS_PER_PAIR[collection][usage]]
         ]
 

@@ -5,8 +5,11 @@ from pathlib import Path
 from random import Random
 
 from pieline.core.files import write_text
-from rehearsal.corpora import english, spanish
+from rehearsal.corpora.prose import speech
 from rehearsal.corpora.sizes import Size, scaled
+
+ENGLISH = speech("english")
+SPANISH = speech("spanish")
 
 PIES, IDIOMATIC, DISTRACTORS = 93, 164, 86
 """Idioms, idiomatic sentences and distractors of the test suite (section 3)."""
@@ -17,7 +20,7 @@ def write_suite(path: Path, size: Size, random: Random) -> None:
 
     A distractor has its PIE in the literal meaning.
     """
-    pies = random.sample(english.PIES, scaled(PIES, size))
+    pies = random.sample(ENGLISH.pies, scaled(PIES, size))
     columns = ("idiom_id", "idiom", "sentence_id", "sentence_has_idiom", "en", "es")
     rows: list[tuple[str, ...]] = [columns]
     taken: set[str] = set()
@@ -27,9 +30,9 @@ def write_suite(path: Path, size: Size, random: Random) -> None:
             place = number % len(pies)
             name = f"idi{place + 1:03d}"
             written[name] += 1
-            sentence = english.GRAMMAR.new_sentence(kind, random, taken, pies[place])
-            spanish_pie = random.choice(spanish.PIES)
-            translation = spanish.GRAMMAR.new_sentence(kind, random, taken, spanish_pie)
+            sentence = ENGLISH.grammar.new_sentence(kind, random, taken, pies[place])
+            spanish_pie = random.choice(SPANISH.pies)
+            translation = SPANISH.grammar.new_sentence(kind, random, taken, spanish_pie)
             rows.append(
                 (
                     name,

@@ -9,9 +9,10 @@ from typing import Any, Literal
 from pieline.core.files import atomic_path
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds
 from pieline.studies.idiolink.raw.magpie import TARGET
-from rehearsal.corpora import english
-from rehearsal.corpora.prose import Expression, Prose
+from rehearsal.corpora.prose import Expression, Prose, speech
 from rehearsal.corpora.sizes import Size, scaled
+
+ENGLISH = speech("english")
 
 ROWS, PIES = 56622, 1756
 
@@ -35,15 +36,15 @@ _IDIOMATIC: Mapping[_Kind, Sequence[float]] = {
 
 def write_magpie(path: Path, candidates: Sequence[str], size: Size, random: Random) -> None:
     """Write MAGPIE such that the PIEs which meet IdioLink's criteria are the candidates."""
-    known = {pie.base: pie for pie in english.PIES}
+    known = {pie.base: pie for pie in ENGLISH.pies}
     kinds: dict[Expression, _Kind] = {
         known.get(pie, Expression(pie, pie)): "candidate" for pie in candidates
     }
-    others = [pie for pie in english.PIES if pie not in kinds]
+    others = [pie for pie in ENGLISH.pies if pie not in kinds]
     failing: tuple[_Kind, ...] = ("rare", "rare", "one_sided", "doubtful")
     for number, pie in enumerate(random.sample(others, scaled(PIES, size) - len(kinds))):
         kinds[pie] = failing[number % len(failing)]
-    around = [_spaced(english.GRAMMAR.sentence("PLAIN", random)) for _ in range(_AROUND)]
+    around = [_spaced(ENGLISH.grammar.sentence("PLAIN", random)) for _ in range(_AROUND)]
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as out:
         for number, row in enumerate(_rows(kinds, scaled(ROWS, size), random), start=1):
             context = random.choices(around, k=5)
@@ -83,7 +84,7 @@ def _rows(
             if share < 1:
                 shares["l" if label == "i" else "i"] = 1 - share
             symbol = "FIGURATIVE" if label == "i" else "LITERAL"
-            prose = english.GRAMMAR.sentence(symbol, random, pie)
+            prose = ENGLISH.grammar.sentence(symbol, random, pie)
             yield {
                 "idiom": pie.base,
                 "label": label,

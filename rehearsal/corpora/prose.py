@@ -6,11 +6,13 @@ that go with it, and varies in its words as prose does.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
+from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from pieline.core.yamls import read_yaml
 from pieline.studies.jam.bio import Span, Tag, span_text, tags_of
 
 _CLOSING = frozenset(".,)")
@@ -66,21 +68,22 @@ class Prose:
 class Grammar:
     """The sentences of a language.
 
-    A context-free grammar in lines: `WHO: NAME | the ADJECTIVE PERSON` has alternatives between
-    bars, and `DAY = Monday Tuesday` a word each. Symbols are in capitals. `BASE` and `PAST` are
-    forms of an expression, `TOPIC` a word that is given.
+    A context-free grammar: `CLAUSE | WHEN CLAUSE` has alternatives between bars, and `= Monday
+    Tuesday` a word each. Symbols are in capitals. `BASE` and `PAST` are forms of an expression,
+    `TOPIC` is a word that the caller chooses.
 
     Every language has `PLAIN` sentences without a PIE, those with one in either reading
     (`FIGURATIVE`, `LITERAL`), and those without a PIE that hint at either
     (`HINT_FIGURATIVE`, `HINT_LITERAL`).
+
+    Args:
+        rules: by symbol.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, rules: Mapping[str, str]) -> None:
         self._rules: dict[str, list[tuple[str, ...]]] = {}
-        for line in filter(None, map(str.strip, text.splitlines())):
-            words = " = " in line
-            symbol, _, rest = line.partition(" = " if words else ": ")
-            alternatives = rest.split() if words else rest.split(" | ")
+        for symbol, rest in rules.items():
+            alternatives = rest.split()[1:] if rest.startswith("= ") else rest.split(" | ")
             # The other way round, since the last one that waits is taken first.
             self._rules[symbol] = [tuple(item.split()[::-1]) for item in alternatives]
 
@@ -121,7 +124,26 @@ class Grammar:
                 return found
 
 
-def expressions(
+class Speech(NamedTuple):
+    """What sentences of a language are made of: a grammar, PIEs, and what a PIE may mean."""
+
+    grammar: Grammar
+    pies: list[Expression]
+    meanings: list[Expression]
+
+
+@cache
+def speech(language: str) -> Speech:
+    """The content of the language's data file."""
+    content = read_yaml(Path(__file__).with_name(f"{language}.yaml"))
+    lists = [_expressions(**content.get(name, NO_EXPRESSIONS)) for name in ("pies", "meanings")]
+    return Speech(Grammar(content["grammar"]), *lists)
+
+
+NO_EXPRESSIONS: Mapping[str, Any] = {"verbs": "", "nouns": {}}
+
+
+def _expressions(
     verbs: str, nouns: Mapping[str, str], *, verb_last: bool = False
 ) -> list[Expression]:
     """Every verb with every noun.

@@ -98,7 +98,7 @@ class Corpora:
                 self.upstream,
                 problem="only their digest verifies the stand-ins",
             ),
-            checks=JamVariants().checks.model_dump(),
+            checks=JamVariants().checks,
             **selection,
         )
 
