@@ -1,11 +1,17 @@
-"""An HTTP server on the loopback that answers, or fails as it is told to."""
+"""An HTTP server on the loopback that answers, or fails as it is asked to."""
 
 import asyncio
 import json
+import socket
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
+
+import uvicorn
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 DRIP_S = 0.2
 
@@ -18,7 +24,7 @@ class Reply:
         status, body, headers: of the response.
         delay: seconds before it.
         hang: there is none, and the connection stays open.
-        reset: there is none, and the connection ends.
+        reset: the connection ends before the body.
         cut: the connection ends after half of the body.
         drip: a byte each `DRIP_S` seconds, and never the last one.
     """
@@ -60,14 +66,12 @@ class LoopbackServer(ABC):
 
     def __init__(self, port: int = 0) -> None:
         self.port = port
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     @abstractmethod
     async def exchange(
-        self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
-        """Deal with one request, by `send`; whether the connection is fit for another one."""
+        self, received: Received, reply: Callable[[Reply], Awaitable[bool]]
+    ) -> object:
+        """Answer one request by `reply`, which returns whether a client got the whole reply."""
 
     @property
     def address(self) -> str:
@@ -75,63 +79,52 @@ class LoopbackServer(ABC):
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
+        listening = socket.create_server(("127.0.0.1", self.port), backlog=1024)
+        self.port = listening.getsockname()[1]
+        config = uvicorn.Config(
+            self._serve,
+            interface="asgi3",
+            lifespan="off",
+            log_level="critical",
+            timeout_keep_alive=3600,
+        )
+        self._server = uvicorn.Server(config)
+        serving = self._server.serve(sockets=[listening])
+        self._thread = threading.Thread(target=asyncio.run, args=[serving], daemon=True)
         self._thread.start()
-        start = asyncio.start_server(self._serve, "127.0.0.1", self.port, backlog=1024)
-        self._server = asyncio.run_coroutine_threadsafe(start, self._loop).result(10)
-        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     def __exit__(self, *_: object) -> None:
-        async def stop() -> None:
-            self._server.close()
-            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        asyncio.run_coroutine_threadsafe(stop(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._server.should_exit = self._server.force_exit = True
         self._thread.join(10)
-        self._loop.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while await self.exchange(await _request(reader), reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        received = Received(
+            request.method, request.url.path, dict(request.headers), await request.body()
+        )
+        await self.exchange(received, lambda reply: _send(reply, request, send))
 
 
-async def send(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Send a reply; whether all of it went out to a client that was still there."""
+async def _send(reply: Reply, request: Request, send: Send) -> bool:
     await asyncio.sleep(reply.delay)
     if reply.hang:
-        await reader.read(1)  # until the client gives up
-    if reply.hang or reply.reset or reader.at_eof():
+        await request.receive()  # until the client gives up
+    if await request.is_disconnected():
         return False
     fields = {"Content-Type": "application/json", **reply.headers}
     fields["Content-Length"] = str(len(reply.body))
-    head = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in fields.items())]
-    writer.write(("\r\n".join(head) + "\r\n\r\n").encode("latin-1"))
+    headers = [(name.encode(), value.encode()) for name, value in fields.items()]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     if reply.drip:
-        for byte in reply.body[:-1]:
-            writer.write(bytes([byte]))
-            await writer.drain()
+        for place in range(len(reply.body) - 1):
+            part = reply.body[place : place + 1]
+            await send({"type": "http.response.body", "body": part, "more_body": True})
             await asyncio.sleep(DRIP_S)
-        await reader.read(1)
-        return False
-    writer.write(reply.body[: len(reply.body) // 2] if reply.cut else reply.body)
-    await writer.drain()
-    return not reply.cut
-
-
-async def _request(reader: asyncio.StreamReader) -> Received:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    method, path, _ = head[0].split(" ", 2)
-    fields = (line.partition(":") for line in head[1:] if line)
-    headers = {name.strip().lower(): value.strip() for name, _, value in fields}
-    return Received(
-        method, path, headers, await reader.readexactly(int(headers.get("content-length", 0)))
-    )
+        await request.receive()
+    share = 0 if reply.reset or reply.drip else len(reply.body) // (2 if reply.cut else 1)
+    is_whole = not (reply.reset or reply.cut or reply.drip)
+    # A response that is not completed ends with its connection.
+    part = reply.body[:share]
+    await send({"type": "http.response.body", "body": part, "more_body": not is_whole})
+    return is_whole

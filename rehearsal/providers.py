@@ -1,6 +1,7 @@
 """A stand-in for all providers: one server that answers, bills and fails as they do.
 
-`python -m rehearsal.providers --help`; `/health` answers when it serves.
+Run by `python -m rehearsal.providers OPTIONS`, the JSON of `ServerOptions`; `/health` answers when
+it serves.
 
 Tokens are counted by a rule, in place of tokenisers: one for each 4 characters begun, turn by turn.
 A model that bills thoughts has thought as many tokens as the question has, or what its limit leaves
@@ -10,22 +11,18 @@ What is asked twice is answered with the same bytes, the reply's own id among th
 in between: recordings must not depend on faults.
 """
 
-import argparse
-import asyncio
 import hashlib
 import json
 import sys
 import threading
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from pieline.core.errors import run_command
-from pieline.core.named import named
 from pieline.core.settings import Settings
 from pieline.llm.costs import price
 from pieline.models.llm import LLMEntry
@@ -40,7 +37,7 @@ from rehearsal.formats import (
     CountedAnswer,
     Provider,
 )
-from rehearsal.loopback import LoopbackServer, Received, Reply, send
+from rehearsal.loopback import LoopbackServer, Received, Reply
 
 BILL = "bill.jsonl"
 """The file in the server's folder that says what it has billed."""
@@ -51,13 +48,12 @@ THOUGHTS = "<think>\nFirst I read the sentence once more.\n</think>\n\n"
 """What a model of Together's writes in front of its answer if it is for reasoning."""
 
 
-class Manners(Settings):
+class FaultProfile(Settings):
     """How the providers behave; by default they answer everything at once.
 
     Attributes:
         seed: of latencies and faults, which are the same for one attempt at one question.
         latency_s: mean of the seconds before a reply, which are drawn from 0 to twice as many.
-        requests_per_minute: by provider; who asks more often gets a 429.
         rates: share of requests that meet a fault, by fault.
         retry_after_s: what the 429 among these faults says to wait.
         max_attempts: no question fails so many times one after the other.
@@ -65,7 +61,6 @@ class Manners(Settings):
 
     seed: int = 0
     latency_s: float = Field(default=0.0, ge=0)
-    requests_per_minute: dict[str, int] = Field(default_factory=dict)
     rates: dict[Fault, float] = Field(default_factory=dict)
     retry_after_s: float = Field(default=1.0, gt=0)
     max_attempts: int = Field(default=6, ge=1)
@@ -101,7 +96,7 @@ class Providers(LoopbackServer):
         answer: what a model says; a KeyError is a question that nobody can answer.
         models: the entries that are served, among others.
         state: folder of the bill.
-        manners: how the providers behave.
+        faults: how the providers behave.
         port: of the loopback; 0 for a free one.
     """
 
@@ -110,11 +105,11 @@ class Providers(LoopbackServer):
         answer: Callable[[Asked], str],
         models: Mapping[str, object],
         state: Path,
-        manners: Manners | None = None,
+        faults: FaultProfile | None = None,
         port: int = 0,
     ) -> None:
         super().__init__(port)
-        self._answer, self._manners = answer, manners or Manners()
+        self._answer, self._faults = answer, faults or FaultProfile()
         entries = [entry for entry in models.values() if isinstance(entry, LLMEntry)]
         # What a provider serves comes before a local model of the same name.
         entries.sort(key=lambda entry: entry.source == "api")
@@ -122,7 +117,6 @@ class Providers(LoopbackServer):
         self._bill = Bill(state / BILL)
         self._attempts: Counter[str] = Counter()
         self._failed_in_a_row: Counter[str] = Counter()
-        self._free_at: defaultdict[str, float] = defaultdict(float)
         for charge in self._bill.charges:
             self._count(charge)
             if charge.delivered:
@@ -132,16 +126,12 @@ class Providers(LoopbackServer):
         super().__exit__(*_)
         self._bill.close()
 
-    async def exchange(
-        self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
+    async def exchange(self, received: Received, reply: Callable[[Reply], Awaitable[bool]]) -> None:
         """Answer one request, as its provider would."""
-        reply, number = self._prepared(request)
-        is_whole = await send(reply, reader, writer)
-        if is_whole and number is not None:
+        prepared, number = self._prepared(received)
+        if await reply(prepared) and number is not None:
             self._bill.delivered(number)
             self._failed_in_a_row[self._bill.charges[number].question] = 0
-        return is_whole
 
     def _prepared(self, request: Received) -> Prepared:
         """The reply to a request, which is on the bill already."""
@@ -162,7 +152,7 @@ class Providers(LoopbackServer):
             return Prepared(_refusal(provider, 400, f"{type(error).__name__}: {error}"))
         question = digest(model, body)
         said = _said(self._entries[model], asked, text, limit, question)
-        fault, latency_s, wait_s = self._fault(provider, question)
+        fault, latency_s, wait_s = self._fault(question)
         charge = Charge(provider.name, model, question, fault=fault)
         if fault is None or fault in BILLED:
             charge.input_tokens, charge.output_tokens = said.input_tokens, said.output_tokens
@@ -173,20 +163,12 @@ class Providers(LoopbackServer):
         reply.delay = latency_s
         return Prepared(reply, number if fault is None else None)
 
-    def _fault(self, provider: Provider, question: str) -> tuple[Fault | None, float, float]:
+    def _fault(self, question: str) -> tuple[Fault | None, float, float]:
         """What a request meets, the seconds before its reply, and those that a 429 tells."""
-        fault, latency_s = self._manners.drawn(question, self._attempts[question])
-        if self._failed_in_a_row[question] >= self._manners.max_attempts - 1:
+        fault, latency_s = self._faults.drawn(question, self._attempts[question])
+        if self._failed_in_a_row[question] >= self._faults.max_attempts - 1:
             return None, latency_s, 0.0
-        per_minute = self._manners.requests_per_minute.get(provider.name)
-        if per_minute:
-            # As many as a second allows may come at once.
-            now, each = time.monotonic(), 60 / per_minute
-            free_at = max(self._free_at[provider.name], now - max(1.0, each))
-            if free_at + each > now:
-                return "429", 0.0, free_at + each - now
-            self._free_at[provider.name] = free_at + each
-        return fault, latency_s, self._manners.retry_after_s
+        return fault, latency_s, self._faults.retry_after_s
 
     def _count(self, charge: Charge) -> None:
         self._attempts[charge.question] += 1
@@ -250,23 +232,34 @@ def _json(body: Body) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8")
 
 
+class ServerOptions(Settings):
+    """What the program is started with.
+
+    Attributes:
+        config: the whole configuration, as JSON.
+        models: models.yaml.
+        root: folder of the project.
+        state: folder of the bill.
+        port: of the loopback.
+        faults: how the providers behave.
+    """
+
+    config: str
+    models: Path
+    root: Path
+    state: Path
+    port: int
+    faults: FaultProfile = FaultProfile()
+
+
 def main() -> None:
     """Stand in for all providers until the process is ended."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--config", required=True, help="the whole configuration, as JSON")
-    parser.add_argument("--models", type=Path, required=True, help="models.yaml")
-    parser.add_argument("--root", type=Path, required=True, help="folder of the project")
-    parser.add_argument("--state", type=Path, required=True, help="folder of the bill")
-    parser.add_argument("--port", type=int, required=True, help="port of the loopback")
-    parser.add_argument(
-        "--manners", type=Manners.model_validate_json, required=True,
-        help="how the providers behave, as JSON",
-    )  # fmt: skip
-    parser.add_argument("--answers", required=True, help="module:class that answers for a model")
-    given = parser.parse_args()
-    answers = named(given.answers)(given.config, given.models, given.root, Path())
-    registry = load_registry(given.models)
-    with Providers(answers.text, registry, given.state, given.manners, given.port):
+    from rehearsal.answers.book import Answers
+
+    options = ServerOptions.model_validate_json(sys.argv[1])
+    answers = Answers(options.config, options.models, options.root, Path())
+    registry = load_registry(options.models)
+    with Providers(answers.text, registry, options.state, options.faults, options.port):
         threading.Event().wait()
 
 

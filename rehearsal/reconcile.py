@@ -1,7 +1,5 @@
 """Whether what the stand-ins of providers billed is what the spending ledger and recordings say.
 
-`python -m rehearsal.reconcile --help`; a mismatch ends it with status 2.
-
 What can be compared, for each model that costs money, however often anything failed or was killed:
 
 - Each recorded answer is on the bill, with the same tokens.
@@ -17,7 +15,6 @@ Of a model that costs nothing the ledger says nothing: only its recordings are c
 for recordings that were asked for, in mode `record`, since the bill began.
 """
 
-import argparse
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -25,14 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pieline.core.errors import UserError, number_of, run_command
+from pieline.core.errors import number_of
 from pieline.llm.archive import recording_files
 from pieline.llm.costs import usd_of
 from pieline.llm.recordings import Reader
 from pieline.llm.spending import Ledger, Reserved
 from pieline.llm.wire import body_of
 from pieline.models.llm import LLMEntry, name_on_the_wire
-from pieline.models.registry import load_registry
 from rehearsal.bill import Charge, digest, read_bill
 
 ROUNDING = 1e-6
@@ -214,27 +210,3 @@ def _reconciled(model: str, account: _Account) -> Reconciled:
 def _litellm_id(checkpoint: str) -> str:
     """A checkpoint as litellm spells it: of a local model without what is behind the name."""
     return f"{checkpoint.partition('/')[0]}/{name_on_the_wire(checkpoint)}"
-
-
-def main() -> None:
-    """Print a line on each model and the verdict."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bill", type=Path, required=True, help="what the stand-ins billed, JSONL")
-    parser.add_argument("--recordings", type=Path, required=True, help="folder of recordings")
-    parser.add_argument("--models", type=Path, required=True, help="models.yaml")
-    arguments = parser.parse_args()
-    found = bill_matches(arguments.bill, arguments.recordings, load_registry(arguments.models))
-    for item in found:
-        print(
-            f"{item.model}: {number_of(item.questions, 'question')}, {item.recorded} recorded,"
-            f" {item.requests} asked, {item.repeated} lost and answered again;"
-            f" ${item.billed_usd:.4f} billed, ${item.lost_usd:.4f} of it for lost replies;"
-            f" ${item.ledger_usd:.4f} in the ledger"
-        )
-    if any(item.faults for item in found):
-        raise UserError(verdict(found), where=arguments.bill)
-    print(verdict(found))
-
-
-if __name__ == "__main__":
-    run_command(main)

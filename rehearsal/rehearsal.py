@@ -23,7 +23,7 @@ from pieline.models.registry import Registry, load_registry
 from rehearsal.bill import Fault
 from rehearsal.corpora import write_corpora
 from rehearsal.formats import api_bases
-from rehearsal.providers import Manners
+from rehearsal.providers import FaultProfile, ServerOptions
 from rehearsal.weights.standins import common_words, write_weights
 
 _READY_WITHIN_S = 60.0
@@ -113,6 +113,7 @@ class Rehearsal:
                 "upstream": sha256(self.root / "data" / "upstream.yaml"),
                 "mirror": self.mirror and str(Path(self.mirror).absolute()),
                 "code": code_digest("rehearsal.corpora", "rehearsal.weights.standins"),
+                "prose": [*map(sha256, sorted(Path(__file__).parent.glob("corpora/*.yaml")))],
             }
         )
         made = self.folder / "made.json"
@@ -140,9 +141,9 @@ class Rehearsal:
         write_weights(self.folder, registry, common_words(self.folder / "mirror"))
         write_text(made, wanted)
 
-    def manners(self, config: Config) -> Manners:
+    def faults(self, config: Config) -> FaultProfile:
         """How the providers behave."""
-        return Manners(
+        return FaultProfile(
             seed=self.settings.seed,
             latency_s=self.settings.latency_s,
             rates=dict.fromkeys(get_args(Fault), FAULTS) if self.settings.faults else {},
@@ -167,17 +168,15 @@ class Rehearsal:
             )
         log = Path("logs/rehearsal")
         log.mkdir(parents=True, exist_ok=True)
-        options = {
-            "config": config.model_dump_json(),
-            "models": str(self.models),
-            "root": str(self.root),
-            "state": str(self.folder),
-            "port": port,
-            "manners": self.manners(config).model_dump_json(),
-            "answers": "rehearsal.answers.book:Answers",
-        }
-        providers = ["-m", "rehearsal.providers"]
-        providers += [f"--{name}={value}" for name, value in options.items()]
+        options = ServerOptions(
+            config=config.model_dump_json(),
+            models=self.models,
+            root=self.root,
+            state=self.folder,
+            port=int(port),
+            faults=self.faults(config),
+        )
+        providers = ["-m", "rehearsal.providers", options.model_dump_json()]
         server = _guarded(providers, log / "providers.log")
         end = time.monotonic() + _READY_WITHIN_S
         while not _listens(host, int(port)):

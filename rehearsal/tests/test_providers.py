@@ -1,11 +1,8 @@
 """Stand-ins for providers: their formats and faults, and that bill, ledger and recordings agree."""
 
-import itertools
 import json
 import os
 import random
-import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,9 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -23,6 +18,7 @@ from llm.llm_cases import start
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.core.yamls import read_yaml
 from pieline.llm.answers import Answer
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
@@ -32,12 +28,10 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
-from rehearsal import providers
 from rehearsal.asked import Asked
 from rehearsal.bill import BILLED, Bill, Charge, Fault, read_bill
 from rehearsal.formats import PROVIDERS, api_bases
-from rehearsal.loopback import Reply
-from rehearsal.providers import BILL, THOUGHTS, Manners, Providers
+from rehearsal.providers import BILL, THOUGHTS, FaultProfile, Providers, ServerOptions
 from rehearsal.reconcile import bill_matches, verdict
 
 REGISTRY = load_registry(ROOT / "models.yaml")
@@ -60,16 +54,6 @@ def model(name: str) -> LLMEntry:
 def say(asked: Asked) -> str:
     """The stand-ins' answers in these tests."""
     return f"idioms: [{asked.turns[-1][1]}]"
-
-
-class Answers:
-    """The same for the program."""
-
-    def __init__(self, config: str, models: Path, root: Path, results: Path) -> None:
-        self.config = config
-
-    def text(self, asked: Asked) -> str:
-        return f"{self.config} {say(asked)}"
 
 
 @pytest.fixture(autouse=True)
@@ -156,9 +140,9 @@ def test_an_answer_ends_at_the_limit_of_tokens(tmp_path: Path, name: str) -> Non
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_after_every_fault_the_question_is_asked_again(tmp_path: Path, fault: Fault) -> None:
-    manners = Manners(rates={fault: 1.0}, max_attempts=2, retry_after_s=0.1)
+    faults = FaultProfile(rates={fault: 1.0}, max_attempts=2, retry_after_s=0.1)
     folder = tmp_path / "recordings"
-    with Providers(say, REGISTRY, tmp_path, manners) as server:
+    with Providers(say, REGISTRY, tmp_path, faults) as server:
         for name in MODELS:
             fields = {"max_attempts": 2, "timeout_s": 1 if fault in ("hang", "drip") else 10}
             assert len(ask_all(server.address, folder, name, 2, **fields)) == 2
@@ -178,10 +162,10 @@ def test_faults_are_the_same_for_one_attempt_and_no_question_meets_too_many(
     tmp_path: Path,
 ) -> None:
     rates: dict[Fault, float] = {"429": 0.2, "500": 0.2, "reset": 0.2, "broken": 0.2}
-    manners = Manners(seed=5, rates=rates, max_attempts=3, retry_after_s=0.01)
+    faults = FaultProfile(seed=5, rates=rates, max_attempts=3, retry_after_s=0.01)
     met = []
     for run in ("a", "b"):
-        with Providers(say, REGISTRY, tmp_path / run, manners) as server:
+        with Providers(say, REGISTRY, tmp_path / run, faults) as server:
             ask_all(server.address, tmp_path / run / "recordings", "gpt-4o", 20, max_attempts=3)
         charges = read_bill(tmp_path / run / BILL)
         met.append(
@@ -193,29 +177,6 @@ def test_faults_are_the_same_for_one_attempt_and_no_question_meets_too_many(
     assert met[0] == met[1]
     assert max(map(len, met[0].values())) == 3
     assert {fault for faults in met[0].values() for fault in faults} == {None, *rates}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_whoever_asks_too_often_is_told_when_to_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    # However busy this machine is, a request comes every fiftieth of a second, and 10 are allowed.
-    clock = SimpleNamespace(monotonic=partial(next, itertools.count(0.0, 0.02)))
-    monkeypatch.setattr(providers, "time", clock)
-    sent: list[Reply] = []
-    refuse = providers._refusal
-    monkeypatch.setattr(providers, "_refusal", lambda *of: sent.append(refuse(*of)) or sent[-1])
-    manners = Manners(requests_per_minute={model(name).provider: 600})
-    with Providers(say, REGISTRY, tmp_path, manners) as server:
-        answers = ask_all(server.address, tmp_path / "recordings", name, 13)
-    assert len(answers) == 13
-    charges = read_bill(tmp_path / BILL)
-    refused = [charge for charge in charges if charge.fault == "429"]
-    assert len(charges) - len(refused) == 13 and len(refused) >= 2
-    assert not any(charge.usd for charge in refused)
-    told = re.findall(r"(?:Retry-After|retryDelay)\W+([0-9.]+)", str(sent))
-    assert len(told) == len(sent) == len(refused)
-    assert 0.05 < max(map(float, told)) <= 0.1
 
 
 def post(url: str, body: object) -> tuple[int, dict[str, Any]]:
@@ -282,9 +243,9 @@ def test_a_bill_outlives_its_server_at_any_byte(tmp_path: Path) -> None:
 
 
 def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
-    manners, attempts = Manners(rates={"500": 1.0}, max_attempts=3), []
+    faults, attempts = FaultProfile(rates={"500": 1.0}, max_attempts=3), []
     for _ in range(3):  # the third attempt may not fail, whoever remembers the others
-        with Providers(say, REGISTRY, tmp_path, manners) as server:
+        with Providers(say, REGISTRY, tmp_path, faults) as server:
             attempts.append(post(f"{server.address}/openai/v1/chat/completions", CHAT)[0])
     assert attempts == [500, 500, 200]
     assert len(read_bill(tmp_path / BILL)) == 3
@@ -349,48 +310,22 @@ def test_a_lost_reply_that_the_ledger_does_not_hold_is_told(asked: Path) -> None
     assert "$0.250000 billed for lost replies, $0.000000 held for them" in told(asked)
 
 
-def test_the_command_prints_a_verdict_and_its_status_says_it(asked: Path) -> None:
-    options = {
-        "bill": asked / BILL, "recordings": asked / "recordings", "models": ROOT / "models.yaml",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "rehearsal.reconcile"]
-    command += [f"--{name}={value}" for name, value in options.items()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-
-    def run() -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-    done = run()
-    assert (done.returncode, done.stderr) == (0, "")
-    first, last = done.stdout.splitlines()
-    assert first.startswith("openai/gpt-4o-2024-08-06: 5 questions, 5 recorded, 5 asked, 0 lost")
-    assert last.startswith("the bill and the ledger agree: 5 recorded answers to 5 requests")
-    shutil.rmtree(asked / "recordings")
-    (asked / "recordings").mkdir()
-    done = run()
-    assert done.returncode == 2
-    assert "the bill and the ledger do not agree" in done.stderr
-
-
 def test_the_program_answers_until_it_is_killed(tmp_path: Path) -> None:
-    port = free_port()
-    paths = [ROOT / "src", ROOT / "tests", Path(__file__).parent]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    options = {
-        "config": "hello", "models": ROOT / "models.yaml", "root": ROOT, "state": tmp_path,
-        "port": port, "manners": "{}", "answers": "test_providers:Answers",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "rehearsal.providers"]
-    command += [f"--{name}={value}" for name, value in options.items()]
+    config = json.dumps(read_yaml(ROOT / "config/paper.yaml"))
+    options = ServerOptions(
+        config=config, models=ROOT / "models.yaml", root=ROOT, state=tmp_path, port=free_port()
+    )
+    command = [sys.executable, "-m", "rehearsal.providers", options.model_dump_json()]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     with subprocess.Popen(command, env=environment) as process:
         try:
-            serves(port)
-            status, body = post(f"http://127.0.0.1:{port}/openai/v1/chat/completions", CHAT)
+            serves(options.port)
+            address = f"http://127.0.0.1:{options.port}"
+            status, body = post(f"{address}/openai/v1/chat/completions", CHAT)
         finally:
             process.kill()
-    assert status == 200
-    assert body["choices"][0]["message"]["content"] == "hello idioms: [never heard]"
-    assert len(read_bill(tmp_path / BILL)) == 1
+    assert status == 400
+    assert "nothing asks gpt-4o-2024-08-06 (seed None) this" in body["error"]["message"]
 
 
 # Everything killed at random moments.
@@ -418,8 +353,8 @@ def serves(port: int) -> None:
     raise AssertionError("the server did not start")
 
 
-def _serve(state: Path, port: int, manners: Manners) -> None:
-    with Providers(say, REGISTRY, state, manners, port):
+def _serve(state: Path, port: int, faults: FaultProfile) -> None:
+    with Providers(say, REGISTRY, state, faults, port):
         time.sleep(600)
 
 
@@ -437,10 +372,10 @@ def test_whatever_fails_and_is_killed_no_answer_is_lost_and_the_bill_is_the_ledg
             ask_all(server.address, calm / "recordings", name, COUNT)
 
     moments, port = random.Random(19), free_port()
-    manners = Manners(seed=19, latency_s=0.02, rates=STORM, retry_after_s=0.05, max_attempts=6)
+    faults = FaultProfile(seed=19, latency_s=0.02, rates=STORM, retry_after_s=0.05, max_attempts=6)
     address = f"http://127.0.0.1:{port}"
     killed = 0
-    server_process = start(_serve, storm / "state", port, manners)
+    server_process = start(_serve, storm / "state", port, faults)
     for turn in range(20):
         serves(port)
         runs = [start(_ask, address, storm / "recordings", name) for name in MODELS]
@@ -458,7 +393,7 @@ def test_whatever_fails_and_is_killed_no_answer_is_lost_and_the_bill_is_the_ledg
         killed += codes.count(-signal.SIGKILL)
         if turn % 2 and turn < KILLS:
             server_process.join(10)
-            server_process = start(_serve, storm / "state", port, manners)
+            server_process = start(_serve, storm / "state", port, faults)
         if codes == [0] * len(runs):
             break
     server_process.kill()

@@ -1,14 +1,13 @@
 """A small OpenAI-compatible server on the loopback that answers, or fails as it is told to."""
 
-import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rehearsal.loopback import LoopbackServer, Received, Reply, send
+from rehearsal.loopback import LoopbackServer, Received, Reply
 
 ASKED = "the model that is asked"
 
@@ -64,9 +63,7 @@ class FaultServer(LoopbackServer):
     def api_base(self) -> str:
         return f"{self.address}/v1"
 
-    async def exchange(
-        self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
+    async def exchange(self, received: Received, send: Callable[[Reply], Awaitable[bool]]) -> None:
         text = received.body["messages"][-1]["content"]
         self._attempts[text] += 1
         request = Request(
@@ -79,9 +76,8 @@ class FaultServer(LoopbackServer):
             reply = self.behave(request)
             model = received.body["model"].encode()
             reply = replace(reply, body=reply.body.replace(ASKED.encode(), model))
-            is_whole = await send(reply, reader, writer)
+            is_whole = await send(reply)
         finally:
             self.in_flight -= 1
         if is_whole and reply.status == 200:
             self.answered[text] += 1
-        return is_whole

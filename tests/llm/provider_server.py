@@ -1,11 +1,11 @@
 """A server on the loopback that speaks the formats of OpenAI, Together, Anthropic and Gemini."""
 
-import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pieline.models.llm import LLMEntry
-from rehearsal.loopback import LoopbackServer, Received, Reply, send
+from rehearsal.loopback import LoopbackServer, Received, Reply
 
 SERVED = "served"
 """Stands in a body for the model that it states."""
@@ -58,11 +58,10 @@ class ProviderServer(LoopbackServer):
         self.requests: list[Received] = []
         self._reply, self._model = reply, model
 
-    async def exchange(
-        self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
+    async def exchange(self, request: Received, send: Callable[[Reply], Awaitable[bool]]) -> None:
         if request.method != "POST":
-            return await send(Reply(501), reader, writer)
+            await send(Reply(501))
+            return
         self.requests.append(request)
         usual = next(value for end, value in REPLIES.items() if request.path.endswith(end))
         body = usual if self._reply is None else self._reply
@@ -70,7 +69,7 @@ class ProviderServer(LoopbackServer):
         body = {
             name: self._model or asked if value == SERVED else value for name, value in body.items()
         }
-        return await send(Reply(body=json.dumps(body).encode()), reader, writer)
+        await send(Reply(body=json.dumps(body).encode()))
 
     def play(self, entry: LLMEntry, **changes: Any) -> LLMEntry:
         """The entry, with this server in its provider's place; it still serves what is retired."""
