@@ -121,7 +121,7 @@ def records_of(found: Mapping[K, Source[R]]) -> list[R]:
     return [record for source in found.values() for record in source.records]
 
 
-def headers(labels: Iterable[str], columns: Iterable[Column[R]]) -> tuple[Head, ...]:
+def headers(labels: Iterable[str], columns: Iterable[Column[R]] = ()) -> tuple[Head, ...]:
     """A row of headers: those of the rows' labels, then those of the columns."""
     shown = (Head(column.header, latex=column.latex) for column in columns if column.header)
     return (*map(Head, labels), *shown)

@@ -14,7 +14,6 @@ from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.tables.common import (
     data_notes,
     deviations_of,
-    heads,
     marked,
     of_other_data,
     percentage,
@@ -81,7 +80,7 @@ def humans(given: Given) -> TableContent:
         cells += [] if rows else usages
         rows.append(Row((label,), (*cells, *[Cell(text=" ")] * (4 - len(cells))), reason))
     return TableContent(
-        heads=(heads("Annotator", "Accuracy", "figurative", "literal", "ambiguous"),),
+        heads=(headers(["Annotator", "Accuracy", "figurative", "literal", "ambiguous"]),),
         groups=tuple(Group(tuple(part)) for part in (rows[:1], rows[1:3], rows[3:])),
         caption=f"Human baseline: two people on hard variants ({find(language).label}), one"
         " of each original, in per cent. “Ambiguous” counts as wrong.",

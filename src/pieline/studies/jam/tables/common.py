@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pieline.core.conditions import Measured, MetricRecord, data_is_told
 from pieline.core.uncertainty import Interval, Spread
@@ -12,7 +12,6 @@ from pieline.reporting.columns import Column, Source, bounds, interval_text, sou
 from pieline.reporting.given import Given
 from pieline.reporting.printed import PrintedRow, per_cent, read_published
 from pieline.reporting.seeds import PrintedSeeds
-from pieline.reporting.tables import Head
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, unreadable
@@ -54,16 +53,6 @@ PrintedRuns = Mapping[RunKey, PrintedRow]
 R = TypeVar("R")
 
 NOT_RELEASED = "sample data or other than the released ID10M-JAM"
-
-
-def heads(*texts: str) -> tuple[Head, ...]:
-    """Headings of one column each, written alike everywhere."""
-    return tuple(map(Head, texts))
-
-
-class _Measured(Measured, Protocol):
-    @property
-    def data_note(self) -> str: ...
 
 
 def percentage(
@@ -163,7 +152,7 @@ def left_out_seeds(given: Given, runs: Collection[RunKey]) -> tuple[str, ...]:
     )
 
 
-def of_other_data(*measured: "_Measured") -> list[str]:
+def of_other_data(*measured: Measured) -> list[str]:
     """What keeps numbers of other data than the paper's from being comparable.
 
     Of the user's own data the conditions say it.

@@ -10,7 +10,7 @@ from pieline.reporting.given import Given
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import Group, Head, TableContent
 from pieline.studies.jam.metrics.statistics import JamStatistics
-from pieline.studies.jam.tables.common import code_of, data_notes, heads
+from pieline.studies.jam.tables.common import code_of, data_notes
 
 ID10M, JAM = "ID10M", "ID10M-JAM"
 PUBLISHED_IDS = {
@@ -116,7 +116,7 @@ def statistics(given: Given) -> TableContent:
         groups.append(Group(tuple(rows), dataset))
     return TableContent(
         heads=(
-            (*heads("", "", "Train"), Head("Test", 2), Head("")),
+            (*headers(["", "", "Train"]), Head("Test", 2), Head("")),
             headers(["Dataset", "Language"], [TRAIN, TEST, VARIANTS, PIES]),
         ),
         groups=tuple(groups),

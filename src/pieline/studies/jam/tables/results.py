@@ -20,7 +20,6 @@ from pieline.studies.jam.tables.common import (
     JUDGED,
     PROMPTS,
     code_of,
-    heads,
     languages_of,
     left_out_seeds,
     marked,
@@ -179,7 +178,7 @@ def _table(
             rows[group_of(setting, models[name])].append(replace(numbers, cells=cells, unseen=rest))
         filler = [Head("", missing)] if missing else []
         own = (
-            (*heads("", ""), *(Head(find(name).label, width) for name in languages), *filler),
+            (*headers(["", ""]), *(Head(find(name).label, width) for name in languages), *filler),
             (*headers(["Setting", "Model"], [*columns] * len(languages)), *filler),
         )
         all_heads.append(own)

@@ -23,7 +23,6 @@ from pieline.studies.jam.metrics.seeds import RunKey, unreadable
 from pieline.studies.jam.tables.common import (
     PROMPTS,
     code_of,
-    heads,
     languages_of,
     marked,
     not_made,
@@ -178,7 +177,7 @@ def pairs(given: Given) -> TableContent:
         " has no drift."
     )
     return TableContent(
-        heads=((*heads("Language", "First", "Second", "difference"), *_P_VALUES.values()),),
+        heads=((*headers(["Language", "First", "Second"], [DIFFERENCE]), *_P_VALUES.values()),),
         groups=(Group(tuple(rows)),),
         caption=about.format(drift="ND_M", p="p"),
         caption_latex=about.format(drift=r"$\mathit{ND}_M$", p="$p$"),

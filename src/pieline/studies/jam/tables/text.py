@@ -4,7 +4,7 @@ from statistics import median
 
 from pieline.core.conditions import deviations
 from pieline.core.records import load_records
-from pieline.reporting.columns import Column, Source, over_seeds, text_cell
+from pieline.reporting.columns import Column, Source, headers, over_seeds, text_cell
 from pieline.reporting.given import Given
 from pieline.reporting.printed import read_published
 from pieline.reporting.seeds import Ranges, median_tolerance
@@ -20,7 +20,6 @@ from pieline.studies.jam.metrics.seeds import (
 )
 from pieline.studies.jam.settings import ConfusedModels, JamSettings
 from pieline.studies.jam.tables.common import (
-    heads,
     languages_of,
     not_counted,
     notes_on,
@@ -93,7 +92,7 @@ def text(given: Given) -> TableContent:
                     ranges = {_DRAWN: (middle - half, middle + half)}
                 add(full_name, median(means) if means else None, 2, ranges)
     return TableContent(
-        heads=(heads("Number", "ours (printed)"),),
+        heads=(headers(["Number", "ours (printed)"]),),
         groups=(Group(tuple(rows)),),
         caption="Medians over language models (accuracy on originals and negative drift, in per"
         " cent) and the number of hard variants that confuse at least one of them. Reasoning models"
