@@ -131,6 +131,7 @@ CHANGES = {
     ),
     "a table's function": module(f"{LIBRARY}/studies/idiots/tables.py"),
     "a module of one study": module(f"{LIBRARY}/studies/idiolink/metrics/scores.py"),
+    "a script": module("scripts/jam_metrics.py"),
     "a language": module(f"{LIBRARY}/languages/german.py"),
     "a module of llm": module(f"{LIBRARY}/llm/parsing.py"),
     "a template": file("templates/table.html.jinja", lambda text: text + "\n"),
@@ -163,7 +164,9 @@ def recorded_modules(folder: Path, output: str) -> frozenset[str]:
     parts = [name[start : start + 254] for start in range(0, len(name), 254)]
     path = folder.joinpath(".snakemake/metadata", *(f"@{part}" for part in parts[:-1]), parts[-1])
     params = json.loads(path.read_text(encoding="utf-8"))["params"] if path.exists() else []
-    return frozenset(re.findall(r"'(src/pieline/\S+\.py) [0-9a-f]{16}'", "\n".join(params)))
+    return frozenset(
+        re.findall(r"'((?:scripts|src/pieline)/\S+\.py) [0-9a-f]{16}'", "\n".join(params))
+    )
 
 
 def dependants(jobs: list[Job], touched: list[Job]) -> list[Job]:
