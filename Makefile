@@ -43,7 +43,7 @@ explore: $(READY)  ## Only the property tests, on a thousand fresh examples each
 check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check --compact-diff Snakefile rules
+	$(BIN)/snakefmt --check --compact-diff Snakefile rules examples
 	$(BIN)/mypy
 	@# Snakemake gives them `snakemake`, which mypy does not know.
 	$(BIN)/mypy --disable-error-code name-defined scripts

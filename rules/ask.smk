@@ -130,24 +130,12 @@ onerror:
 
 
 onstart:
-    if workflow.local_exec:
-        # Snakemake's limit of jobs a second has it look for jobs to start once a second for each that has
-        # finished, which takes more time than the jobs. Only a cluster is submitted to too fast.
-        workflow.scheduler.job_rate_limiter = None
-    elif workflow.executor_plugin.name == "slurm":
-        submit_once(workflow.executor_plugin.executor)
+    patch_snakemake(workflow)
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG)
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     for line in WHOLE.left_out():
         print(line, file=sys.stderr, flush=True)
-    if changed := changed_modules(workflow.dag.needrun_jobs()):
-        names = ", ".join(changed)
-        print(
-            f"modules changed since what they make was made: {names}",
-            file=sys.stderr,
-            flush=True,
-        )
     asking = [
         load_task(job.params.kind, job.params.task)
         for job in workflow.dag.needrun_jobs()

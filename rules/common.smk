@@ -24,12 +24,10 @@ if config.get("rehearsal"):
 
     os.environ.update(environment(Path("standins")))
 
-from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core.code import imports_of, modules_behind, source_of
-from pieline.core.display import Display
 from pieline.core.errors import UserError, exit_with
 from pieline.core.files import check_writable
 from pieline.languages.registry import known as known_languages
@@ -43,6 +41,7 @@ from pieline.models.sizing import (
     served_gpus,
     served_host_memory_mb,
 )
+from pieline.patches import patch_snakemake
 from pieline.results.whole import Whole
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiots import paths as idiots_paths
@@ -101,13 +100,15 @@ def log_of(output):
 def modules(name, *named):
     """A script and the library modules that it imports, directly or not, or loads by name.
 
-    `named` are paths `module:name`. Each file is given with a digest of its content, as a param of
+    `named` are paths `module:name`; a script that is a module itself is named there, and `name` is
+    None. Each file is given with a digest of its content, as a param of
     the rule: its content decides what a change makes stale, the reason for a rerun names it, and no
     job has sixty more input files.
     """
-    script = ROOT / "scripts" / f"{name}.py"
-    loaded = [path.partition(":")[0] for path in named] + [*imports_of(script)]
-    sources = [script, *map(source_of, modules_behind(loaded))]
+    scripts = [ROOT / "scripts" / f"{name}.py"] if name else []
+    loaded = [path.partition(":")[0] for path in named]
+    loaded += chain.from_iterable(map(imports_of, scripts))
+    sources = [*scripts, *map(source_of, modules_behind(loaded))]
     return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 
@@ -126,15 +127,6 @@ def modules_by(wildcard, name, named):
     return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
 
 
-def changed_modules(jobs):
-    """The modules that are no longer what these jobs' outputs were made with."""
-    changes = [workflow.dag.reason(job).params_changed for job in jobs]
-    # False where Snakemake had another reason already.
-    params = chain.from_iterable(change.only_old | change.only_new for change in changes if change)
-    found = (re.fullmatch(r"'(\S+\.py) [0-9a-f]{16}'", param) for param in params)
-    return sorted({match[1] for match in found if match})
-
-
 @cache
 def digest(path):
     """A digest of a file's content, short enough to be shown."""
@@ -142,17 +134,6 @@ def digest(path):
 
 
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
-# What this run shows, where nobody asked for another way; the log file has it all.
-told = workflow.output_settings
-if workflow.exec_mode == ExecMode.DEFAULT and not (
-    told.dryrun or told.verbose or told.printshellcmds or told.debug_dag
-):
-    for handler in [*logger.handlers]:
-        if handler.name == "DefaultStreamHandler":
-            display = Display(shows_logs=told.show_failed_logs, no_color=told.nocolor)
-            display.filters = handler.filters
-            logger.removeHandler(handler)
-            logger.addHandler(display)
 # What libraries draw of their own would be one line of thousands of characters in a pipe; what takes
 # long is told by `pieline.core.progress`.
 os.environ.setdefault("TQDM_DISABLE", "1")
@@ -218,16 +199,6 @@ def training_memory(wildcards):
 def training_gpu_memory(wildcards):
     """Megabytes of GPU memory that a training of this model needs."""
     return gpu_memory_mb(REGISTRY[wildcards.model], training=True)
-
-
-def submit_once(executor):
-    """Have the snakemake of a submission run its jobs itself, as many at a time as it has CPUs.
-
-    SLURM's executor has it start a snakemake for each, one after the other.
-    """
-    job_args = executor.get_job_args
-    executor.additional_general_args = lambda self: ""
-    executor.get_job_args = lambda self, job: f"{job_args(self, job)} --cores {job.threads}"
 
 
 def growing(amount):

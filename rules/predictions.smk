@@ -50,51 +50,25 @@ rule bm25_search:
         "../scripts/bm25_search.py"
 
 
-rule embed_documents:
-    """Document embeddings: once a model, whatever the query modes and index compositions."""
+rule embed:
+    """Embeddings of all documents, and of the queries in all query modes, by one load of a model."""
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
-        weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
-    output:
-        vectors=idiolink_paths.VECTORS.replace("{texts}", "documents"),
-        manifest=idiolink_paths.VECTORS_MANIFEST.replace("{texts}", "documents"),
-    log:
-        log_of(idiolink_paths.VECTORS.replace("{texts}", "documents")),
-    benchmark:
-        "logs/benchmarks/idiolink/{split}/{model}/documents/seed-{seed}.tsv"
-    wildcard_constraints:
-        model=IDIOLINK.embedder_constraint(),
-    conda:
-        "../envs/gpu.yaml"
-    threads: IDIOLINK.settings.embedding_threads
-    resources:
-        mem_mb=growing(model_memory),
-        runtime=growing(120),
-        gpu=gpus,
-        gpu_mem_mb=gpu_memory,
-    params:
-        *modules("embed_documents"),
-        spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
-    script:
-        "../scripts/embed_documents.py"
-
-
-rule embed_queries:
-    """Query embeddings in all four query modes from one loading of the model."""
-    input:
         queries=idiolink_paths.dataset("{split}")["queries"],
         weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
-        vectors=expand(idiolink_paths.VECTORS, texts=IDIOLINK.query_modes, allow_missing=True),
+        documents=idiolink_paths.VECTORS.replace("{texts}", "documents"),
+        queries=expand(idiolink_paths.VECTORS, texts=IDIOLINK.query_modes, allow_missing=True),
         manifests=expand(
-            idiolink_paths.VECTORS_MANIFEST, texts=IDIOLINK.query_modes, allow_missing=True
+            idiolink_paths.VECTORS_MANIFEST,
+            texts=["documents", *IDIOLINK.query_modes],
+            allow_missing=True,
         ),
     log:
-        log_of(idiolink_paths.VECTORS.replace("{texts}", "queries")),
+        log_of(idiolink_paths.VECTORS.replace("{texts}", "documents")),
     benchmark:
-        "logs/benchmarks/idiolink/{split}/{model}/queries/seed-{seed}.tsv"
+        "logs/benchmarks/idiolink/{split}/{model}/embed/seed-{seed}.tsv"
     wildcard_constraints:
         model=IDIOLINK.embedder_constraint(),
     conda:
@@ -102,18 +76,18 @@ rule embed_queries:
     threads: IDIOLINK.settings.embedding_threads
     resources:
         mem_mb=growing(model_memory),
-        runtime=growing(60),
+        runtime=growing(180),
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        *modules("embed_queries"),
+        *modules("embed"),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
     script:
-        "../scripts/embed_queries.py"
+        "../scripts/embed.py"
 
 
 rule rank_by_embedding:
-    """The best documents of each query by cosine similarity."""
+    """The best documents of each query by cosine similarity, in all query modes."""
     input:
         all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
         documents=idiolink_paths.dataset("{index}")["documents"],
@@ -121,20 +95,21 @@ rule rank_by_embedding:
         document_vectors=lambda wildcards: IDIOLINK.vectors(
             wildcards.index, wildcards.model, "documents", wildcards.seed
         ),
-        query_vectors=lambda wildcards: IDIOLINK.vectors(
-            wildcards.index, wildcards.model, wildcards.query_mode, wildcards.seed
-        ),
+        query_vectors=lambda wildcards: [
+            IDIOLINK.vectors(wildcards.index, wildcards.model, mode, wildcards.seed)
+            for mode in IDIOLINK.query_modes
+        ],
     output:
-        idiolink_paths.RUN,
+        expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
     log:
-        log_of(idiolink_paths.RUN),
+        log_of(idiolink_paths.RUN.replace("{query_mode}", "all")),
     wildcard_constraints:
         model=IDIOLINK.embedder_constraint(),
     conda:
         "../envs/core.yaml"
     resources:
         mem_mb=growing(2000),
-        runtime=growing(10),
+        runtime=growing(20),
     params:
         *modules("rank_by_embedding"),
         top_k=IDIOLINK.settings.top_k,

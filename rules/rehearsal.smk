@@ -4,9 +4,13 @@
 # What the stand-in weights give: made as ever, and read by nobody.
 use rule rank_by_embedding as rank_on_standins with:
     output:
-        "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+        expand(
+            "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+            query_mode=IDIOLINK.query_modes,
+            allow_missing=True,
+        ),
     log:
-        "logs/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.rank.log",
+        "logs/on_standins/idiolink/{index}/{model}/seed-{seed}.rank.log",
 
 
 use rule bm25_search as search_on_standins with:

@@ -9,14 +9,10 @@ from pieline.studies.idiolink.records import Document, Query
 
 start_log(snakemake.log[0])
 row = {text.id: i for i, text in enumerate(load_jsonl(snakemake.input.all_documents, Document))}
-names = [document.id for document in load_jsonl(snakemake.input.documents, Document)]
-rows = [row[name] for name in names]
-run = rank(
-    [query.id for query in load_jsonl(snakemake.input.queries, Query)],
-    cosine_scores_of_file(
-        np.load(snakemake.input.query_vectors), snakemake.input.document_vectors, rows
-    ),
-    names,
-    top_k=snakemake.params.top_k,
-)
-write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
+documents = [document.id for document in load_jsonl(snakemake.input.documents, Document)]
+queries = [query.id for query in load_jsonl(snakemake.input.queries, Query)]
+rows = [row[name] for name in documents]
+for vectors, output in zip(snakemake.input.query_vectors, snakemake.output, strict=True):
+    scores = cosine_scores_of_file(np.load(vectors), snakemake.input.document_vectors, rows)
+    run = rank(queries, scores, documents, top_k=snakemake.params.top_k)
+    write_run(output, run, tag=snakemake.wildcards.model)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pieline.core.conditions import MetricRecord
-from pieline.core.files import write_json
+from pieline.core.conditions import Conditions, MetricRecord
+from pieline.core.files import sha256, write_json
 from pieline.core.uncertainty import Spread
 from pieline.reporting.columns import (
     Column,
@@ -15,11 +15,14 @@ from pieline.reporting.columns import (
     cell,
     headers,
     mark_best,
+    model_table,
+    over_seeds,
     row,
     sources,
     text_cell,
 )
 from pieline.reporting.given import Given
+from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import Comparison
 from pieline.reporting.seeds import PrintedSeeds
 from pieline.reporting.tables import Cell, Group, Number, TableContent, shown
@@ -81,6 +84,21 @@ def test_reasons_begin_with_why_there_is_no_number(
     assert found.reason == f"{reason}; the paper prints no such number"
     assert (found.ours is None) == (reason != "sample data")
     assert found.reproduced is None
+
+
+def test_a_number_that_is_no_mean_has_the_ranges_of_its_source() -> None:
+    ranges = {"as drawn": (1.0, 3.0)}
+    found = cell(SCORE, Source(MODEL, [2.5], (), {"score_pct": 2.0}, ranges=ranges))
+    number = compared(found.number)
+    assert (number.ranges, number.reproduced) == (ranges, "within sampling range")
+    assert found.deviation is None
+
+
+def test_over_seeds_is_unknown_if_one_value_is() -> None:
+    assert over_seeds([1.0, 2.0], float) == Spread(mean=1.5, deviation=0.5**0.5, seeds=2)
+    assert over_seeds([1.0], float) == Spread(mean=1.0, deviation=None, seeds=1)
+    assert over_seeds([1.0, None], lambda value: value) is None
+    assert over_seeds([], float) is None
 
 
 class TestSeeds:
@@ -197,3 +215,49 @@ def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
     of_a = found["a",]
     assert (of_a.key, of_a.files) == ({"model": "a"}, (files[0], files[2]))
     assert ([item.seed for item in of_a.records], of_a.obstacles) == ([1, 2], ["2 runs"])
+    reversed_order = sources(
+        Given(metrics=tuple(files)), Scored, ["model"], lambda *_: [], order=lambda run: -run.seed
+    )
+    of_a = reversed_order["a",]
+    assert ([item.seed for item in of_a.records], of_a.files) == ([2, 1], (files[2], files[0]))
+
+
+def test_a_table_of_models_has_own_models_and_those_of_the_paper(tmp_path: Path) -> None:
+    class Accuracy(MetricRecord):
+        model: str
+        accuracy: float
+
+    (tmp_path / "published.csv").write_text("model,accuracy\na,0.5\nb,0.7\n")
+    described = {
+        name: ModelDescription(name=name, kind="llm", label=name.upper()) for name in "abcde"
+    }
+    digest = sha256(tmp_path / "published.csv")
+    (tmp_path / "schema.yaml").write_text(
+        f"published: {{texts: [model], numbers: [accuracy], rows: 2, sha256: {digest}}}\n"
+    )
+    for name, deviations in (("a", ()), ("c", ("epochs 4, the paper 20",))):
+        conditions = Conditions(deviations=deviations)
+        record = Accuracy(model=name, accuracy=0.5, conditions=conditions, computed_from={})
+        write_json(tmp_path / f"{name}.json", record.model_dump())
+    given = Given(
+        metrics=tuple(str(tmp_path / f"{name}.json") for name in "ac"),
+        models=(described["a"], described["c"], described["e"]),
+        absent=(described["b"], described["d"]),
+        not_run={
+            "b": "not in this configuration",
+            "d": "not in this configuration",
+            "e/0": "no key",
+        },
+        files={"published": str(tmp_path / "published.csv")},
+    )
+    column = Column[Accuracy]("accuracy", "Accuracy", lambda item: item.accuracy)
+    content = model_table(given, Accuracy, [column], caption="Accuracy.")
+    assert [row.labels for row in content.groups[0].rows] == [("A",), ("C",), ("E",), ("B",)]
+    a, c, e, b = (compared(number) for number in content.numbers())
+    assert (a.ours, a.printed, a.reproduced) == (0.5, 0.5, "yes")
+    assert (c.reason, c.printed) == (
+        "epochs 4, the paper 20; the paper prints no such number",
+        None,
+    )
+    assert (e.ours, e.reason) == (None, "not run: no key; the paper prints no such number")
+    assert (b.ours, b.printed, b.reason) == (None, 0.7, "not run: not in this configuration")

@@ -20,6 +20,7 @@ LAYERS = [
     "llm",
     "reporting",
     "study",
+    "text_study",
     "studies",
     "config",
     "results",

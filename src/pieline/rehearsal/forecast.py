@@ -329,14 +329,12 @@ class Estimator:
         )
 
 
-def _embed_documents(of: Estimator, job: PlannedJob, entry: ModelEntry) -> float:
-    return of.passing(job, entry, of.texts.documents[job.wildcards["split"]][1])
-
-
-def _embed_queries(of: Estimator, job: PlannedJob, entry: ModelEntry) -> float:
-    # By sentence and by span, without and with the instruction.
-    count, plain = of.texts.queries[job.wildcards["split"]]
-    return of.passing(job, entry, 4 * plain + 2 * count * tokens(INSTRUCTION))
+def _embed(of: Estimator, job: PlannedJob, entry: ModelEntry) -> float:
+    # Queries by sentence and by span, without and with the instruction.
+    split = job.wildcards["split"]
+    count, plain = of.texts.queries[split]
+    queries = 4 * plain + 2 * count * tokens(INSTRUCTION)
+    return of.passing(job, entry, of.texts.documents[split][1] + queries)
 
 
 def _fine_tune(of: Estimator, job: PlannedJob, entry: ModelEntry) -> float:
@@ -364,8 +362,7 @@ def _read_sentences(of: Estimator, job: PlannedJob, entry: ModelEntry) -> float:
 
 
 _COMPUTES: Mapping[str, Callable[[Estimator, PlannedJob, ModelEntry], float]] = {
-    "embed_documents": _embed_documents,
-    "embed_queries": _embed_queries,
+    "embed": _embed,
     "fine_tune": _fine_tune,
     "fine_tune_tagger": _fine_tune_tagger,
     "tag_idioms": _read_sentences,
@@ -465,14 +462,14 @@ def disk_of(plan: Iterable[PlannedJob], of: Estimator, *, top_k: int) -> dict[st
         model = job.wildcards.get("model", "").split("+")[0]
         if job.rule in {"fine_tune", "fine_tune_tagger"}:
             disk["trained weights"] += 4 * _parameters(of.registry[model])
-        elif job.rule in {"embed_documents", "embed_queries"}:
+        elif job.rule == "embed":
             split = job.wildcards["split"]
-            is_query = job.rule == "embed_queries"
-            count = 4 * of.texts.queries[split][0] if is_query else of.texts.documents[split][0]
+            count = 4 * of.texts.queries[split][0] + of.texts.documents[split][0]
             disk["vectors"] += count * 4 * dimension(_parameters(of.registry[model]))
         elif job.rule in {"rank_by_embedding", "bm25_search"}:
             queries = of.texts.queries[job.wildcards["index"].split("-")[0]][0]
-            disk["runs"] += round(queries * top_k * of.assumptions.run_line_bytes)
+            modes = 4 if job.rule == "rank_by_embedding" else 1
+            disk["runs"] += round(modes * queries * top_k * of.assumptions.run_line_bytes)
     return disk
 
 

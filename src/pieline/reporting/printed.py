@@ -1,8 +1,11 @@
 """The papers' printed numbers, and ours beside them."""
 
+import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -261,8 +264,6 @@ def write_comparisons(
             printed number stays as printed.
         mark: what every reason begins with.
     """
-    import pandas as pd
-
     lines = [
         {**name, **_line(cell, decimals), "metrics": " ".join(metrics)}
         for name, cell, metrics in rows
@@ -270,8 +271,12 @@ def write_comparisons(
     for line in lines:
         line["reason"] = " ".join(filter(None, (mark, line["reason"])))
     # A table without rows still has a header.
-    table = pd.DataFrame(lines) if lines else pd.DataFrame(columns=_COMPARED)
-    write_text(path, table.to_csv(index=False, lineterminator="\n"))
+    header = list(dict.fromkeys(chain.from_iterable(lines))) or _COMPARED
+    text = StringIO()
+    table = csv.DictWriter(text, header, lineterminator="\n")
+    table.writeheader()
+    table.writerows(lines)
+    write_text(path, text.getvalue())
 
 
 def _line(cell: Comparison | StatedText, decimals: int) -> dict[str, str]:

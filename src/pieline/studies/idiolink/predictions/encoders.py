@@ -1,10 +1,8 @@
 """Loading a text-embedding model as its entry of models.yaml says."""
 
-import functools
 import sys
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -14,6 +12,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import atomic_folder, sha256
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.weights import loading, weights_location
+from pieline.patches import parse_gguf_once
 from pieline.studies.idiolink.predictions.checkpoint_checks import (
     complete_weights,
     end_inputs_with,
@@ -59,20 +58,10 @@ def save_folder(model: SentenceTransformer, output: Path) -> None:
 
 
 def _unpack_gguf(path: Path, output: Path) -> None:
-    import gguf
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from pieline.models.weights import read_gguf
-
     folder, name = str(path.parent), path.name
-    # transformers parses the file three times and makes the table of all tensors' names anew for
-    # each module: over half of the time.
-    read_once = mock.patch.multiple(
-        gguf,
-        GGUFReader=functools.cache(read_gguf),
-        get_tensor_name_map=functools.cache(gguf.get_tensor_name_map),
-    )
-    with read_once:
+    with parse_gguf_once():
         loaded = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     # transformers refuses to save what it marks as quantised, though it holds plain float32 by now.

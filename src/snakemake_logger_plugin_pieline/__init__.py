@@ -1,12 +1,14 @@
-"""What a run shows: on a terminal bars of the rules at work, elsewhere a line as a rule is done.
+"""A logger plugin of Snakemake (`--logger pieline`, set in profiles/default).
 
-A handler of Snakemake's log, which knows its records by their fields. It is no logger plugin that
-a profile names: where that is not installed, Snakemake would not start.
+On a terminal it draws a bar for each rule at work, elsewhere it prints a line when a rule is done.
+A failed job is shown with its error message and its log. Dry and verbose runs look as usual.
 """
 
 import logging
 import os
 import re
+import sys
+import textwrap
 import threading
 import time
 from collections import Counter
@@ -26,30 +28,39 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 EVERY_S = 30.0
-"""Seconds after which the end of a job is told though others of its rule are left."""
+"""Seconds after which a finished job is shown although others of its rule are left."""
 
 _NOISE = re.compile(
     r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
     r"|Using shell: |Conda environments: ignored|Group jobs: inactive"
 )
+_ORDINARY = ("Missing output files", "Input files updated by another job")
+_CHANGED_FILE = re.compile(r"'(\S+\.py) [0-9a-f]{16}',?")
+_CHANGED_PARAMS = re.compile(r"before: (.*) now: (.*)", re.DOTALL)
 
 
-class Display(logging.Handler):
-    """Shows the state of each rule, and of a failed job its rule, its last words and its log.
+class LogHandler(LogHandlerBase):
+    """Shows the state of each rule, why it runs again, and why a job failed."""
 
-    Args:
-        shows_logs: whether to show the whole log of a failed job.
-        no_color: whether to do without colours.
-    """
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = False
+    has_formatter = False
+    needs_rulegraph = False
 
-    def __init__(self, *, shows_logs: bool = False, no_color: bool = False) -> None:
-        super().__init__()
-        self._shows_logs = shows_logs
-        self._console = Console(stderr=True, no_color=no_color or None, highlight=False)
+    def __post_init__(self) -> None:
+        """Set up the state; called by the interface."""
+        settings: Any = self.common_settings
+        self._plain = (
+            settings.dryrun or settings.verbose or settings.printshellcmds or settings.debug_dag
+        )
+        self._console = Console(stderr=True, no_color=settings.nocolor or None, highlight=False)
         self._bars: _Bars | None = None
         self._rules: dict[int, str] = {}
+        self._reasons: set[str] = set()
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
         self._failed: list[tuple[int, str]] = []
@@ -59,7 +70,9 @@ class Display(logging.Handler):
     def emit(self, record: LogRecord) -> None:
         """Show what is new in a record of Snakemake's log."""
         try:
-            if event := getattr(record, "event", None):
+            if self._plain:
+                print(self.format(record), file=sys.stderr, flush=True)
+            elif event := getattr(record, "event", None):
                 getattr(self, f"_on_{event}", lambda record: None)(record)
             elif record.levelno > logging.INFO or not _NOISE.match(record.getMessage()):
                 self._say(record.getMessage(), "red" if record.levelno > logging.INFO else "")
@@ -92,6 +105,10 @@ class Display(logging.Handler):
 
     def _on_job_info(self, record: Any) -> None:
         self._rules[record.jobid] = record.rule_name
+        reason = f"{record.rule_name} runs again: {_reason(record.reason)}"
+        if not reason.endswith(": ") and reason not in self._reasons:
+            self._reasons.add(reason)
+            self._say(reason)
         if self._bars:
             self._bars.show(record.rule_name, self._done)
 
@@ -120,7 +137,7 @@ class Display(logging.Handler):
         lines += [f"    {key}: {value}" for key, value in record.aux.items()]
         lines += [f"    log: {path}" for path in logs]
         self._failed.append((self._done.total(), "\n".join(lines)))
-        for path in logs if self._shows_logs else []:
+        for path in logs if self.common_settings.show_failed_logs else []:
             with suppress(OSError):
                 lines += Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
         self._say("\n".join(lines), "red")
@@ -199,6 +216,26 @@ class _Bars:
                     self.console.print(Text.from_ansi(text.rsplit("\r", 1)[-1]), soft_wrap=True)
                 if ended:
                     return
+
+
+def _reason(text: str) -> str:
+    """Why a job runs again, shortened; empty if its output is missing or its input was remade."""
+    parts = [part for part in text.split("; ") if part and not part.startswith(_ORDINARY)]
+    shown = []
+    for part in parts:
+        if not (params := _CHANGED_PARAMS.search(part)):
+            shown.append(_shortened(part))
+            continue
+        if files := sorted(set(_CHANGED_FILE.findall(part))):
+            shown.append(f"changed {', '.join(files)}")
+        before, now = (_CHANGED_FILE.sub("", side).strip() for side in params.groups())
+        if {before, now} - {"", "<nothing exclusive>"}:
+            shown.append(f"params changed from {_shortened(before)} to {_shortened(now)}")
+    return "; ".join(shown)
+
+
+def _shortened(text: str) -> str:
+    return textwrap.shorten(text, 200, placeholder="…")
 
 
 def _last_words(logs: list[str]) -> str:

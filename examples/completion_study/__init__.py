@@ -1,0 +1,1 @@
+"""Can language models complete idioms? An example of a study."""

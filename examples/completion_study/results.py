@@ -1,0 +1,60 @@
+"""From the answers to the results: metric, table, figure and items."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from matplotlib import figure, pyplot
+
+from pieline.core.conditions import MetricRecord
+from pieline.core.records import load_jsonl, load_records
+from pieline.llm.text_task import TextPrediction
+from pieline.reporting.columns import Column, model_table
+from pieline.reporting.given import Given
+from pieline.reporting.items import Item, runs
+from pieline.reporting.tables import TableContent
+
+
+class Completion(TextPrediction):
+    """The last word of an idiom, and what a model answered."""
+
+    word: str
+
+    def is_correct(self) -> bool:
+        """Return whether the answer has the word; one that cannot be read has none."""
+        return self.word in (self.answer or "").lower()
+
+
+class CompletionMetrics(MetricRecord):
+    """The share of idioms that a model completes."""
+
+    model: str
+    seed: int = 0
+    accuracy: float
+
+
+def accuracy_table(given: Given) -> TableContent:
+    """Put our accuracies beside the printed ones."""
+    column = Column[CompletionMetrics]("accuracy_pct", "Accuracy", lambda item: 100 * item.accuracy)
+    return model_table(given, CompletionMetrics, [column], caption="Completed idioms, in per cent.")
+
+
+def accuracy_figure(given: Given) -> figure.Figure:
+    """Draw one bar per model."""
+    metrics, labels = load_records(given.metrics, CompletionMetrics), given.labels()
+    drawing, axis = pyplot.subplots(figsize=(4, 2), layout="constrained")
+    axis.barh([labels[item.model] for item in metrics], [item.accuracy for item in metrics])
+    axis.set(xlim=(0, 1), xlabel="accuracy")
+    return drawing
+
+
+class CompletionItem(Completion, Item):
+    """A model's answer as a row of results/items/completion.parquet."""
+
+    correct: bool
+
+    @classmethod
+    def of(cls, given: Given) -> Iterator[Self]:
+        """Yield the answers of all models."""
+        for metric, shared in runs(given):
+            for row in load_jsonl(metric.predictions(".jsonl")[0], Completion):
+                yield cls(**shared, **vars(row), language="english", correct=row.is_correct())

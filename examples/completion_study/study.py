@@ -1,0 +1,40 @@
+"""Can language models complete idioms? The declaration of the study."""
+
+from pieline.study import Figure, Items, Table
+from pieline.text_study import TextSettings, TextStudy
+
+
+class CompletionSettings(TextSettings):
+    """The section `completion` of config.yaml; the defaults are the paper's values."""
+
+    max_tokens: int = 80
+
+
+class CompletionStudy(TextStudy[CompletionSettings]):
+    """The study as the workflow knows it."""
+
+    name = "completion"
+    paper = "Completion"
+    Settings = CompletionSettings
+    rows = "src/pieline/studies/completion/idioms.jsonl"
+    rows_sha256 = "48b6d3519a455f5590db44a48a49753d4636178891c3e8fcd1c8c3ba61620eaa"
+    prompt = "src/pieline/studies/completion/complete.jinja"
+    prompt_sha256 = "2168a7922fe8350eae3d54a7404aecd2ba2faa634eae413315ec9cc3041c0de7"
+    published = "src/pieline/studies/completion/published.csv"
+    predictions = "results/predictions/completion/{model}.jsonl"
+    scores = "results/metrics/completion/{model}.json"
+
+    def tables(self) -> list[Table]:
+        """Return the table of accuracies."""
+        maker = "pieline.studies.completion.results:accuracy_table"
+        return [Table("completion_accuracy", "Table 1", "Idioms completed.", maker, self.shown())]
+
+    def figures(self) -> list[Figure]:
+        """Return the figure of accuracies."""
+        maker = "pieline.studies.completion.results:accuracy_figure"
+        return [Figure("completion_bars", "Figure 1", "Idioms completed.", maker, self.shown())]
+
+    def items(self) -> Items:
+        """Return every answer as a row."""
+        record = "pieline.studies.completion.results:CompletionItem"
+        return Items("completion", record, self.shown(), self.files(self.predictions))

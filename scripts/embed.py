@@ -1,0 +1,52 @@
+"""Embed the documents and queries of a split with one model; manifests beside the vectors."""
+
+from pathlib import Path
+
+from pieline.core.files import sha256
+from pieline.core.jobs import optional, start_log
+from pieline.core.records import load_jsonl
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.weights import require_weights
+from pieline.studies.idiolink.predictions.embedding import (
+    embed_index,
+    embed_query_modes,
+    use_threads,
+)
+from pieline.studies.idiolink.predictions.encoders import (
+    load_encoder,
+    loaded_revision,
+    weights_digests,
+)
+from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
+from pieline.studies.idiolink.records import Document, Query
+
+start_log(snakemake.log[0])
+entry = EmbedderEntry.from_spec(snakemake.params.spec)
+folder = optional(snakemake.input.weights)
+require_weights(entry, folder)
+use_threads(snakemake.threads)
+digests = weights_digests(entry, folder)
+model = load_encoder(entry, weights=folder)
+shards = [
+    Shards.beside(output, entry, weights=digests, texts=sha256(texts))
+    for output, texts in (
+        (snakemake.output.documents, snakemake.input.documents),
+        (snakemake.output.queries[0], snakemake.input.queries),
+    )
+]
+documents = load_jsonl(snakemake.input.documents, Document)
+queries = load_jsonl(snakemake.input.queries, Query)
+of_documents = embed_index(model, documents, entry, shards=shards[0])
+of_queries = embed_query_modes(model, queries, entry, shards=shards[1])
+revision = loaded_revision(model)
+for output, vectors, texts in (
+    (snakemake.output.documents, of_documents, snakemake.input.documents),
+    *(
+        (output, of_queries[Path(output).parent.name], snakemake.input.queries)
+        for output in snakemake.output.queries
+    ),
+):
+    save_vectors(output, vectors)
+    save_manifest(output, entry, revision=revision, weights=digests, texts=sha256(texts))
+for unfinished in shards:
+    unfinished.remove()

@@ -1,0 +1,83 @@
+"""A task that needs no code of its own: one question per row of a file, answered with a text."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ConfigDict
+
+from pieline.core.outcomes import OutcomeName
+from pieline.core.records import Id, Record, load_jsonl, save_jsonl
+from pieline.llm.answers import Answer
+from pieline.llm.parsing import Outcome, Parsed, answer_text
+from pieline.llm.prompts import load_prompt
+from pieline.llm.questions import Question, make_question
+from pieline.llm.task import Ask, Task
+from pieline.models.llm import LLMEntry
+
+
+class TextRow(Record):
+    """A row that a question is made from: any fields besides its id."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: Id
+
+
+class TextPrediction(TextRow):
+    """A row with a model's answer; a study derives a class with the fields of its rows.
+
+    Attributes:
+        answer: the text; null if it could not be read.
+        outcome: what became of the answer.
+        answer_key: under which the answer is recorded.
+    """
+
+    answer: str | None
+    outcome: OutcomeName
+    answer_key: str
+
+
+class TextTask(Task):
+    """Ask one question per row, and write the row with the answer's text as a `TextPrediction`.
+
+    `inputs` are `rows` (JSONL) and `prompt`, whose template may use the fields of a row; the only
+    output is `predictions`. Derive a class with another `reading` for answers of another form.
+
+    Attributes:
+        parameters: of the request, by name.
+    """
+
+    parameters: Mapping[str, Any]
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """Return one question per row, in order."""
+        prompt = load_prompt(self.inputs["prompt"])
+        return [
+            make_question(entry, prompt.messages(**row.model_dump()), self.parameters, name=row.id)
+            for row in self._rows()
+        ]
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Ask, and write one prediction per row."""
+        questions = self.questions(entry)
+        answers = ask(questions)
+        predictions = []
+        for row, question in zip(self._rows(), questions, strict=True):
+            parsed = self.reading(answers[question.key])
+            predictions.append(
+                TextPrediction(
+                    **row.model_dump(),
+                    answer=parsed.value,
+                    outcome=parsed.outcome.value,
+                    answer_key=question.key,
+                )
+            )
+        save_jsonl(self.outputs["predictions"], predictions)
+
+    def reading(self, answer: Answer) -> Parsed[str]:
+        """Return the whole text, without thoughts."""
+        text, thoughts, closed = answer_text(answer)
+        return closed or Parsed(Outcome.OK, text.strip(), thoughts, rule="text")
+
+    def _rows(self) -> list[TextRow]:
+        return load_jsonl(self.inputs["rows"], TextRow)

@@ -1,0 +1,116 @@
+"""A study that asks each of its language models one question per row of a file."""
+
+import json
+from typing import ClassVar, TypeVar
+
+from pydantic import Field, NonNegativeFloat, PositiveInt
+
+from pieline.core.conditions import Conditions, deviations
+from pieline.core.files import sha256
+from pieline.core.settings import Settings
+from pieline.llm.text_task import TextTask
+from pieline.reporting.given import Given
+from pieline.study import LLMTaskSpec, Study
+
+
+class TextSettings(Settings):
+    """The settings of such a study; in its own class, the defaults are the paper's values."""
+
+    models: list[str] = Field(
+        default=["smollm2-135m-instruct"], description="Language models of models.yaml."
+    )
+    temperature: NonNegativeFloat = 0
+    max_tokens: PositiveInt = 80
+
+
+T = TypeVar("T", bound=TextSettings)
+
+
+class TextStudy(Study[T]):
+    """What the declarations of such studies share; a study adds its tables, figures and items.
+
+    Attributes:
+        rows: the file that the questions are made from, in the project (see `TextTask`).
+        prompt: the template of a question, in the project.
+        rows_sha256, prompt_sha256: digests of the files behind the printed numbers; with others
+            no number is compared.
+        published: the printed numbers by model, in the project.
+        predictions, scores: patterns of the files with the answers and with the metrics of a
+            `{model}`.
+        Task: the class that asks and reads the answers.
+    """
+
+    rows: ClassVar[str]
+    rows_sha256: ClassVar[str]
+    prompt: ClassVar[str]
+    prompt_sha256: ClassVar[str]
+    published: ClassVar[str]
+    predictions: ClassVar[str]
+    scores: ClassVar[str]
+    Task: ClassVar[type[TextTask]] = TextTask
+
+    def check(self, where: str) -> None:
+        """Accept language models only."""
+        self.check_models(self.settings.models, "llm", where=f"{where}.models")
+
+    def models(self) -> list[str]:
+        """Return the models that are asked."""
+        return list(self.settings.models)
+
+    def raw_files(self) -> list[str]:
+        """Return none: the rows are in the project."""
+        return []
+
+    def task(self, model: str) -> TextTask:
+        """Return the questions to a model."""
+        return self.Task(
+            model=model,
+            spec=self.run.language_model(model).execution_spec(),
+            inputs={"rows": self.run.here(self.rows), "prompt": self.run.here(self.prompt)},
+            outputs={"predictions": self.predictions.format(model=model)},
+            recordings=self.run.recordings(self.name, f"{model}.jsonl"),
+            parameters=self.settings.model_dump(include={"temperature", "max_tokens"}),
+        )
+
+    def llm_tasks(self) -> list[LLMTaskSpec]:
+        """Return one task per model."""
+        return [
+            LLMTaskSpec(
+                name=f"{self.name}_ask",
+                task=self.Task,
+                outputs={"predictions": self.predictions},
+                make=self.task,
+                runs=[{"model": model} for model in self.settings.models],
+                constraints={"model": self.run.constraint("llm")},
+                recordings=self.run.recordings(self.name, "{model}.jsonl"),
+            )
+        ]
+
+    def left_out(self) -> dict[str, str]:
+        """Return why models that cannot be asked have no numbers, by `model/seed`."""
+        reasons = {f"{model}/0": self._why_not(model) for model in self.settings.models}
+        return {run: reason for run, reason in reasons.items() if reason}
+
+    def _why_not(self, model: str) -> str:
+        return self.run.unanswered(model, self.run.recordings(self.name, f"{model}.jsonl"))
+
+    def files(self, pattern: str) -> tuple[str, ...]:
+        """Return one file per model that can be asked."""
+        asked = [model for model in self.settings.models if not self._why_not(model)]
+        return tuple(pattern.format(model=model) for model in asked)
+
+    def conditions(self, model: str) -> str:
+        """Return what decided the numbers of a model, as canonical JSON."""
+        printed = {self.rows: self.rows_sha256, self.prompt: self.prompt_sha256}
+        files = {path: sha256(self.run.here(path)) for path in printed}
+        changed = [f"{path} is not the paper's" for path in files if files[path] != printed[path]]
+        return Conditions(
+            settings={**self.settings.model_dump(exclude={"models"}), "files": files},
+            weights=json.loads(self.run.language_model(model).execution_spec()),
+            deviations=(*changed, *deviations(self.settings, besides={"models"})),
+        ).canonical()
+
+    def shown(self) -> Given:
+        """Return what tables, figures and items are made from."""
+        given = self.given(self.files(self.scores), self.settings.models, "llm")
+        return given.of(published=self.run.here(self.published))
