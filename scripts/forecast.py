@@ -1,6 +1,7 @@
 """Estimate what the real run of a configuration will take, from its plan; ask and fetch nothing."""
 
 import json
+from pathlib import Path
 
 from pieline.config import load_config, load_studies
 from pieline.core.files import read_text, write_json
@@ -24,7 +25,7 @@ found = forecast(
     read_plan(read_text(snakemake.input.plan).splitlines()),
     Estimator(
         registry=registry,
-        texts=Texts.of("results/datasets"),
+        texts=Texts.of(Path("results/datasets")),
         # What a rehearsal records are answers of stand-ins, and it does so meanwhile.
         estimates=estimates(planned.tasks, planned.settings, from_recordings=False),
         kinds={

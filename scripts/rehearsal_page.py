@@ -21,7 +21,7 @@ claims = [
 ]
 claims = [claim for claim in claims if not claim.restates]
 bill = bill_matches(
-    state / BILL, snakemake.params.recordings, load_registry(snakemake.input.models)
+    state / BILL, Path(snakemake.params.recordings), load_registry(snakemake.input.models)
 )
 found = verdict(bill)
 render_html(

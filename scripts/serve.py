@@ -23,7 +23,10 @@ start_log(snakemake.log[0])
 planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 tasks = [task for task in planned.tasks if task.recordings in snakemake.params.recordings]
 entry, failed = planned.models[snakemake.wildcards.model], []
-with Server(entry, snakemake.log[0] + ".server") as server, tempfile.TemporaryDirectory() as folder:
+with (
+    Server(entry, Path(snakemake.log[0] + ".server")) as server,
+    tempfile.TemporaryDirectory() as folder,
+):
     for task in tasks:
         outputs = {name: str(Path(folder, name)) for name in task.outputs}
 

@@ -4,7 +4,9 @@ In a process of its own: `python tests/run_script.py NAME JSON`.
 """
 
 import json
+import os
 import runpy
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +16,7 @@ from unittest.mock import patch
 
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
+ROOT = Path(__file__).parents[1]
 
 
 def run_script(
@@ -51,12 +53,38 @@ def run_script(
         rule=rule or name,
         log=[log],
     )
-    script = str(SCRIPTS / f"{name}.py")
+    # Snakemake makes the folders of what a job writes.
+    outputs = output.values() if isinstance(output, Mapping) else output
+    for path in (each for item in outputs for each in (item if isinstance(item, list) else [item])):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    script = str(ROOT / "scripts" / f"{name}.py")
     if log:
         runpy.run_path(script, init_globals={"snakemake": job}, run_name="__main__")
         return
     with patch("pieline.core.jobs.start_log"):
         runpy.run_path(script, init_globals={"snakemake": job}, run_name="__main__")
+
+
+def start_script(
+    name: str, *, before: str = "", environment: Mapping[str, str] | None = None, **job: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own, to its end.
+
+    Args:
+        name: of the script.
+        before: Python code that runs first.
+        environment: variables to add.
+        job: what `run_script` takes; there must be a log.
+    """
+    code = f"{before}\nimport runpy; runpy.run_path({__file__!r}, run_name='__main__')"
+    added = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **(environment or {})}
+    return subprocess.run(
+        [sys.executable, "-c", code, name, json.dumps(job, default=str)],
+        env=os.environ | added,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 if __name__ == "__main__":

@@ -4,19 +4,16 @@ import atexit
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
-
-from pieline.core.interpreter import IMPORTED, spawn, write_command
 
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
@@ -30,7 +27,7 @@ needs_mirror = pytest.mark.skipif(
 class Forks:
     """Runs of a program, each in a process forked from one that has its imports.
 
-    Those of Snakemake and of torch take longer than most of what tests run with them.
+    Those of Snakemake take longer than most of what tests run with it.
 
     Args:
         imports: Python code to begin with.
@@ -89,103 +86,30 @@ def _snakemake() -> Forks:
     )
 
 
-JOBS = """
-import os, select, sys
-sys.path.insert(0, sys.argv[1])
-# Or litellm looks for prices in the network, thrice, and nothing is served meanwhile.
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-from pieline.core import interpreter
-
-run = interpreter._run
-
-def run_with_its_own_library(arguments):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "pieline"]:
-        del sys.modules[name]
-    sys.path[:0] = os.environ["PYTHONPATH"].split(os.pathsep)
-    run(arguments)
-
-interpreter._run = run_with_its_own_library
-listener = int(sys.argv[3])
-# Of models, whose libraries take longest to import, not every worker is in need.
-select.select([listener], [], [])
-imported = sys.argv[2].split(",")
-interpreter.serve(listener, [name for name in imported if not name.startswith("pieline.")])
-"""
-
-
-@cache
-def _shared_python() -> Path:
-    """A folder with the command `python` of interpreters that serve all runs of this process.
-
-    The jobs of a small run import longer than they work, and no run has another's library.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="python-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    rules = [
-        part for path in ROOT.glob("rules/*.smk") for part in path.read_text().split("\nrule ")
-    ]
-    loads_models = [
-        f"{name}.py"
-        for rule in rules
-        if "envs/gpu.yaml" in rule
-        for name in re.findall(r"script\(\"(\w+)\"\)", rule)
-    ]
-    write_command(folder, folder / "socket", models=loads_models)
-    for address, imported in (
-        ("socket", (*IMPORTED, "litellm", "agno.models.litellm")),
-        ("socket.models", ("torch", "transformers", "sentence_transformers")),
-    ):
-        command = [sys.executable, "-P", "-c", JOBS, str(ROOT / "src"), ",".join(imported)]
-        spawn(command, folder / address)
-    return folder
-
-
 def run_snakemake(
-    folder: Path, *arguments: str, as_users_do: bool = False
+    folder: Path,
+    *arguments: str,
+    as_users_do: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run snakemake in a folder that holds the project.
 
-    Its jobs are forked from an interpreter that other runs share, unless it is to be run as users
-    run it.
+    Args:
+        folder: the project, or a folder to run in.
+        arguments: of snakemake.
+        as_users_do: without the tests' own number of threads, which would hide what a job leaves to
+            the machine.
+        environment: variables to add.
     """
-    library, share = str(folder / "src"), ""
-    environment = os.environ | {"PYTHONPATH": library}
+    library = str(folder / "src")
+    variables = os.environ | {"PYTHONPATH": library} | (environment or {})
     if as_users_do:
-        # The workers' own setting would hide what a job leaves to the machine.
-        environment.pop("OMP_NUM_THREADS", None)
-    else:
-        share = (
-            "from pieline.core import interpreter; interpreter.WORTH_FORKING = 1;"
-            " interpreter.start = lambda **_: os.environ.update("
-            f"PATH={str(_shared_python())!r} + os.pathsep + os.environ['PATH']);"
-        )
+        variables.pop("OMP_NUM_THREADS", None)
     return _snakemake().run(
-        f"os.chdir({str(folder)!r}); sys.path.insert(0, {library!r}); {share} snakemake.cli.main()",
+        f"os.chdir({str(folder)!r}); sys.path.insert(0, {library!r}); snakemake.cli.main()",
         *arguments,
-        environment=environment,
+        environment=variables,
     )
-
-
-def training_script(name: str) -> Callable[..., int]:
-    """A function that trains a small BERT by a script and gives the exit code.
-
-    It takes the script's arguments, and as `before` Python code that runs first.
-    """
-    script = str(ROOT / "scripts" / f"{name}.py")
-    forks = Forks(
-        f"sys.path.insert(0, {str(ROOT / 'src')!r})\n"
-        f"import runpy; runpy.run_path({script!r})\n"
-        # What it loads only when it trains.
-        "import seqeval.metrics, transformers.models.bert.modeling_bert"
-    )
-
-    def run(*arguments: str, before: str = "") -> int:
-        code = f"{before}\nrunpy.run_path({script!r}, run_name='__main__')"
-        result = forks.run(code, *arguments, environment=os.environ | {"OMP_NUM_THREADS": "1"})
-        assert result.returncode <= 0, result.stderr
-        return result.returncode
-
-    return run
 
 
 def copy_project(target: Path) -> Path:

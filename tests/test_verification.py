@@ -1,7 +1,6 @@
 """Released data without a digest: the printed counts verify them, and tables state it."""
 
 import re
-import runpy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from jam.jam_cases import original
+from run_script import run_script
 from support import MIRROR, ROOT, needs_mirror, run_snakemake
 
 from pieline.core.conditions import NO_CONDITIONS
 from pieline.core.files import read_json, sha256, write_json, write_text
-from pieline.core.program import Options
 from pieline.core.records import load_records, save_jsonl
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.given import Given
@@ -36,11 +35,6 @@ from pieline.studies.jam.variants import released as jam
 Rows = list[dict[str, Any]]
 TEXT = str(ROOT / "published/text_numbers.csv")
 VARIANTS, SUITE = "id10m-jam/variants/{}.json", "idiots/idioms_sentences.tsv"
-
-
-def step(script: str, **options: Any) -> None:
-    """What a job does."""
-    runpy.run_path(str(ROOT / f"scripts/{script}.py"))["main"](Options(**options))
 
 
 def rows_of(content: TableContent, folder: Path) -> list[dict[str, str]]:
@@ -150,18 +144,26 @@ def dataset(
     write_json(folder / "report.json", {"originals_are_released": originals_are_released})
     write_json(folder / "raw.json", rows)
     write_text(folder / "upstream.yaml", yaml.safe_dump({name: {"url": None, **known}}))
-    chosen = JamVariants().model_dump(include={"review", "min_valid", "kept", "seed", "checks"})
-    step(
-        "jam_variants", originals=folder / "originals.jsonl", variants=folder / "raw.json",
-        source="released", checks=JamVariants().checks, output=folder / "variants.jsonl",
-        report=folder / "edits.json",
+    chosen, checks = JamVariants(), JamVariants().checks.canonical()
+    run_script(
+        "jam_variants",
+        input={"originals": folder / "originals.jsonl", "variants": folder / "raw.json"},
+        output={"variants": folder / "variants.jsonl", "report": folder / "edits.json"},
+        params={"source": "released", "checks": checks},
     )  # fmt: skip
-    step(
-        "jam_dataset", originals=folder / "originals.jsonl", report=folder / "report.json",
-        variants=folder / "variants.jsonl", released=folder / "raw.json",
-        upstream=folder / "upstream.yaml", annotations=[], adjudications=None, selection=chosen,
-        dataset=folder / "dataset.jsonl", manifest=folder / "manifest.json",
-        disputed=folder / "disputed.tsv",
+    run_script(
+        "jam_dataset",
+        input={
+            "originals": folder / "originals.jsonl", "report": folder / "report.json",
+            "variants": folder / "variants.jsonl", "released": [folder / "raw.json"],
+            "upstream": folder / "upstream.yaml", "annotations": [], "adjudications": [],
+        },
+        output={
+            "dataset": folder / "dataset.jsonl", "manifest": folder / "manifest.json",
+            "disputed": folder / "disputed.tsv",
+        },
+        params=chosen.model_dump(include={"review", "min_valid", "kept", "seed"})
+        | {"checks": checks},
     )  # fmt: skip
     found: dict[str, Any] = read_json(folder / "manifest.json")
     return found
@@ -247,9 +249,11 @@ def test_every_run_knows_how_its_data_were_verified(tmp_path: Path, kind: str) -
     change = HITS[kind] if kind in HITS else MISSES[kind][0]
     dataset(change(variants_of(originals_in("english"))), tmp_path)
     place = tmp_path / "always-pie/baseline/seed-0.json"
-    step(
-        "jam_baselines", sentences=tmp_path / "dataset.jsonl", manifest=tmp_path / "manifest.json",
-        scoring="paper", resamples=10, conditions=NO_CONDITIONS, outputs=[place],
+    run_script(
+        "jam_baselines",
+        input={"sentences": tmp_path / "dataset.jsonl", "manifest": tmp_path / "manifest.json"},
+        output=[place],
+        params={"scoring": "paper", "resamples": 10, "conditions": NO_CONDITIONS.model_dump_json()},
     )  # fmt: skip
     metrics = load_records([place], JamMetrics)
     if kind in HITS:
@@ -292,9 +296,14 @@ def test_sentences_as_the_paper_counts_them_are_verified(
 ) -> None:
     write_text(tmp_path / "suite.tsv", suite(**counts))
     write_text(tmp_path / "upstream.yaml", yaml.safe_dump({SUITE: {"url": None}}))
-    step(
-        "idiots_dataset", sentences=tmp_path / "suite.tsv", kinds=None, name=SUITE,
-        upstream=tmp_path / "upstream.yaml", origin="unverified", output=tmp_path,
+    data = {"sentences": tmp_path / "sentences.jsonl", "manifest": tmp_path / "manifest.json"}
+    run_script(
+        "idiots_dataset",
+        input={
+            "sentences": tmp_path / "suite.tsv", "kinds": [],
+            "upstream": tmp_path / "upstream.yaml",
+        },
+        output=data, params={"name": SUITE, "origin": "unverified"},
     )  # fmt: skip
     found = read_json(tmp_path / "manifest.json")
     expected = ("released", "counts") if not problem else ("unverified", None)
@@ -313,10 +322,12 @@ def test_sentences_as_the_paper_counts_them_are_verified(
         for item in sentences
     ]
     save_jsonl(tmp_path / "predictions.jsonl", predictions)
-    step(
-        "idiots_metrics", predictions=tmp_path / "predictions.jsonl", dataset=tmp_path,
-        verdicts=None, model="vicuna-7b", setting="zero_shot", seed=0, resamples=10,
-        conditions=NO_CONDITIONS, output=tmp_path / "metrics.json",
+    run_script(
+        "idiots_metrics",
+        input={**data, "predictions": tmp_path / "predictions.jsonl", "verdicts": []},
+        output=[tmp_path / "metrics.json"],
+        params={"resamples": 10, "conditions": NO_CONDITIONS.model_dump_json()},
+        wildcards={"model": "vicuna-7b", "setting": "zero_shot", "seed": 0},
     )  # fmt: skip
     vicuna = ModelDescription(
         name="vicuna-7b", kind="llm", label="Vicuna", published_as="Vicuna-7b"

@@ -5,14 +5,14 @@ The answers show the construction without asking any model. People wrote them; t
 made once, and the workflow reads them.
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pieline.config import layered, load_config, load_studies
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, run_command
 from pieline.core.files import canonical_json, write_text
-from pieline.core.program import Options, program
 from pieline.core.records import parse_record
 from pieline.core.yamls import read_yaml
 from pieline.llm.answers import Answer
@@ -146,15 +146,20 @@ def _answer(question: Question, turn: Mapping[str, str]) -> Answer:
     )
 
 
-@program(
-    root=Path | None, output=(Path | None, "folder to write, instead of the recordings"),
-)  # fmt: skip
-def main(it: Options) -> None:
+def main() -> None:
     """Record every answer."""
-    root = it.root or Path()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(), help="folder of the project")
+    parser.add_argument("--output", type=Path, help="folder to write, instead of the recordings")
+    arguments = parser.parse_args()
+    root = arguments.root
     raw = layered(read_yaml(root / "config.yaml"), root / "config" / "sample.yaml")
     studies = load_studies(load_config(raw), load_registry(root / "models.yaml"), root)
     study = studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
-    for path in record_script(study, it.output or Path(study.run.recordings())):
+    for path in record_script(study, arguments.output or Path(study.run.recordings())):
         print(path)
+
+
+if __name__ == "__main__":
+    run_command(main)

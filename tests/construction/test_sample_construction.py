@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from run_script import start_script
 from support import ROOT, run_snakemake
 
 from pieline.llm.recordings import read_answers
@@ -184,17 +185,16 @@ def test_a_changed_prompt_needs_new_answers_and_says_so_in_one_line(
         }
     )
     settings = {"mode": "replay", "recordings_folder": str(ROOT / "recordings")}
-    result = subprocess.run(
-        [
-            *(sys.executable, ROOT / "scripts/ask.py", "--task", task.path()),
-            *("--given", task.canonical(), "--settings", json.dumps(settings)),
-        ],
-        env={"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
+    result = start_script(
+        "ask",
+        environment={"PIELINE_LLM_SETTINGS": json.dumps(settings)},
+        input={"files": [*task.inputs.values()], "served": []},
+        output=task.outputs,
+        params={"kind": task.path(), "task": task.canonical()},
+        log=str(tmp_path / "log"),
     )
-    assert result.returncode == 2
+    assert result.returncode == 1
+    assert (tmp_path / "log").read_text(encoding="utf-8") == result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert "8 answers of gemini-3-flash-preview are not recorded" in result.stderr
     assert not (tmp_path / "texts.jsonl").exists()

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support import MIRROR, ROOT, needs_mirror, training_script
+from run_script import start_script
+from support import MIRROR, ROOT, needs_mirror
 from tiny_models import SENTENCES, save_tiny, tiny_entry
 
 from pieline.core.errors import UserError
@@ -490,16 +491,25 @@ def test_killed_and_resumed_program_writes_the_same_bytes(
     validation.save(tmp_path / "val")
     save_jsonl(tmp_path / "tuples.jsonl", sample_tuples(train.queries, train.documents, seed=42))
 
-    def arguments(name: str) -> list[str]:
+    def run(name: str, before: str = "") -> int:
         folder = tmp_path / name
-        return [
-            *("--threads", "1", "--spec", tiny.execution_spec()),
-            *("--tuples", str(tmp_path / "tuples.jsonl")),
-            *("--settings", settings(max_epochs=4, patience=4).model_dump_json()),
-            *("--train", str(tmp_path / "train"), "--validation", str(tmp_path / "val")),
-            *("--checkpoint", str(folder / "checkpoint.pt"), "--output", str(folder / "weights")),
-            *("--log", str(folder / "training.json")),
-        ]
+        return start_script(
+            "fine_tune",
+            before=before,
+            input={
+                "tuples": tmp_path / "tuples.jsonl",
+                "train": train.files(tmp_path / "train"),
+                "validation": validation.files(tmp_path / "val"),
+                "weights": [],
+            },
+            output={"weights": folder / "weights", "log": folder / "training.json"},
+            params={
+                "spec": tiny.execution_spec(),
+                "settings": settings(max_epochs=4, patience=4).model_dump_json(),
+                "checkpoint": folder / "checkpoint.pt",
+            },
+            log=str(tmp_path / "log"),
+        ).returncode
 
     # Killed within epoch 3, when its training is done and its checkpoint is not written.
     dies = """
@@ -511,13 +521,11 @@ def validate(self):
 _Training.validate = validate
 """
     checkpoint = tmp_path / "killed/checkpoint.pt"
-    checkpoint.parent.mkdir()
-    run = training_script("fine_tune")
-    assert run(*arguments("whole")) == 0
-    assert run(*arguments("killed"), before=dies) == -signal.SIGKILL
+    assert run("whole") == 0
+    assert run("killed", before=dies) == -signal.SIGKILL
     assert not (tmp_path / "killed/weights").exists()
     assert len(torch.load(checkpoint, weights_only=True)["epochs"]) == 2
-    assert run(*arguments("killed")) == 0
+    assert run("killed") == 0
     assert not checkpoint.exists()
     log = (tmp_path / "whole/training.json").read_bytes()
     assert len(json.loads(log)["epochs"]) == 4

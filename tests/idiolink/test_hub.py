@@ -3,9 +3,7 @@
 import hashlib
 import json
 import resource
-import runpy
 import threading
-from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from run_script import run_script
 from support import ROOT
 from tiny_models import SENTENCES, save_tiny, tiny_entry
 
@@ -259,8 +258,11 @@ class TestListing:
         raw = read_yaml(ROOT / "config/paper.yaml")
         raw["idiolink"]["leave_out"] = {"bge-multilingual-gemma2": "too large"}
         config = load_config(raw).model_dump_json()
-        main = runpy.run_path(str(ROOT / "scripts/weights.py"))["main"]
-        main(Namespace(config=config, models=ROOT / "models.yaml", root=ROOT, fetch=False))
+        run_script(
+            "weights",
+            input={"models": ROOT / "models.yaml"},
+            params={"config": config, "root": ROOT, "fetch": False},
+        )
         told = capsys.readouterr().out
         # Embedders, a base of fine-tuning, taggers, and the model that is looked into.
         for name in ("gritlm-7b", "e5-base-v2", "gbert", "llama-3.2-3b"):

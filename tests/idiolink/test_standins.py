@@ -5,8 +5,6 @@ The reference reads one text at a time, unpadded, with the special tokens, the a
 modules that the model was trained with.
 """
 
-import runpy
-from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from run_script import run_script
 from safetensors.torch import load_file
 from support import ROOT
 from test_formats import ENTRIES, LEFT_OUT_OF_POOLING, SENTENCE, TEXTS
@@ -269,15 +268,22 @@ def test_documents_and_spans_are_ranked_in_one_space(
     save_jsonl(tmp_path / "queries.jsonl", QUERIES)
     for mode, vectors in stand_ins.embedded(name).items():
         np.save(tmp_path / f"{mode}.npy", vectors)
-    main = runpy.run_path(str(ROOT / "scripts/rank_by_embedding.py"))["main"]
     expected = stand_ins.reference(name).vectors()
     for mode in ALL - {"documents"}:
         run = tmp_path / f"{mode}.run.gz"
-        main(Namespace(
-            all_documents=tmp_path / "documents.jsonl", documents=tmp_path / "documents.jsonl",
-            queries=tmp_path / "queries.jsonl", document_vectors=tmp_path / "documents.npy",
-            query_vectors=tmp_path / f"{mode}.npy", top_k=10, tag=name, output=run,
-        ))  # fmt: skip
+        run_script(
+            "rank_by_embedding",
+            input={
+                "all_documents": tmp_path / "documents.jsonl",
+                "documents": tmp_path / "documents.jsonl",
+                "queries": tmp_path / "queries.jsonl",
+                "document_vectors": tmp_path / "documents.npy",
+                "query_vectors": [tmp_path / f"{mode}.npy"],
+            },
+            output=[run],
+            params={"top_k": 10},
+            wildcards={"model": name},
+        )
         cosines = expected[mode] @ expected["documents"].T
         for query, row in zip(QUERIES, cosines, strict=True):
             scores = read_run(run)[query.id]

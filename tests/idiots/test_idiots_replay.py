@@ -1,13 +1,11 @@
 """The shipped recordings: complete, in canonical order, and enough without any model."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from idiots_cases import ROOT, SAMPLE
+from run_script import start_script
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core.records import load_jsonl
@@ -22,8 +20,8 @@ from pieline.studies.idiots.records import DetectionPrediction
 MODEL = "smollm2-135m-instruct"
 RECORDINGS = ROOT / "recordings" / "idiots" / MODEL
 
-REPLAY = """
-import runpy, sys
+REFUSE = """
+import sys
 from importlib.abc import MetaPathFinder
 
 class Refuse(MetaPathFinder):
@@ -32,8 +30,6 @@ class Refuse(MetaPathFinder):
             raise AssertionError(f"{name} is imported")
 
 sys.meta_path.insert(0, Refuse())
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
@@ -56,15 +52,14 @@ def test_the_default_run_replays_without_model_or_provider_library(
                 "outputs": {"predictions": str(tmp_path / name)},
             }
         )
-        command = [sys.executable, "-c", REPLAY, str(ROOT / "scripts" / "ask.py")]
-        command += ["--task", moved.path(), "--given", moved.canonical()]
-        command += ["--settings", json.dumps(settings)]
-        result = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        result = start_script(
+            "ask",
+            before=REFUSE,
+            environment={"PIELINE_LLM_SETTINGS": json.dumps(settings)},
+            input={"files": [*moved.inputs.values()], "served": []},
+            output=moved.outputs,
+            params={"kind": moved.path(), "task": moved.canonical()},
+            log=str(tmp_path / "log"),
         )
         assert result.returncode == 0, result.stderr
         made.append((tmp_path / name).read_bytes())

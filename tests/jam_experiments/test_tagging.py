@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 from jam_experiments.tiny import save_tiny_bert, sentences
-from support import MIRROR, needs_mirror, training_script
+from run_script import start_script
+from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.models.entries import EncoderEntry
@@ -221,13 +222,20 @@ def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: 
     for name, split in (("train", TRAIN), ("dev", DEV)):
         (tmp_path / f"{name}.tsv").write_text(write_id10m(split))
 
-    def arguments(folder: Path) -> list[str]:
-        return [
-            "--spec", entry.execution_spec(), "--settings", SETTINGS.model_dump_json(),
-            "--seed", "5", "--threads", "1", "--checkpoint", str(folder / "checkpoint.pt"),
-            "--train", str(tmp_path / "train.tsv"), "--dev", str(tmp_path / "dev.tsv"),
-            "--output", str(folder / "weights"), "--log", str(folder / "training.json"),
-        ]  # fmt: skip
+    def run(folder: Path, before: str = "") -> int:
+        return start_script(
+            "fine_tune_tagger",
+            before=before,
+            input={"train": tmp_path / "train.tsv", "dev": tmp_path / "dev.tsv"},
+            output={"weights": folder / "weights", "log": folder / "training.json"},
+            params={
+                "spec": entry.execution_spec(),
+                "settings": SETTINGS.model_dump_json(),
+                "checkpoint": folder / "checkpoint.pt",
+            },
+            wildcards={"seed": 5},
+            log=str(tmp_path / "log"),
+        ).returncode
 
     # Killed within epoch 3, when its training is done and its checkpoint is not written.
     dies = """
@@ -239,14 +247,11 @@ def score(gold, found):
 training.span_f1 = score
 """
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    whole.mkdir()
-    broken.mkdir()
-    run = training_script("fine_tune_tagger")
-    assert run(*arguments(whole)) == 0
-    assert run(*arguments(broken), before=dies) == -signal.SIGKILL
+    assert run(whole) == 0
+    assert run(broken, before=dies) == -signal.SIGKILL
     assert not (broken / "weights").exists()
     assert (broken / "checkpoint.pt").exists()
-    assert run(*arguments(broken)) == 0
+    assert run(broken) == 0
     for name in ("weights/model.safetensors", "training.json"):
         assert (whole / name).read_bytes() == (broken / name).read_bytes(), name
     assert not (broken / "checkpoint.pt").exists()

@@ -1,12 +1,11 @@
 """How recorded answers were read, for a researcher who must see that a form is not understood."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from llm_cases import questions_for, spec_for
+from run_script import run_script
 from support import ROOT
 
 from pieline.config import layered, load_config
@@ -68,13 +67,13 @@ def test_models_and_files_are_kept_apart(tmp_path: Path) -> None:
     assert [(form.model, form.answers) for form in forms] == [("m", 2), ("n", 1)]
 
 
-@pytest.fixture(scope="module")
-def printed() -> str:
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    monkeypatch.chdir(ROOT)
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
     config = load_config(raw).model_dump_json()
-    command = [sys.executable, str(ROOT / "scripts" / "answers.py"), "--config", config]
-    command += ["--models", str(ROOT / "models.yaml"), "--root", str(ROOT)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    run_script("answers", input={"models": "models.yaml"}, params={"config": config, "root": ROOT})
+    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

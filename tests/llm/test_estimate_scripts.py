@@ -1,24 +1,25 @@
 """The estimate and the check as the rules run them, before and after the data is there."""
 
 import os
-import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from llm_cases import SOURCE
-from support import ROOT, Forks
+from run_script import run_script
+from support import ROOT
 
 from pieline.config import layered, load_config
+from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.studies.jam.bio import OUTSIDE
 from pieline.studies.jam.records import Original
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., "Printed"]
 
 GENERATED = {
     "studies": ["jam", "idiots"],
@@ -32,16 +33,17 @@ GENERATED = {
 ORIGINALS = "results/originals/jam/german.jsonl"
 
 
-@pytest.fixture(scope="module")
-def forks() -> Forks:
-    return Forks(
-        f"sys.path.insert(0, {str(SOURCE)!r})\n"
-        f"import runpy; runpy.run_path({str(ROOT / 'scripts/estimate_cost.py')!r})"
-    )
+@dataclass(frozen=True)
+class Printed:
+    """What a script printed, and the error that ended it."""
+
+    stdout: str
+    stderr: str
+    error: UserError | None
 
 
 @pytest.fixture
-def run(forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a script of the configuration in an empty folder, without keys.
 
     No model ends, but those that `ends` gives a date.
@@ -49,10 +51,9 @@ def run(forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     for name in [*os.environ]:
         if name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
 
-    def run(
-        script: str, ends: Mapping[str, date] | None = None, **changes: Any
-    ) -> subprocess.CompletedProcess[str]:
+    def run(script: str, ends: Mapping[str, date] | None = None, **changes: Any) -> Printed:
         entries = read_yaml(ROOT / "models.yaml")
         for name, entry in entries.items():
             entry.pop("ends", None)
@@ -61,13 +62,13 @@ def run(forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         (tmp_path / "models.yaml").write_text(yaml.safe_dump(entries))
         raw = read_yaml(ROOT / "config.yaml") | GENERATED | {"data": "released"} | changes
         config = load_config(layered(raw, ROOT / "config/sample.yaml"))
-        options = ["--config", config.model_dump_json(), "--models", "models.yaml"]
-        return forks.run(
-            f"os.chdir({str(tmp_path)!r})\n"
-            f"runpy.run_path({str(ROOT / 'scripts' / script)!r} + '.py', run_name='__main__')",
-            *map(str, [*options, "--root", ROOT]),
-            environment=dict(os.environ),
-        )
+        params = {"config": config.model_dump_json(), "root": ROOT}
+        error = None
+        try:
+            run_script(script, input={"models": "models.yaml"}, params=params)
+        except UserError as raised:
+            error = raised
+        return Printed(*capsys.readouterr(), error)
 
     return run
 
@@ -79,7 +80,7 @@ def rows(output: str) -> list[list[str]]:
 
 def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Run) -> None:
     done = run("estimate_cost")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.error, done.stderr) == (None, "")
     assert ["HardVariants", "gemini-2.5-pro", *"???????", ""] in rows(done.stdout)
     assert ["Identification", "o3-mini (retired)", *"???????", ""] in rows(done.stdout)
     lines = done.stdout.splitlines()
@@ -131,9 +132,8 @@ def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
 
 def test_the_check_is_one_line_with_every_key_weight_and_file(run: Run) -> None:
     done = run("check")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
+    assert done.stdout == done.stderr == ""
+    line = str(done.error)
     for missing in (
         "gemini-2.5-pro (nothing is recorded): the environment variable GEMINI_API_KEY",
         "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY",
@@ -147,7 +147,7 @@ def test_the_check_is_one_line_with_every_key_weight_and_file(run: Run) -> None:
 
 def test_the_check_passes_where_nothing_lacks(run: Run) -> None:
     done = run("check", **read_yaml(ROOT / "config.yaml"))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.error, done.stderr) == (None, "")
     assert done.stdout.startswith("no key, weights or recordings are known to be missing;")
 
 
@@ -164,5 +164,6 @@ def test_models_that_end_soon_are_listed_on_stderr_the_first_to_end_first(
         " 0 questions missing, likely $0.00, at most $0.00, and more when all its data is made"
     )
     assert second.startswith("record now: gpt-4o-mini ends on ")
-    assert [line[:7] for line in others] == (["error: "] if script == "check" else [])
+    assert not others
+    assert bool(done.error) is (script == "check")
     assert "record now" not in done.stdout

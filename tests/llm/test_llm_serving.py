@@ -1,7 +1,5 @@
 """Servers that are processes: what they are started with, what they are asked, and how they end."""
 
-import argparse
-import importlib.util
 import json
 import os
 import re
@@ -17,6 +15,7 @@ import pytest
 import yaml
 from llm_cases import settings_for, start
 from provider_server import ProviderServer
+from run_script import run_script
 from serving_cases import STANDIN, notes, served, weights
 from support import ROOT
 
@@ -359,25 +358,22 @@ def test_the_job_of_a_served_model_records_all_its_runs(
             "llm": {"recordings_folder": str(tmp_path / "recordings"), "max_attempts": 1},
         }
     )
-    spec = importlib.util.spec_from_file_location("serve", ROOT / "scripts/serve.py")
-    assert spec
-    assert spec.loader
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
     tasks = planned_tasks(config.model_dump_json(), models, ROOT).tasks
     planned = [task.recordings for task in tasks if task.model == "served"]
-    given = argparse.Namespace(
-        config=config.model_dump_json(),
-        models=models,
-        root=ROOT,
-        model="served",
-        recordings=planned,
-        log=tmp_path / "server.log",
-        output=tmp_path / "mark.txt",
-    )
-    script.main(given)
+    mark = tmp_path / "mark.txt"
+
+    def serve(recordings: list[str] = planned) -> None:
+        run_script(
+            "serve",
+            input={"models": models},
+            output=[mark],
+            params={"recordings": recordings, "config": config.model_dump_json(), "root": ROOT},
+            wildcards={"asking": "idiots_detect", "model": "served"},
+        )
+
+    serve()
     assert len(notes(tmp_path)) == 1
-    recordings = [Path(line) for line in (tmp_path / "mark.txt").read_text().splitlines()]
+    recordings = [Path(line) for line in mark.read_text().splitlines()]
     assert [path.name for path in recordings] == [
         "zero_shot-seed-1.jsonl",
         "zero_shot-seed-2.jsonl",
@@ -390,17 +386,17 @@ def test_the_job_of_a_served_model_records_all_its_runs(
     # Of several kinds of runs only those that it is told.
     for path in recordings:
         path.unlink()
-    script.main(argparse.Namespace(**vars(given) | {"recordings": planned[1:]}))
+    serve(planned[1:])
     assert [path.exists() for path in recordings] == [False, True]
     # With its server the job fails, whichever runs are complete, so that a cluster tries it again.
     write_model("dies later")
-    given.output.unlink()
+    mark.unlink()
     for complete in (0, 1):
         with pytest.raises(UserError, match="its server ended with status"):
-            script.main(given)
-        assert not given.output.exists()
+            serve()
+        assert not mark.exists()
         assert [len(read_answers(path)) for path in recordings][:complete] == [3] * complete
     (tmp_path / "notes").unlink()
-    script.main(given)
-    script.main(given)
+    serve()
+    serve()
     assert len(notes(tmp_path)) == 1

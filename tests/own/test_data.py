@@ -1,7 +1,6 @@
 """A user's own data: what a run asks of their folder, and how its numbers are marked."""
 
 import json
-import runpy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from own_cases import registry_with, write
+from run_script import run_script
 from support import ROOT
 from test_adding import BLOCK, SECTIONS
 
@@ -19,7 +19,6 @@ from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import read_json
 from pieline.core.named import named
-from pieline.core.program import Options
 from pieline.core.records import load_jsonl
 from pieline.core.upstream import UpstreamFile
 from pieline.languages import registry
@@ -32,8 +31,11 @@ from pieline.results.crate import ro_crate
 from pieline.results.page.build import _kind
 from pieline.results.provenance import Code, Provenance, described_raw_files
 from pieline.results.whole import Whole
+from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables import zero_shot
+from pieline.studies.idiots import paths as idiots_paths
+from pieline.studies.jam import paths as jam_paths
 from pieline.studies.jam.originals import load_decisions
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.study import JamStudy
@@ -75,15 +77,6 @@ def whole(models: Path = ROOT / "models.yaml", **raw: Any) -> Whole:
     raw = {"data": "own", "own_data": "corpus"} | raw
     config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
     return Whole(load_studies(config, load_registry(models), ROOT), config)
-
-
-def step(script: str, **options: Any) -> None:
-    """What a job does."""
-    runpy.run_path(str(ROOT / f"scripts/{script}.py"))["main"](Options(**options))
-
-
-def conditions(text: str) -> Conditions:
-    return Conditions.model_validate_json(text)
 
 
 def check_marks(run: Whole) -> list[str]:
@@ -187,35 +180,45 @@ def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
     assert (points.k1, points.b) == ([0.9], [0.4])
 
     files = {name: folder / f"idiolink/test/{name}.json" for name in ("indexes", "queries")}
-    texts = {"documents": files["indexes"], "queries": files["queries"]}
-    data = Path("results/datasets/idiolink/test")
-    step("idiolink_dataset", split="test", **texts, upstream=UPSTREAM, output=data)
-    step(
-        "idiolink_checks", data=folder / "idiolink", splits=study.splits("released_format"),
-        origin="released_format", sample=False, upstream=UPSTREAM,
-        conditions=conditions(study.data_conditions("released_format")),
-        output=Path("results/metrics/idiolink/checks/released_format.json"),
+    data, stated = idiolink_paths.dataset("test"), study.conditions("bm25")
+    run_script(
+        "idiolink_dataset",
+        input={"documents": files["indexes"], "queries": files["queries"], "upstream": UPSTREAM},
+        output=data, wildcards={"split": "test"},
     )  # fmt: skip
-    tuning, stated = Path("tuning.json"), conditions(study.conditions("bm25"))
-    step("bm25_tune", dataset=None, query_mode="sentence", **points.model_dump(), output=tuning)
-    runs = []
+    run_script(
+        "idiolink_checks", input={"upstream": UPSTREAM},
+        output=[idiolink_paths.CHECKS.format(origin="released_format")],
+        params={
+            "folder": folder / "idiolink", "splits": study.splits("released_format"),
+            "sample": False, "conditions": study.data_conditions("released_format"),
+        },
+        wildcards={"origin": "released_format"},
+    )  # fmt: skip
+    run_script(
+        "bm25_tune", input={"dataset": []}, output=["tuning.json"], params=points.model_dump(),
+        wildcards={"query_mode": "sentence"},
+    )  # fmt: skip
+    settings, runs = {"top_k": 100, "resamples": 20, "conditions": stated}, []
     for mode in ("sentence", "span"):
-        place = f"idiolink/test/bm25/{mode}/seed-0"
-        runs.append(Path(f"results/predictions/{place}.run.gz"))
-        step(
-            "bm25_search", documents=data / "documents.jsonl", queries=data / "queries.jsonl",
-            tuning=tuning, query_mode=mode, top_k=100, tag="bm25", output=runs[-1],
+        job = {"index": "test", "model": "bm25", "query_mode": mode, "seed": "0"}
+        runs.append(idiolink_paths.RUN.format(**job))
+        run_script(
+            "bm25_search", input={**data, "tuning": ["tuning.json"]}, output=runs[-1:],
+            params={"top_k": 100}, wildcards=job,
         )  # fmt: skip
-        step(
-            "idiolink_metrics", run=runs[-1], dataset=data, tuning=tuning, model="bm25",
-            query_mode=mode, seed=0, depth=100, resamples=20, conditions=stated,
-            output=Path(f"results/metrics/{place}.json"),
-            queries=Path(f"results/metrics/{place}.queries.csv"),
+        run_script(
+            "idiolink_metrics", input={**data, "run": runs[-1], "tuning": ["tuning.json"]},
+            output={
+                "metrics": idiolink_paths.METRICS.format(**job),
+                "queries": idiolink_paths.QUERY_SCORES.format(**job),
+            },
+            params=settings, wildcards=job,
         )  # fmt: skip
-    step(
-        "idiolink_significance", runs=runs, depth=100, dataset=data, model="bm25", seed=0,
-        permutations=20, resamples=20, conditions=stated,
-        output=Path("results/metrics/idiolink/test/bm25/significance/seed-0.json"),
+    run_script(
+        "idiolink_significance", input={"runs": runs, "dataset": [*data.values()]},
+        output=[idiolink_paths.SIGNIFICANCE.format(model="bm25", seed=0)],
+        params={**settings, "permutations": 20}, wildcards={"model": "bm25", "seed": "0"},
     )  # fmt: skip
     assert "idiolink_zero_shot" in check_marks(run)
     (row,) = [
@@ -243,21 +246,19 @@ def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:
     )
     run = whole(registry_with(tmp_path, entry), studies=["idiots"], idiots={"models": ["mine"]})
     study = run.every["idiots"]
-    step(
-        "idiots_dataset", sentences=table, kinds=None, upstream=UPSTREAM,
-        name="idiots/idioms_sentences.tsv", origin=study.origin(),
-        output=Path("results/datasets/idiots"),
+    data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
+    run_script(
+        "idiots_dataset", input={"sentences": table, "kinds": [], "upstream": UPSTREAM},
+        output=data, params={"name": "idiots/idioms_sentences.tsv", "origin": study.origin()},
     )  # fmt: skip
-    assert read_json("results/datasets/idiots/manifest.json")["origin"] == "own"
-    place = "idiots/mine/mine/seed-1"
-    made = Path(f"results/predictions/{place}.jsonl")
-    sentences = Path("results/datasets/idiots/sentences.jsonl")
-    step("take_idiots_predictions", file=said, sentences=sentences, output=made)
-    step(
-        "idiots_metrics", predictions=made, dataset=sentences.parent, verdicts=None, model="mine",
-        setting="mine", seed=1, resamples=20,
-        conditions=conditions(study.conditions("mine", "mine")),
-        output=Path(f"results/metrics/{place}.json"),
+    assert read_json(idiots_paths.MANIFEST)["origin"] == "own"
+    job = {"model": "mine", "setting": "mine", "seed": "1"}
+    made = idiots_paths.PREDICTIONS.format(**job)
+    run_script("take_idiots_predictions", input={**data, "file": said}, output=[made])
+    run_script(
+        "idiots_metrics", input={**data, "predictions": made, "verdicts": []},
+        output=[idiots_paths.METRICS.format(**job)],
+        params={"resamples": 20, "conditions": study.conditions("mine", "mine")}, wildcards=job,
     )  # fmt: skip
     assert check_marks(run)[:2] == ["idiots_dataset", "idiots_detection"]
 
@@ -323,50 +324,71 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
     study = run.every["jam"]
     assert isinstance(study, JamStudy)
 
-    originals = Path("results/originals/jam/dutch.jsonl")
-    decisions, report = (
-        originals.with_suffix(".decisions.tsv"),
-        originals.with_suffix(".report.json"),
-    )
-    step("jam_decisions", language="dutch", raw=raw, released=None, dev=None, output=decisions)
+    job = {"language": "dutch", "model": "mine", "setting": "zero_shot", "seed": "1"}
+
+    def place(pattern: str) -> str:
+        return pattern.format(**job)
+
+    decisions = place(jam_paths.DECISIONS)
+    originals = {
+        "originals": place(jam_paths.ORIGINALS),
+        "report": place(jam_paths.ORIGINALS_REPORT),
+    }
+    run_script(
+        "jam_decisions", input={"raw": raw, "released": [], "dev": []}, output=[decisions],
+        wildcards=job,
+    )  # fmt: skip
     assert [item.decision for item in load_decisions(decisions)] == ["keep", "keep"]
-    step(
-        "jam_originals", language="dutch", raw=raw, decisions=decisions, decided_by="tags",
-        upstream=UPSTREAM, originals=originals, report=report,
+    run_script(
+        "jam_originals", input={"raw": raw, "decisions": decisions, "upstream": UPSTREAM},
+        output=originals, params={"decided_by": "tags"}, wildcards=job,
     )  # fmt: skip
-    checked, data = Path("variants.jsonl"), Path("results/datasets/jam/dutch.jsonl")
-    step(
-        "jam_variants", originals=originals, variants=variants, source="released",
-        checks=study.settings.variants.checks, output=checked, report=Path("edited.json"),
+    checked, chosen = place(jam_paths.VARIANTS), study.settings.variants
+    checks = chosen.checks.canonical()
+    run_script(
+        "jam_variants", input={**originals, "variants": variants},
+        output={"variants": checked, "report": place(jam_paths.VARIANTS_REPORT)},
+        params={"source": "released", "checks": checks},
     )  # fmt: skip
-    manifest = data.with_suffix(".manifest.json")
-    step(
-        "jam_dataset", originals=originals, report=report, variants=checked, released=variants,
-        upstream=UPSTREAM, annotations=[], adjudications=None,
-        selection=json.loads(study.selection()), dataset=data, manifest=manifest,
-        disputed=Path("disputed.tsv"),
+    data, manifest = place(jam_paths.DATASET), place(jam_paths.MANIFEST)
+    run_script(
+        "jam_dataset",
+        input={
+            **originals, "variants": checked, "released": [variants], "upstream": UPSTREAM,
+            "annotations": [], "adjudications": [],
+        },
+        output={"dataset": data, "manifest": manifest, "disputed": place(jam_paths.DISPUTED)},
+        params=chosen.model_dump(include={"review", "min_valid", "kept", "seed"})
+        | {"checks": checks},
     )  # fmt: skip
     sentences = load_jsonl(data, JamSentence)
     assert len(sentences) == 8
     answers = ({"id": item.id, "idioms": list(item.true_idioms)} for item in sentences)
     write(Path("mine.jsonl"), "".join(f"{json.dumps(answer)}\n" for answer in answers))
-    step(
-        "jam_statistics", originals=originals, report=report, train=None, manifest=manifest,
-        conditions=conditions(study.data_conditions()),
-        output=Path("results/metrics/jam/dutch/statistics.json"),
+    run_script(
+        "jam_statistics", input={**originals, "train": [], "manifest": [manifest]},
+        output=[place(jam_paths.STATISTICS)], params={"conditions": study.data_conditions()},
     )  # fmt: skip
-    predictions = Path("predictions.jsonl")
-    step("take_jam_predictions", file=Path("mine.jsonl"), sentences=data, output=predictions)
-    common = {"sentences": data, "manifest": manifest, "scoring": "paper", "resamples": 20}
-    place = "results/metrics/jam/dutch/mine/zero_shot/seed-1.json"
-    step(
-        "jam_metrics", predictions=predictions, report=report, model="mine", setting="zero_shot",
-        seed=1, conditions=conditions(study.conditions("mine", "zero_shot")), output=Path(place),
-        **common,
+    predictions = place(jam_paths.PREDICTIONS)
+    run_script(
+        "take_jam_predictions", input={"file": "mine.jsonl", "sentences": data},
+        output=[predictions],
     )  # fmt: skip
-    scored = [Path(path) for path in study.baselines("dutch")]
-    stated = conditions(study.baseline_conditions())
-    step("jam_baselines", conditions=stated, outputs=scored, **common)
+    scoring = {"scoring": "paper", "resamples": 20}
+    run_script(
+        "jam_metrics",
+        input={
+            "predictions": predictions, "sentences": data, "manifest": [manifest],
+            "report": originals["report"],
+        },
+        output=[place(jam_paths.METRICS)],
+        params={**scoring, "conditions": study.conditions("mine", "zero_shot")}, wildcards=job,
+    )  # fmt: skip
+    run_script(
+        "jam_baselines", input={"sentences": data, "manifest": manifest},
+        output=study.baselines("dutch"),
+        params={**scoring, "conditions": study.baseline_conditions()},
+    )  # fmt: skip
     assert "jam_drift" in check_marks(run)
     rows = [row for row in read_comparisons("jam_drift.csv") if row["model"] == "mine"]
     assert {row["ours"] for row in rows if row["metric"] == "negative_drift"} == {"0.00"}

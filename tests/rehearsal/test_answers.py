@@ -1,9 +1,7 @@
 """The printed papers come back from the rehearsal's answers and tags, through all steps of ours."""
 
 import json
-import runpy
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +10,7 @@ from random import Random
 import pytest
 from jam.jam_cases import original
 from jam_experiments.test_results import make
+from run_script import run_script
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.conditions import Conditions
@@ -418,12 +417,15 @@ def test_a_question_that_nothing_asks_is_refused(folder: Path) -> None:
             book.text(Asked(model, turns, 42))
 
 
-def test_the_script_tags_as_the_library_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_script_tags_as_the_library_does(folder: Path) -> None:
     path, output = folder / "results/datasets/jam/english.jsonl", folder / "tags.jsonl"
-    options = {"sentences": path, "model": "BERT", "seed": 42, "published": PUBLISHED}
-    said = [f"--{name}={value}" for name, value in (options | {"output": output}).items()]
-    monkeypatch.setattr(sys, "argv", ["rehearse_tags", *said])
-    runpy.run_path(str(ROOT / "scripts" / "rehearse_tags.py"), run_name="__main__")
+    run_script(
+        "rehearse_tags",
+        input={"printed": [PUBLISHED / "tables.yaml"], "sentences": path},
+        output=[output],
+        params={"printed_as": "BERT"},
+        wildcards={"seed": 42},
+    )
     found = load_jsonl(output, IdiomPrediction)
     sentences = load_jsonl(path, JamSentence)
     assert found == printed_tags(sentences, PUBLISHED, model="BERT", seed=42)

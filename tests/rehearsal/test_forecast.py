@@ -37,7 +37,7 @@ localrule raw_file:
 
     [Sun Nov 22 12:29:30 2026]
     rule idiolink_dataset:
-        input: scripts/idiolink_dataset.py, results/raw/texts.json
+        input: results/raw/texts.json
         output: results/datasets/a.jsonl, results/datasets/b.jsonl
         jobid: 3
         wildcards: split=test

@@ -1,17 +1,16 @@
 """Runs that score what the paper prints, through metrics and tables to the printed digits."""
 
-import runpy
 from itertools import product
 from pathlib import Path
 
 import pytest
+from run_script import run_script
 from support import ROOT
 
 from pieline.config import load_config, load_studies
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.named import named
-from pieline.core.program import Options
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.rehearsal.ranks import BM25, printed_run, printed_tuning, target
@@ -228,17 +227,27 @@ def test_the_scripts_write_what_the_jobs_would(dataset: IdiolinkDataset, tmp_pat
     composed = dataset.composed("lit_idiom")
     composed.save(tmp_path)
     documents, queries, *_ = composed.files(tmp_path)
-    common = {"query_mode": "sentence", "published": PUBLISHED}
-    ranks = {"documents": documents, "queries": queries, "model": BM25, "printed_as": None}
-    ranks |= {"index": "test-lit_idiom", "seed": 0, "seeds": [0], "top_k": TOP_K, "tag": BM25}
-    tuned = {"index": "val-lit_sim_sense", "k1": [0.6, 0.9], "b": [0.4, 0.9]}
-    made = {"rehearse_ranks": tmp_path / "made.run.gz", "rehearse_tuning": tmp_path / "tuning.json"}
-    for script, options in (("rehearse_ranks", ranks), ("rehearse_tuning", tuned)):
-        main = runpy.run_path(str(ROOT / f"scripts/{script}.py"))["main"]
-        main(Options(**common, **options, output=made[script]))
+    printed = [PUBLISHED / "tables.yaml"]
+    ranks, tuned = tmp_path / "made.run.gz", tmp_path / "tuning.json"
+    run_script(
+        "rehearse_ranks",
+        input={"printed": printed, "documents": documents, "queries": queries},
+        output=[ranks],
+        params={"top_k": TOP_K, "printed_as": "", "seeds": [0]},
+        wildcards={
+            "index": "test-lit_idiom", "model": BM25, "query_mode": "sentence", "seed": 0
+        },
+    )  # fmt: skip
+    run_script(
+        "rehearse_tuning",
+        input={"printed": printed},
+        output=[tuned],
+        params={"k1": [0.6, 0.9], "b": [0.4, 0.9]},
+        wildcards={"index": "val-lit_sim_sense", "model": BM25, "query_mode": "sentence"},
+    )
     qrels = meaning_qrels(composed.queries, composed.documents)
-    found = mean_scores(score_queries(read_run(made["rehearse_ranks"]), qrels), qrels)
+    found = mean_scores(score_queries(read_run(ranks), qrels), qrels)
     assert found.r_precision == pytest.approx(0.4267, abs=5e-5)
-    tuning = Tuning.model_validate_json(made["rehearse_tuning"].read_text("utf-8"))
+    tuning = Tuning.model_validate_json(tuned.read_text("utf-8"))
     assert (tuning.chosen.k1, tuning.chosen.b) == (0.6, 0.9)
     assert max(tuning.grid, key=lambda point: point.ndcg_at_10).k1 == 0.6

@@ -77,7 +77,7 @@ def rules() -> Iterator[tuple[str, str, str]]:
     for path in sorted((ROOT / "rules").glob("*.smk")):
         text = path.read_text(encoding="utf-8")
         for part in re.split(r"^ *(?:rule|checkpoint) (?=\w+:)", text, flags=re.MULTILINE)[1:]:
-            script = re.search(r'script=script\("(\w+)"\)', part)
+            script = re.search(r'"\.\./scripts/(\w+)\.py"', part)
             kind = re.search(r'"\.\./envs/(\w+)\.yaml"', part)
             assert script, part
             assert kind, part

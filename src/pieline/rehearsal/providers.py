@@ -10,6 +10,7 @@ What is asked twice is answered with the same bytes, the reply's own id among th
 in between: recordings must not depend on faults.
 """
 
+import argparse
 import asyncio
 import hashlib
 import json
@@ -23,8 +24,8 @@ from typing import NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from pieline.core.errors import run_command
 from pieline.core.named import named
-from pieline.core.program import Options, program
 from pieline.core.settings import Settings
 from pieline.llm.costs import price
 from pieline.models.llm import LLMEntry
@@ -249,13 +250,25 @@ def _json(body: Body) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8")
 
 
-@program(
-    config=str, models=(Path, "models.yaml"), root=Path, state=(Path, "folder of the bill"),
-    port=(int, "port of the loopback"), manners=(Manners, "how the providers behave, as JSON"),
-    answers=(str, "module:class that says what a model answers"),
-)  # fmt: skip
-def main(it: Options) -> None:
+def main() -> None:
     """Stand in for all providers until the process is ended."""
-    answers = named(it.answers)(it.config, it.models, it.root, Path())
-    with Providers(answers.text, load_registry(it.models), it.state, it.manners, it.port):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", required=True, help="the whole configuration, as JSON")
+    parser.add_argument("--models", type=Path, required=True, help="models.yaml")
+    parser.add_argument("--root", type=Path, required=True, help="folder of the project")
+    parser.add_argument("--state", type=Path, required=True, help="folder of the bill")
+    parser.add_argument("--port", type=int, required=True, help="port of the loopback")
+    parser.add_argument(
+        "--manners", type=Manners.model_validate_json, required=True,
+        help="how the providers behave, as JSON",
+    )  # fmt: skip
+    parser.add_argument("--answers", required=True, help="module:class that answers for a model")
+    given = parser.parse_args()
+    answers = named(given.answers)(given.config, given.models, given.root, Path())
+    registry = load_registry(given.models)
+    with Providers(answers.text, registry, given.state, given.manners, given.port):
         threading.Event().wait()
+
+
+if __name__ == "__main__":
+    run_command(main)

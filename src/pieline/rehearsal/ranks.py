@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 from pieline.reporting.printed import read_printed
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
-from pieline.studies.idiolink.predictions.runs import Run
+from pieline.studies.idiolink.predictions.runs import RankedRun
 from pieline.studies.idiolink.records import Document, Query
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def printed_run(
     loss: str | None = None,
     seed: int = 0,
     seeds: Sequence[int] = (),
-) -> Run:
+) -> RankedRun:
     """Rank documents for each query so that the run scores what the paper prints.
 
     The same arguments give the same run. Where the number of queries or of relevant documents does

@@ -17,6 +17,7 @@ Of a model that costs nothing the ledger says nothing: only its recordings are c
 for recordings that were asked for, in mode `record`, since the bill began.
 """
 
+import argparse
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -24,8 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pieline.core.errors import UserError, number_of
-from pieline.core.program import Options, program
+from pieline.core.errors import UserError, number_of, run_command
 from pieline.llm.archive import recording_files
 from pieline.llm.costs import usd_of
 from pieline.llm.recordings import Reader
@@ -216,13 +216,14 @@ def _litellm_id(checkpoint: str) -> str:
     return f"{checkpoint.partition('/')[0]}/{name_on_the_wire(checkpoint)}"
 
 
-@program(
-    bill=(Path, "what the stand-ins billed, JSONL"), recordings=(Path, "folder of recordings"),
-    models=(Path, "models.yaml"),
-)  # fmt: skip
-def main(it: Options) -> None:
+def main() -> None:
     """Print a line on each model and the verdict."""
-    found = bill_matches(it.bill, it.recordings, load_registry(it.models))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bill", type=Path, required=True, help="what the stand-ins billed, JSONL")
+    parser.add_argument("--recordings", type=Path, required=True, help="folder of recordings")
+    parser.add_argument("--models", type=Path, required=True, help="models.yaml")
+    arguments = parser.parse_args()
+    found = bill_matches(arguments.bill, arguments.recordings, load_registry(arguments.models))
     for item in found:
         print(
             f"{item.model}: {number_of(item.questions, 'question')}, {item.recorded} recorded,"
@@ -231,5 +232,9 @@ def main(it: Options) -> None:
             f" ${item.ledger_usd:.4f} in the ledger"
         )
     if any(item.faults for item in found):
-        raise UserError(verdict(found), where=it.bill)
+        raise UserError(verdict(found), where=arguments.bill)
     print(verdict(found))
+
+
+if __name__ == "__main__":
+    run_command(main)

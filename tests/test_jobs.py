@@ -1,0 +1,160 @@
+"""What the scripts of rules share: their log, and user errors in one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from pieline.core.jobs import optional
+
+WAITS = "import time; print('waiting', file=sys.stderr); time.sleep(600)"
+
+
+def start_job(folder: Path, code: str) -> "subprocess.Popen[str]":
+    """Start Python code as a job that keeps its log in `folder/log`."""
+    begin = (
+        "import os, subprocess, sys\nfrom pieline.core.jobs import start_log\nstart_log('log')\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", begin + code],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_job(folder: Path, code: str) -> tuple[int, str]:
+    """The exit code of a job and its log, which is also what it wrote to stderr."""
+    job = start_job(folder, code)
+    _, stderr = job.communicate(timeout=60)
+    log = (folder / "log").read_text(encoding="utf-8")
+    assert log == stderr
+    return job.returncode, log
+
+
+def test_the_log_holds_what_the_job_and_its_children_print_on_stderr(tmp_path: Path) -> None:
+    code = """
+print("on stdout")
+print("first", file=sys.stderr)
+subprocess.run(["sh", "-c", "echo of a child >&2"], check=True)
+os.write(2, b"a line\\n")
+print("last, ünd no end", end="", file=sys.stderr)
+"""
+    assert run_job(tmp_path, code) == (0, "first\nof a child\na line\nlast, ünd no end")
+
+
+def test_the_log_is_complete_whatever_its_length(tmp_path: Path) -> None:
+    code, log = run_job(tmp_path, "for _ in range(20_000): sys.stderr.write('x' * 99 + '\\n')")
+    assert (code, len(log)) == (0, 2_000_000)
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (
+            "from pieline.core.errors import UserError\n"
+            "raise UserError('not JSON', where='a.json', mend='repair it')",
+            "error: a.json: not JSON; repair it\n",
+        ),
+        ("open('nowhere')", "error: nowhere: No such file or directory; check path, "),
+        ("raise KeyboardInterrupt", "interrupted\n"),
+    ],
+)
+def test_an_error_that_a_user_can_fix_is_one_line(tmp_path: Path, code: str, line: str) -> None:
+    status, log = run_job(tmp_path, code)
+    assert status != 0
+    assert log.startswith(line)
+    assert log.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", ["ValueError('unexpected')", "BrokenPipeError()"])
+def test_any_other_error_keeps_its_traceback(tmp_path: Path, error: str) -> None:
+    status, log = run_job(tmp_path, f"raise {error}")
+    assert status == 1
+    assert log.startswith("Traceback (most recent call last):\n")
+    assert log.splitlines()[-1].startswith(error.partition("(")[0])
+
+
+def test_an_exit_code_is_that_of_the_job(tmp_path: Path) -> None:
+    assert run_job(tmp_path, "sys.exit(3)") == (3, "")
+    assert run_job(tmp_path, "sys.exit('one line')") == (1, "one line\n")
+
+
+def test_what_is_left_to_the_end_of_a_job_is_in_its_log(tmp_path: Path) -> None:
+    code = """
+import atexit, threading, time
+atexit.register(print, "at its end", file=sys.stderr)
+say = lambda: (time.sleep(0.2), print("in a thread", file=sys.stderr))
+threading.Thread(target=say).start()
+"""
+    assert run_job(tmp_path, code) == (0, "in a thread\nat its end\n")
+
+
+def test_an_interrupted_job_still_logs_why_it_ended(tmp_path: Path) -> None:
+    """Ctrl-C reaches all processes of a terminal, also the one that writes the log."""
+    job = start_job(tmp_path, WAITS)
+    assert job.stderr
+    assert job.stderr.readline() == "waiting\n"
+    for pid in (job.pid, *children(job.pid)):
+        os.kill(pid, signal.SIGINT)
+    assert job.communicate(timeout=60)[1] == "interrupted\n"
+    assert job.returncode != 0
+    assert (tmp_path / "log").read_text() == "waiting\ninterrupted\n"
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def test_a_process_that_outlives_a_job_does_not_hold_it_up(tmp_path: Path) -> None:
+    """Such as a server that a child has started and that keeps stderr open."""
+    code = """
+print("began", file=sys.stderr)
+subprocess.run(["sh", "-c", "sleep 60 & echo $!"], check=True)
+"""
+    began = time.monotonic()
+    job = start_job(tmp_path, code)
+    assert job.stdout
+    sleeping = int(job.stdout.readline())
+    try:
+        assert job.wait(timeout=30) == 0
+        assert time.monotonic() - began < 20
+        assert (tmp_path / "log").read_text() == "began\n"
+    finally:
+        os.kill(sleeping, signal.SIGKILL)
+
+
+def test_a_killed_job_leaves_no_process(tmp_path: Path) -> None:
+    job = start_job(tmp_path, WAITS)
+    assert job.stderr
+    assert job.stderr.readline() == "waiting\n"
+    (tee,) = children(job.pid)
+    job.kill()
+    assert job.communicate(timeout=30)[1] == ""
+    end = time.monotonic() + 10
+    while Path(f"/proc/{tee}").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{tee}").exists()
+    assert (tmp_path / "log").read_text() == "waiting\n"
+
+
+def test_a_log_that_cannot_be_written_is_told_and_the_job_runs(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    job = start_job(tmp_path, "print('done', file=sys.stderr)")
+    _, stderr = job.communicate(timeout=30)
+    assert job.returncode == 0
+    assert "log: Is a directory" in stderr
+    assert stderr.endswith("done\n")
+
+
+def test_an_input_that_may_be_empty() -> None:
+    assert optional(["one.csv"]) == "one.csv"
+    assert optional([]) is None
