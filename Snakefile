@@ -22,7 +22,6 @@ if config.get("rehearsal"):
 
 
 include: "rules/common.smk"
-include: "rules/patches.smk"
 include: "rules/raw.smk"
 include: "rules/originals.smk"
 include: "rules/variants.smk"

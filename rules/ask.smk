@@ -130,7 +130,7 @@ onerror:
 
 
 onstart:
-    patch_snakemake()
+    patch_snakemake(workflow)
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG)
     # Before any job starts, and so before money is spent: all that is missing, in one message.

@@ -42,6 +42,7 @@ from pieline.models.sizing import (
     served_gpus,
     served_host_memory_mb,
 )
+from pieline.patches import patch_snakemake
 from pieline.results.whole import Whole
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiots import paths as idiots_paths

@@ -23,6 +23,10 @@ PROMISED = {
     "A prompt": ("", "results/predictions/jam/english/smollm2-135m-instruct/plain/seed-42.jsonl"),
     "Data": ("paper_tables/idiolink_bm25.csv", ',no,,,"Own data: corpus. own data, the paper'),
     "A metric": ("paper_tables/idiolink_bm25.csv", ",reciprocal_rank,"),
+    "A column of a table": (
+        "paper_tables/jam_drift.csv",
+        "smollm2-135m-instruct,english,42,flipped,",
+    ),
     "A language": ("results/originals/jam/dutch.jsonl", '"test-0002"'),
 }
 """What each section promises: a file, or what its commands print, and what stands in it."""

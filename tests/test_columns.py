@@ -16,6 +16,7 @@ from pieline.reporting.columns import (
     headers,
     mark_best,
     model_table,
+    over_seeds,
     row,
     sources,
     text_cell,
@@ -83,6 +84,21 @@ def test_reasons_begin_with_why_there_is_no_number(
     assert found.reason == f"{reason}; the paper prints no such number"
     assert (found.ours is None) == (reason != "sample data")
     assert found.reproduced is None
+
+
+def test_a_number_that_is_no_mean_has_the_ranges_of_its_source() -> None:
+    ranges = {"as drawn": (1.0, 3.0)}
+    found = cell(SCORE, Source(MODEL, [2.5], (), {"score_pct": 2.0}, ranges=ranges))
+    number = compared(found.number)
+    assert (number.ranges, number.reproduced) == (ranges, "within sampling range")
+    assert found.deviation is None
+
+
+def test_over_seeds_is_unknown_if_one_value_is() -> None:
+    assert over_seeds([1.0, 2.0], float) == Spread(mean=1.5, deviation=0.5**0.5, seeds=2)
+    assert over_seeds([1.0], float) == Spread(mean=1.0, deviation=None, seeds=1)
+    assert over_seeds([1.0, None], lambda value: value) is None
+    assert over_seeds([], float) is None
 
 
 class TestSeeds:
@@ -199,6 +215,11 @@ def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
     of_a = found["a",]
     assert (of_a.key, of_a.files) == ({"model": "a"}, (files[0], files[2]))
     assert ([item.seed for item in of_a.records], of_a.obstacles) == ([1, 2], ["2 runs"])
+    reversed_order = sources(
+        Given(metrics=tuple(files)), Scored, ["model"], lambda *_: [], order=lambda run: -run.seed
+    )
+    of_a = reversed_order["a",]
+    assert ([item.seed for item in of_a.records], of_a.files) == ([2, 1], (files[2], files[0]))
 
 
 def test_a_table_of_models_has_own_models_and_those_of_the_paper(tmp_path: Path) -> None:

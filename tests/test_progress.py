@@ -1,4 +1,4 @@
-"""Progress is seen on a terminal also where stderr is a pipe, and elsewhere told in lines."""
+"""Progress is a bar on a terminal and lines in a pipe, such as that of a job's log."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import termios
 from pathlib import Path
 
 import pytest
-from support import ROOT, copy_project
+from support import ROOT
 
 JOB = """
 import sys, time
@@ -23,65 +23,30 @@ print("done", file=sys.stderr)
 """
 
 
-def run_through_tee(log: Path, **environment: str) -> str:
-    """Run the job as the rules do; what it printed on stderr, which is also in the log."""
-    done = subprocess.run(
-        ["bash", "-c", '"$0" -c "$1" 2> >(tee "$2" >&2)', sys.executable, JOB, str(log)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
-        capture_output=True,
+def run(code: str, stderr: int, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run a job that prints to this stderr."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stderr=stderr,
         text=True,
         check=True,
         timeout=60,
     )
-    assert log.read_text() == done.stderr
-    return done.stderr
 
 
 @pytest.fixture
-def terminal() -> tuple[int, str]:
+def terminal() -> tuple[int, int]:
+    """Both ends of a terminal: what is drawn is read from the first."""
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (24, 100))
-    name = os.ttyname(slave)
     os.set_blocking(master, False)
-    return master, name
+    return master, slave
 
 
-def test_a_bar_is_drawn_on_the_terminal_behind_tee(
-    tmp_path: Path, terminal: tuple[int, str]
-) -> None:
-    master, name = terminal
-    assert run_through_tee(tmp_path / "log", PIELINE_TERMINAL=name) == "done\n"
-    drawn = os.read(master, 1 << 16).decode()
-    assert re.search(r"\rTest model:  50%\|█+.* 2/4 .*1 failed, \$0\.0100", drawn)
-    assert drawn.endswith("\r"), "the bar is gone at the end"
-
-
-def test_a_job_of_the_workflow_draws_on_the_terminal_of_the_run(
-    tmp_path: Path, terminal: tuple[int, str]
-) -> None:
-    master, name = terminal
-    project = copy_project(tmp_path / "project")
-    module = project / "src/pieline/core/progress.py"
-    module.write_text(module.read_text().replace("FIRST_S = 5.0", "FIRST_S = 0.0"))
-    run = "idiolink/test/bm25/sentence/seed-0"
-    arguments = ["--quiet", "all", "--cores", "1", f"results/predictions/{run}.run.gz"]
-    with Path(name).open("wb", buffering=0) as stderr:
-        subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments],
-            cwd=project,
-            stderr=stderr,
-            check=True,
-            timeout=300,
-        )
-    assert re.search(r"\rsearch: +0%\|", os.read(master, 1 << 16).decode())
-    assert (project / f"logs/predictions/{run}.log").read_text() == ""
-
-
-@pytest.mark.parametrize("name", ["", "/nowhere/pts/9", os.devnull, "without a size"])
-def test_without_a_terminal_there_are_lines(tmp_path: Path, name: str) -> None:
-    if name == "without a size":
-        name = os.ttyname(os.openpty()[1])
-    *lines, last, done = run_through_tee(tmp_path / "log", PIELINE_TERMINAL=name).splitlines()
+def check_lines(stderr: str) -> None:
+    *lines, last, done = stderr.splitlines()
     assert done == "done"
     assert len(lines) >= 3
     assert lines[0].startswith("Test model: 0 of 4 answers, ")
@@ -89,6 +54,37 @@ def test_without_a_terminal_there_are_lines(tmp_path: Path, name: str) -> None:
         r"Test model: 4 of 4 answers, 1 failed, \$0\.0100, .* answers/s, 00:01 gone, 00:00 left"
     )
     assert re.fullmatch(pattern, last)
+
+
+def test_a_bar_is_drawn_on_a_terminal(terminal: tuple[int, int]) -> None:
+    master, slave = terminal
+    run(JOB, slave)
+    drawn = os.read(master, 1 << 16).decode()
+    assert re.search(r"\rTest model:  50%\|█+.* 2/4 .*1 failed, \$0\.0100", drawn)
+    assert drawn.endswith("\rdone\r\n"), "the bar is gone at the end"
+
+
+def test_a_pipe_gets_lines() -> None:
+    check_lines(run(JOB, subprocess.PIPE).stderr)
+
+
+def test_a_terminal_without_a_size_gets_lines() -> None:
+    master, slave = os.openpty()
+    run(JOB, slave)
+    *lines, done = os.read(master, 1 << 16).decode().split("\r\n")[:-1]
+    assert done == "done"
+    assert all(re.match(r"Test model: \d of 4 answers, ", line) for line in lines), lines
+    assert len(lines) >= 3
+
+
+def test_the_log_of_a_job_and_its_terminal_get_lines(
+    tmp_path: Path, terminal: tuple[int, int]
+) -> None:
+    master, slave = terminal
+    run(f"from pieline.core.jobs import start_log\nstart_log('log')\n{JOB}", slave, tmp_path)
+    log = (tmp_path / "log").read_text(encoding="utf-8")
+    check_lines(log)
+    assert os.read(master, 1 << 16).decode().replace("\r\n", "\n") == log
 
 
 def test_what_is_quick_or_not_shown_tells_nothing(capsys: pytest.CaptureFixture[str]) -> None:

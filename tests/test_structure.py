@@ -21,6 +21,7 @@ LAYERS = [
     "reporting",
     "study",
     "text_study",
+    "patches",
     "studies",
     "config",
     "results",

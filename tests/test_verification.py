@@ -257,11 +257,11 @@ def test_every_run_knows_how_its_data_were_verified(tmp_path: Path, kind: str) -
     )  # fmt: skip
     metrics = load_records([place], JamMetrics)
     if kind in HITS:
-        assert common.obstacles_of(metrics) == []
+        assert common.obstacles_of(*metrics) == []
         assert common.notes_on(metrics, Given(notes=("Other.",))) == (BY_COUNTS, "Other.")
     else:
         problem = f"not verified as the released data: {MISSES[kind][1]}"
-        assert common.obstacles_of(metrics) == [problem]
+        assert common.obstacles_of(*metrics) == [problem]
         assert common.notes_on(metrics, Given()) == ()
 
 

@@ -25,7 +25,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import folder_digest
-from pieline.studies.idiolink.predictions.encoders import unpack_weights
+from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 
 pytestmark = pytest.mark.slow
 

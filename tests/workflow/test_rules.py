@@ -1,12 +1,13 @@
 """Every rule says what a cluster must know of it, and the SLURM profile places every rule."""
 
 import ast
+import hashlib
 import inspect
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,64 @@ from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, 
 from support import ROOT
 
 from pieline.core import code
-from pieline.core.code import imports_of, modules_behind
+from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.study import Study
 
 LONG_MINUTES = 60
 """A rule that asks for at least so much keeps a benchmark of each job."""
+
+UNREAD = {
+    # The task writes them, and reads its own inputs; a fresh run is another one.
+    "ask": {
+        "input.files", "output.predictions", "output.report", "output.texts", "output.variants",
+        "output.verdicts", "params.fresh",
+    },
+    "serve": {"input.files"},
+    # What is read or written as the folder of another file that is named.
+    "claims": {"input.published"},
+    "idiolink_checks": {"input.data"},
+    "idiolink_composition": {
+        "input.documents", "input.queries", "output.documents", "output.qrels", "output.queries",
+    },
+    "idiolink_dataset": {"output.documents", "output.qrels", "output.queries"},
+    "idiolink_metrics": {"input.documents", "input.qrels", "input.queries"},
+    "idiots_dataset": {"output.sentences"},
+    "idiots_metrics": {"input.sentences"},
+    "idiots_review_cases": {"input.sentences"},
+    "embed": {"output.manifests", "input.local"},
+    # Weights whose place is in the model's entry, and another number of threads.
+    "fine_tune": {"input.local", "params.threads"},
+    "fine_tune_tagger": {"input.model_files"},
+    "jam_attention": {"input.model_files"},
+    "unpack_weights": {"input.local"},
+    # What the params say to read.
+    "table": {"input.given"},
+    "figure": {"input.given"},
+    "items": {"input.behind", "input.given"},
+    "paper_pdf": {"input.figures", "input.latex", "input.ledger"},
+    "paper_source": {"input.figures", "input.latex", "input.ledger", "input.tables"},
+    "provenance": {
+        "input.figures", "input.html", "input.latex", "input.metrics", "input.tables",
+    },
+    "results_page": {
+        "input.behind", "input.figures", "input.html", "input.metrics", "input.parts",
+        "input.tables",
+    },
+    # What must be made as well in a rehearsal, or is part of a template.
+    "rehearsal_page": {"input.forecast", "input.style"},
+    "forecast": {"input.datasets", "input.style"},
+    "rehearse_ranks": {"input.on_standins"},
+    "rehearse_tags": {"input.on_standins"},
+    "rehearse_tuning": {"input.on_standins"},
+    "plan_of_the_real_run": {"input.models"},
+}  # fmt: skip
+"""What rules name without their script reading it by that name."""
+
+OF_OTHER_RULES = {
+    "released_tuples": {"wildcards.seed"},
+    "sampled_tuples": {"input.released"},
+}
+"""What a script reads only when it runs for another rule."""
 
 GENERATED = {"jam": {"variants": {"source": "generated", "model": "gpt-4o-mini"}}}
 CONFIGURATIONS: dict[str, ConfigSettings] = {
@@ -40,7 +94,7 @@ CONFIGURATIONS: dict[str, ConfigSettings] = {
 
 
 class RuleSet:
-    """The rules of the workflow under one configuration that run a command."""
+    """The rules of the workflow under one configuration that run a script."""
 
     def __init__(self, settings: ConfigSettings, workdir: Path | None) -> None:
         with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
@@ -50,8 +104,13 @@ class RuleSet:
                 workdir=workdir,
                 snakefile=ROOT / "Snakefile",
             )._workflow
-            self.rules: list[Rule] = [rule for rule in workflow.rules if rule.shellcmd]
+            self.rules: list[Rule] = [rule for rule in workflow.rules if rule.script]
+            self.others = {rule.name for rule in workflow.rules} - {
+                rule.name for rule in self.rules
+            }
             self.local = set(workflow._localrules)
+            known = {"table": "TABLES", "figure": "FIGURES", "study": "ITEMS"}
+            self.wildcards = {name: min(workflow.globals[all_]) for name, all_ in known.items()}
             self.studies: list[Study[Any]] = workflow.globals["STUDIES"]
             self.targets = set(map(str, workflow.get_rule("all").input))
         self.submitted = [rule for rule in self.rules if rule.name not in self.local]
@@ -65,8 +124,7 @@ def rule_set(
     rehearsed = request.param == "rehearsal.yaml"
     workdir = tmp_path_factory.mktemp("rehearsal") if rehearsed else None
     with pytest.MonkeyPatch.context() as patch:
-        # Reading the Snakefile sets both for its jobs.
-        patch.setenv("PATH", ".")
+        # Reading the Snakefile sets it for its jobs.
         patch.setenv("PYTHONPATH", ".")
         patch.delenv("PIELINE_MIRROR", raising=False)
         patch.chdir(ROOT)
@@ -97,21 +155,35 @@ def names(rules: list[Rule], wrong: Callable[[Rule], object]) -> list[str]:
 
 
 def script_of(rule: Rule) -> Path:
-    """The program that the rule runs: all rules name it as their input `script`."""
-    return ROOT / "scripts" / Path(dict(rule.input._allitems())["script"]).name
+    """The script that a rule runs."""
+    return (ROOT / "rules" / rule.script).resolve()
 
 
 @cache
-def options_of(script: Path) -> set[str]:
-    """The options that the program declares, without importing what it needs."""
-    tree = ast.parse(script.read_text(encoding="utf-8"))
-    declared = [
-        keyword.arg or ""
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"program", "add_options"}
-        for keyword in node.keywords
-    ]
-    return {f"--{name.replace('_', '-')}" for name in declared}
+def attributes_of(script: Path) -> set[str]:
+    """What a script reads of `snakemake` by name, such as `input.tuning`."""
+    return {
+        f"{node.value.attr}.{node.attr}"
+        for node in ast.walk(ast.parse(script.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Attribute)
+        and ast.unparse(node.value.value) == "snakemake"
+    }
+
+
+def declared(rule: Rule) -> set[str]:
+    """What a rule declares by name, such as `input.tuning`."""
+    found = {f"wildcards.{name}" for name in rule.wildcard_names}
+    for part in ("input", "output", "params"):
+        items = getattr(rule, part)._allitems()
+        found |= {f"{part}.{name}" for name, _ in items if name}
+    return found
+
+
+def modules_of(rule: Rule, wildcards: Mapping[str, str]) -> set[str]:
+    """The script and modules, each with a digest, that are params of a rule."""
+    values = [value for name, value in rule.params._allitems() if not name]
+    return {value(wildcards) if callable(value) else value for value in values}
 
 
 def growth(rule: Rule, resource: str) -> Callable[..., int] | None:
@@ -132,7 +204,7 @@ def minutes(rule: Rule) -> float:
 
 def test_there_are_rules(rule_set: RuleSet) -> None:
     assert len(rule_set.rules) >= 15
-    assert {rule.name for rule in rule_set.rules} >= {"embed_documents", "raw_file"}
+    assert {rule.name for rule in rule_set.rules} >= {"embed", "raw_file"}
 
 
 def test_the_cluster_grants_memory_and_time_to_what_asks_for_none(profile: dict[str, Any]) -> None:
@@ -160,8 +232,11 @@ def test_a_rule_names_every_module_that_its_script_loads(name: str) -> None:
     """Python itself says what it loads; imports inside functions come on top."""
     script = ROOT / "scripts" / f"{name}.py"
     told = (
-        "import runpy, sys\n"
-        f"runpy.run_path({str(script)!r}, run_name='loaded')\n"
+        "import ast, sys\n"
+        f"tree = ast.parse(open({str(script)!r}).read())\n"
+        "imports = ast.Import | ast.ImportFrom\n"
+        "tree.body = [node for node in tree.body if isinstance(node, imports)]\n"
+        "exec(compile(tree, 'imports', 'exec'))\n"
         "print(*(name for name in sys.modules if name.partition('.')[0] == 'pieline'))"
     )
     done = subprocess.run(
@@ -209,46 +284,81 @@ def test_has_log_and_environment(rule_set: RuleSet) -> None:
     assert names(rule_set.rules, lambda rule: not rule.conda_env) == []
 
 
-def test_logs_what_its_program_says(rule_set: RuleSet) -> None:
-    assert names(rule_set.rules, lambda rule: "tee {log:q} >&2" not in rule.shellcmd) == []
+def test_every_rule_runs_a_script_and_every_script_is_run(rule_set: RuleSet) -> None:
+    assert rule_set.others == {"all"}
+    assert names(rule_set.rules, lambda rule: not script_of(rule).is_file()) == []
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").glob("*.smk"))]
+    run = set(re.findall(r'"\.\./scripts/(\w+)\.py"', "\n".join(texts)))
+    assert run == {path.stem for path in (ROOT / "scripts").glob("*.py")}
 
 
-def test_quotes_what_it_is_given(rule_set: RuleSet) -> None:
-    """A clone, a folder or a name may hold a space; what is not quoted are flags of our own."""
-    flags = r"params\.(sample|fetch|recorded)"
+def test_a_rule_names_script_and_modules_with_their_digests(rule_set: RuleSet) -> None:
+    for rule in rule_set.rules:
+        script = script_of(rule)
+        sources = [script, *map(source_of, modules_behind(imports_of(script)))]
+        expected = {
+            f"{path.relative_to(ROOT)} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+            for path in sources
+        }
+        runs_anyway = not rule.output or rule.name == "serve"
+        named = modules_of(rule, rule_set.wildcards)
+        assert (not named) if runs_anyway else named >= expected, rule.name
 
-    def unquoted(rule: Rule) -> list[str]:
-        found = re.findall(r"\{([^{}]*)\}", rule.shellcmd)
-        bare = [
-            name for name in found if not re.fullmatch(rf".*:q|(params\.)?threads|{flags}", name)
-        ]
-        return bare + re.findall(r'[^"]\$\(.*?\)', rule.shellcmd)
 
-    assert {rule.name: unquoted(rule) for rule in rule_set.rules if unquoted(rule)} == {}
-    told = [
-        str(rule.params.get(name, "")) for rule in rule_set.rules for name in ("sample", "fetch")
+@pytest.mark.parametrize(
+    "script", sorted((ROOT / "scripts").glob("*.py")), ids=lambda path: path.stem
+)
+def test_a_script_starts_its_log_first(script: Path) -> None:
+    tree = ast.parse(script.read_text(encoding="utf-8"))
+    plain = [
+        ast.unparse(node)
+        for node in tree.body
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
     ]
-    assert all(text in {"", "--sample", "--fetch"} or "function" in text for text in told)
+    assert next(line for line in plain if "snakemake" in line) == "start_log(snakemake.log[0])"
 
 
-def test_names_its_threads_to_a_program_that_takes_them(rule_set: RuleSet) -> None:
-    def forgets(rule: Rule) -> bool:
-        return "--threads" in options_of(script_of(rule)) and not re.search(
-            r"--threads (1|\{(params\.)?threads\})", rule.shellcmd
+def test_a_rule_declares_what_its_script_reads(rule_set: RuleSet) -> None:
+    def lacking(rule: Rule) -> set[str]:
+        return (
+            attributes_of(script_of(rule)) - declared(rule) - OF_OTHER_RULES.get(rule.name, set())
         )
 
+    assert {rule.name: lacking(rule) for rule in rule_set.rules if lacking(rule)} == {}
+    for rule in rule_set.rules:
+        # By position, or all of them.
+        text = script_of(rule).read_text(encoding="utf-8")
+        for part in re.findall(r"snakemake\.(input|output)\b(?!\.)", text):
+            items = getattr(rule, part)._allitems()
+            assert None in {name for name, _ in items}, f"{rule.name}: {part}"
+
+
+def test_a_script_reads_what_its_rule_declares(rule_set: RuleSet) -> None:
+    """Or it is listed here why the rule names it."""
+
+    def unread(rule: Rule) -> set[str]:
+        script = script_of(rule)
+        named = {name for name in declared(rule) if not name.startswith("wildcards.")}
+        return named - attributes_of(script) - UNREAD.get(script.stem, set())
+
+    assert {rule.name: unread(rule) for rule in rule_set.rules if unread(rule)} == {}
+
+
+def test_nothing_is_listed_as_unread_that_is_read() -> None:
+    for name, unread in UNREAD.items():
+        assert unread & attributes_of(ROOT / "scripts" / f"{name}.py") == set(), name
+
+
+def test_a_job_that_may_have_a_gpu_sets_its_threads(rule_set: RuleSet) -> None:
+    """Sums depend on their number."""
+
+    def forgets(rule: Rule) -> bool:
+        text = script_of(rule).read_text(encoding="utf-8")
+        # A served model's entry says how many.
+        sets = ("(snakemake.threads)", "make_deterministic(1)", "Server(")
+        return "gpu" in rule.resources and not any(part in text for part in sets)
+
     assert names(rule_set.rules, forgets) == []
-
-
-def test_passes_only_options_that_its_program_declares(rule_set: RuleSet) -> None:
-    def passed(rule: Rule) -> set[str]:
-        given = " ".join([rule.shellcmd, *map(str, rule.params)])
-        return set(re.findall(r"(?<!\S)--[a-z][\w-]*", given))
-
-    assert any(map(passed, rule_set.rules))
-    assert {rule.name: passed(rule) - options_of(script_of(rule)) for rule in rule_set.rules} == {
-        rule.name: set() for rule in rule_set.rules
-    }
 
 
 def test_keeps_a_benchmark_where_it_runs_long(rule_set: RuleSet) -> None:
@@ -285,7 +395,7 @@ def test_language_models_are_asked_in_one_submission(
         rule
         for rule in rule_set.submitted
         # What a served model's own job has recorded is only read.
-        if "LLM_SETTINGS" in rule.shellcmd and not rule.name.endswith("_served")
+        if rule.script.endswith("/ask.py") and not rule.name.endswith("_served")
     ]
     assert names(asking, lambda rule: sizes.get(groups.get(rule.name), 1) < 10_000) == []
 

@@ -50,6 +50,10 @@ class Measured(Protocol):
     def conditions(self) -> Conditions:
         """How settings, weights and data of the user's own differ from the paper's."""
 
+    @property
+    def data_note(self) -> str:
+        """How the data were verified if not by digest, or how they differ from the paper's."""
+
 
 def data_is_told(measured: Measured) -> bool:
     """Whether data need no reason of their own: the paper's, or the user's, told as a deviation."""

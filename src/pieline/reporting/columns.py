@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import load_records
-from pieline.core.uncertainty import Interval, spread
+from pieline.core.uncertainty import Interval, Spread, spread
 from pieline.reporting.given import Given
 from pieline.reporting.printed import (
     PrintedRow,
@@ -21,6 +21,7 @@ from pieline.reporting.printed import (
 from pieline.reporting.seeds import PrintedSeeds, Ranges
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 
+K = TypeVar("K")
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
 N = TypeVar("N", bound=MetricRecord)
@@ -40,6 +41,7 @@ class Source(Generic[R]):
         obstacles: what makes ours incomparable with them, most important first.
         not_run: why there are no records.
         seeds: of the printed numbers, if these are means over seeds.
+        ranges: of sampling (see `Comparison`), if these are no means over seeds.
     """
 
     key: Mapping[str, str]
@@ -49,6 +51,7 @@ class Source(Generic[R]):
     obstacles: Sequence[str] = ()
     not_run: str = ""
     seeds: PrintedSeeds | None = None
+    ranges: Ranges = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,21 @@ def sources(
     record: type[M],
     keys: Sequence[str],
     obstacles: Callable[..., Sequence[str]],
+    *,
+    order: Callable[[M], int] = lambda _: 0,
 ) -> dict[tuple[str, ...], Source[M]]:
     """Our records from all metric files; those with the same values of `keys` share a source.
 
-    `obstacles` says what makes the records of a source incomparable with printed numbers.
+    Args:
+        given: metrics.
+        record: the class of a metric file.
+        keys: fields that identify a source.
+        obstacles: what makes the records of a source incomparable with printed numbers.
+        order: of the records, if not that of the files.
     """
     found: dict[tuple[str, ...], list[tuple[M, str]]] = defaultdict(list)
-    for item, path in zip(load_records(given.metrics, record), given.metrics, strict=True):
+    pairs = zip(load_records(given.metrics, record), given.metrics, strict=True)
+    for item, path in sorted(pairs, key=lambda pair: order(pair[0])):
         found[tuple(str(getattr(item, key)) for key in keys)].append((item, path))
     return {
         values: Source(
@@ -105,15 +116,21 @@ def sources(
     }
 
 
-def records_of(found: Mapping[tuple[str, ...], Source[R]]) -> list[R]:
+def records_of(found: Mapping[K, Source[R]]) -> list[R]:
     """The records of all sources."""
     return [record for source in found.values() for record in source.records]
 
 
-def headers(labels: Iterable[str], columns: Iterable[Column[R]]) -> tuple[Head, ...]:
+def headers(labels: Iterable[str], columns: Iterable[Column[R]] = ()) -> tuple[Head, ...]:
     """A row of headers: those of the rows' labels, then those of the columns."""
     shown = (Head(column.header, latex=column.latex) for column in columns if column.header)
     return (*map(Head, labels), *shown)
+
+
+def over_seeds(records: Sequence[R], value: Callable[[R], float | None]) -> Spread | None:
+    """Mean and deviation over records; None without any, or if the value of one is unknown."""
+    known = [number for item in records if (number := value(item)) is not None]
+    return spread(known) if known and len(known) == len(records) else None
 
 
 def cell(column: Column[R], source: Source[R] | None) -> Cell:
@@ -123,8 +140,7 @@ def cell(column: Column[R], source: Source[R] | None) -> Cell:
     """
     if source is None:
         return Cell()
-    values = [value for item in source.records if (value := column.value(item)) is not None]
-    ours = spread(values) if values and len(values) == len(source.records) else None
+    ours = over_seeds(source.records, column.value)
     obstacles = [f"not run: {source.not_run}"] if source.not_run else []
     if source.records and ours is None and column.unknown:
         obstacles.append(column.unknown)
@@ -142,7 +158,7 @@ def cell(column: Column[R], source: Source[R] | None) -> Cell:
         key = {**source.key, "metric": name.removesuffix("_pct"), **column.details(source)}
         return Number(key, compared, source.files)
 
-    of_mean, of_deviation = Ranges(), Ranges()
+    of_mean, of_deviation = source.ranges, Ranges()
     if source.seeds:
         of_mean, of_deviation = source.seeds.ranges(source.printed, column.name, ours)
     mean = number(column.name, ours.mean if ours else None, of_mean)

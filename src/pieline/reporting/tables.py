@@ -1,6 +1,6 @@
 """One table, three renderings: LaTeX in the paper's layout, CSV, and HTML for the results page."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -204,57 +204,6 @@ def write_table(
         decimals=content.decimals,
         mark=mark,
     )
-
-
-def stacked(content: TableContent, *, labels: int, cells: int) -> TableContent:
-    """The table with so many columns of cells abreast; the others stand below, as do their heads.
-
-    A row stands only where it has something to show.
-
-    Args:
-        content: the table; no heading reaches across a place where it is cut.
-        labels: its columns before the cells, titles of groups included.
-        cells: columns abreast.
-    """
-    width = sum(head.span for head in content.heads[-1]) - labels
-    if width <= cells:
-        return content
-    groups: list[Group] = []
-    told: set[tuple[str, ...]] = set()
-    all_heads = []
-    for start in range(0, width, cells):
-        stop, missing = start + cells, max(0, start + cells - width)
-        own = tuple(
-            (
-                *_between(row, 0, labels),
-                *_between(row, labels + start, labels + stop),
-                *((Head("", missing),) if missing else ()),
-            )
-            for row in content.heads
-        )
-        all_heads.append(own)
-        for group in content.groups:
-            rows = []
-            for row in group.rows:
-                part = row.cells[start:stop]
-                if any(cell.number or cell.text for cell in part):
-                    unseen = () if (group.title, *row.labels) in told else row.unseen
-                    told.add((group.title, *row.labels))
-                    blank = (Cell(text=" "),) * missing
-                    rows.append(replace(row, cells=(*part, *blank), unseen=unseen))
-            if rows:
-                groups.append(Group(tuple(rows), group.title, own if start else ()))
-                own = ()
-    return replace(content, heads=all_heads[0], groups=tuple(groups))
-
-
-def _between(heads: Iterable[Head], start: int, end: int) -> Iterator[Head]:
-    """The headings over the columns from `start` to before `end`."""
-    place = 0
-    for head in heads:
-        if start <= place < end:
-            yield head
-        place += head.span
 
 
 def shown(cell: Cell, decimals: int) -> ShownCell:

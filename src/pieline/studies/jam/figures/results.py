@@ -21,6 +21,7 @@ from matplotlib.transforms import Bbox
 from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import find, known
+from pieline.reporting.columns import over_seeds
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
@@ -33,7 +34,6 @@ from pieline.studies.jam.metrics.seeds import (
     confused_runs,
     counted_runs,
     negative_drift,
-    over_seeds,
     panel,
     prompted,
     unreadable,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar, get_args
 
 from pieline.core.outcomes import READABLE
-from pieline.core.uncertainty import Spread, spread
+from pieline.reporting.printed import per_cent
 from pieline.studies.jam.metrics.drift import variants_where
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
@@ -45,13 +45,6 @@ def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
     return by_run(item for item in metrics if item.setting in get_args(PromptSetting))
 
 
-def over_seeds(metrics: Sequence[JamMetrics], value: Value) -> Spread | None:
-    """Mean and deviation over seeds; None without runs, or where it is unknown for some seed."""
-    values = [value(item) for item in metrics]
-    known = [item for item in values if item is not None]
-    return spread(known) if known and len(known) == len(values) else None
-
-
 def unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
     """Sentences whose answer could not be read, and all sentences, over some runs."""
     outcomes = Counter[str]()
@@ -80,11 +73,6 @@ def accuracy(item: JamMetrics) -> float | None:
 def negative_drift(item: JamMetrics) -> float | None:
     """ND_M, in per cent."""
     return per_cent(item.overall.negative_drift)
-
-
-def per_cent(share: float | None) -> float | None:
-    """A fraction in per cent; None stays unknown."""
-    return None if share is None else 100 * share
 
 
 def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]) -> Runs:

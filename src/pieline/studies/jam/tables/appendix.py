@@ -1,70 +1,90 @@
 """ID10M-JAM's human baseline (5.1), neutral contexts (appendix G) and attention (appendix H)."""
 
+from operator import attrgetter
+
 from pieline.core.records import load_records
 from pieline.languages.registry import find
+from pieline.reporting.columns import Column, Source, cell, headers, row, text_cell
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, percent_bounds, rounded
-from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
-from pieline.studies.jam.metrics.attention_records import AttentionMetrics, MeanShare
+from pieline.reporting.printed import per_cent, percent_bounds, read_published
+from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.studies.jam.metrics.attention_records import AttentionMetrics
 from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
-from pieline.studies.jam.metrics.seeds import per_cent
 from pieline.studies.jam.tables.common import (
-    TextNumbers,
     data_notes,
-    heads,
+    deviations_of,
     marked,
     of_other_data,
+    percentage,
     title_of,
-    unknown,
 )
 
 SIMULATED_NOTE = "The labels are simulated to show the computation: no person gave them."
 _SIMULATED = "simulated labels, not people's"
-_BLANK = Cell(text=" ")
+
+
+def _share(name: str, field: str) -> Column[HumanMetrics]:
+    value = attrgetter(field)
+    return Column(f"human_{name}", "", lambda item: per_cent(value(item)), decimals=1)
+
+
+def _person(name: str) -> list[Column[HumanMetrics]]:
+    fields = AnnotatorScores.model_fields
+    return [_share(f"{field}_{name}", f"{name}.{field}") for field in fields]
+
+
+HUMANS: dict[str, list[Column[HumanMetrics]]] = {
+    "variants labelled": [Column("human_variants", "", lambda item: item.variants, decimals=0)],
+    "first": _person("first"),
+    "second": _person("second"),
+    "agreement": [_share("agreement", "agreement")],
+    "Cohen's kappa": [Column[HumanMetrics]("human_kappa", "", lambda item: item.kappa, decimals=2)],
+}
+"""The numbers of each row."""
+NEUTRAL: list[Column[NeutralMetrics]] = [
+    Column("neutral_variants", "neutral", lambda item: item.neutral, decimals=0),
+    Column("neutral_confused", "still confusing", lambda item: item.still_confused, decimals=0),
+    Column("neutral_share", "%", lambda item: per_cent(item.share), decimals=1),
+]
+
+
+def _attention(name: str, header: str) -> Column[AttentionMetrics]:
+    part = attrgetter(name)
+    return percentage(name, header, lambda item: (part(item).mean, part(item).interval))
+
+
+PAIRS = Column[AttentionMetrics]("pairs", "pairs", lambda item: len(item.pairs))
+ATTENTION = [
+    _attention("misleading", "misleading (MIS)"),
+    _attention("resolved", "resolved (COR)"),
+    _attention("difference", "difference"),
+]
 
 
 def humans(given: Given) -> TableContent:
     """Accuracy of two people, overall and by usage, and their agreement (per cent)."""
     made = load_records(given.metrics, HumanMetrics)
-    metrics, reason = (made[0], "") if made else (None, given.why_not("people"))
-    language = metrics.language if metrics else "english"
-    obstacles = [f"not run: {reason}"] if reason else []
-    obstacles += [_SIMULATED] if metrics and metrics.simulated else []
-    obstacles += [*of_other_data(*made), *(metrics.conditions.deviations if metrics else ())]
+    reason = "" if made else given.why_not("people")
+    simulated = any(item.simulated for item in made)
+    obstacles = [*([_SIMULATED] if simulated else []), *of_other_data(*made), *deviations_of(*made)]
+    language = made[0].language if made else "english"
     if language != "english":
         obstacles.append("the paper's annotators judged English variants")
-    numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics)
-
-    def row(label: str, *cells: Cell) -> Row:
-        return Row((label,), (*cells, *[_BLANK] * (4 - len(cells))), reason)
-
-    def cell(name: str, ours: float | None, decimals: int = 1) -> Cell:
-        return numbers.cell(f"human_{name}", ours, decimals=decimals)
-
-    def person(name: str) -> Row:
-        scores = getattr(metrics, name, None)
-        shares = ((field, getattr(scores, field, None)) for field in AnnotatorScores.model_fields)
-        return row(name, *(cell(f"{field}_{name}", per_cent(share)) for field, share in shares))
-
-    usages = (metrics.figurative, metrics.literal) if metrics else ()
-    agreement = per_cent(metrics.agreement) if metrics else None
-    counted = cell("variants", metrics.variants if metrics else None, decimals=0)
-    kappa = cell("kappa", metrics.kappa if metrics else None, decimals=2)
+    source = Source({}, made, given.metrics, obstacles=obstacles, not_run=reason)
+    printed = read_published(given.files["text_numbers"], ["id"])
+    usages = [Cell(text=str(one)) for item in made for one in (item.figurative, item.literal)]
+    rows: list[Row] = []
+    for label, columns in HUMANS.items():
+        cells = [text_cell(column, source, "jam", printed) for column in columns]
+        cells += [] if rows else usages
+        rows.append(Row((label,), (*cells, *[Cell(text=" ")] * (4 - len(cells))), reason))
     return TableContent(
-        heads=(heads("Annotator", "Accuracy", "figurative", "literal", "ambiguous"),),
-        groups=(
-            Group((row("variants labelled", counted, *(Cell(text=str(one)) for one in usages)),)),
-            Group((person("first"), person("second"))),
-            Group((row("agreement", cell("agreement", agreement)), row("Cohen's kappa", kappa))),
-        ),
+        heads=(headers(["Annotator", "Accuracy", "figurative", "literal", "ambiguous"]),),
+        groups=tuple(Group(tuple(part)) for part in (rows[:1], rows[1:3], rows[3:])),
         caption=f"Human baseline: two people on hard variants ({find(language).label}), one"
         " of each original, in per cent. “Ambiguous” counts as wrong.",
-        notes=(
-            *([SIMULATED_NOTE] if metrics and metrics.simulated else []),
-            *(data_notes(metrics) if metrics else ()),
-            *given.notes,
-        ),
+        notes=(*([SIMULATED_NOTE] if simulated else []), *data_notes(*made), *given.notes),
         wide=False,
     )
 
@@ -73,34 +93,27 @@ def neutral(given: Given) -> TableContent:
     """How many confusing variants stay confusing with a neutral context."""
     (model,), run = given.models, given.options
     made = load_records(given.metrics, NeutralMetrics)
-    metrics, reason = (made[0], "") if made else (None, given.why_not(model.name))
-    obstacles = [f"not run: {reason}"] if reason else []
-    obstacles += of_other_data(*made)
+    reason = "" if made else given.why_not(model.name)
+    obstacles = of_other_data(*made)
     if model.published_as != "GPT-4o mini":
         obstacles.append("the paper's ablation is of GPT-4o mini")
-    obstacles += metrics.conditions.deviations if metrics else ()
+    obstacles += deviations_of(*made)
     key = {name: run[name] for name in ("model", "setting", "language")}
-    numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics, key)
-
-    def cell(name: str, ours: float | None, *, decimals: int = 0) -> Cell:
-        return numbers.cell(f"neutral_{name}", ours, decimals=decimals)
-
-    share = per_cent(metrics.share) if metrics else None
-    bounds = percent_bounds(metrics.interval, 1) if metrics else None
+    source = Source(key, made, given.metrics, obstacles=obstacles, not_run=reason)
+    printed = read_published(given.files["text_numbers"], ["id"])
+    bounds = (bound for item in made for bound in percent_bounds(item.interval, 1) or ())
     cells = (
-        Cell(text=str(metrics.confusing)) if metrics else Cell(),
-        cell("variants", metrics.neutral if metrics else None),
-        cell("confused", metrics.still_confused if metrics else None),
-        cell("share", share, decimals=1),
-        Cell(text=", ".join(bounds or ())),
+        *([Cell(text=str(item.confusing)) for item in made] or [Cell()]),
+        *(text_cell(column, source, "jam", printed) for column in NEUTRAL),
+        Cell(text=", ".join(bounds)),
     )
     name = marked(model.label, {"": made})
     labels = (name, title_of(run["setting"]), find(run["language"]).label)
     return TableContent(
         heads=(
             (
-                *heads("Model", "Setting", "Language", "confusing"),
-                *heads("neutral", "still confusing", "%", "95 % interval"),
+                *headers(["Model", "Setting", "Language", "confusing"], NEUTRAL),
+                Head("95 % interval"),
             ),
         ),
         groups=(Group((Row(labels, cells, reason),)),),
@@ -117,40 +130,26 @@ def attention(given: Given) -> TableContent:
     """
     (model,), language = given.models, find(given.options["language"]).label
     made = load_records(given.metrics, AttentionMetrics)
-    if made:
-        rows = tuple(Row((model.label, language), _shares(given, item)) for item in made)
-    else:
+    rows = []
+    for item in made:
+        source = Source(
+            {"model": item.model, "language": item.language, "pairs": str(len(item.pairs))},
+            [item],
+            given.metrics,
+            obstacles=[*of_other_data(item), *deviations_of(item)],
+        )
+        cells = [cell(column, source) for column in ATTENTION]
+        rows.append(Row((model.label, language), (Cell(text=source.key["pairs"]), *cells)))
+    if not made:
         reason = given.why_not(model.name)
-        names = ("pairs", "misleading", "resolved", "difference")
-        blank = (unknown({**given.options, "metric": name}, reason) for name in names)
-        rows = (Row((model.label, language), tuple(blank), reason),)
+        lacking = Source[AttentionMetrics](given.options, not_run=reason)
+        columns = [(column, lacking) for column in (PAIRS, *ATTENTION)]
+        rows.append(row((model.label, language), columns, reason=reason))
     return TableContent(
-        heads=(
-            (
-                *heads("Model", "Language", "pairs"),
-                *heads("misleading (MIS)", "resolved (COR)", "difference"),
-            ),
-        ),
-        groups=(Group(rows),),
+        heads=(headers(["Model", "Language"], [PAIRS, *ATTENTION]),),
+        groups=(Group(tuple(rows)),),
         caption="Share of the attention from the PIE to its context that falls on the content words"
         " of the added context, mean over layers, heads and pairs, in per cent with 95 % bootstrap"
         " intervals over pairs.",
         notes=(*data_notes(*made), *given.notes),
     )
-
-
-def _shares(given: Given, metrics: AttentionMetrics) -> tuple[Cell, ...]:
-    obstacles = [*of_other_data(metrics), *metrics.conditions.deviations]
-    pairs = str(len(metrics.pairs))
-    key = {"model": metrics.model, "language": metrics.language, "pairs": pairs}
-
-    def cell(name: str, part: MeanShare) -> Cell:
-        low, high = percent_bounds(part.interval, 2) or ("", "")
-        share, shown = per_cent(part.mean), percent_bounds(part.interval, 1)
-        text = f"{rounded(share, 1)} [{', '.join(shown)}]" if shown else ""
-        comparison = compare(share, None, obstacles=obstacles)
-        identity = {**key, "metric": name, "low": low, "high": high}
-        return Cell(Number(identity, comparison, given.metrics), text=text)
-
-    names = ("misleading", "resolved", "difference")
-    return (Cell(text=pairs), *(cell(name, getattr(metrics, name)) for name in names))

@@ -1,17 +1,17 @@
 """What all tables and figures of ID10M-JAM say alike."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from pieline.core.conditions import Measured, MetricRecord, data_is_told
-from pieline.core.uncertainty import Spread
+from pieline.core.uncertainty import Interval, Spread
 from pieline.core.upstream import BY_COUNTS
 from pieline.languages.registry import find
+from pieline.reporting.columns import Column, Source, bounds, interval_text, sources
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, read_published
-from pieline.reporting.seeds import Ranges
-from pieline.reporting.tables import Cell, Head, Number
+from pieline.reporting.printed import PrintedRow, per_cent, read_published
+from pieline.reporting.seeds import PrintedSeeds
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, unreadable
@@ -47,71 +47,32 @@ JUDGED = (
 )
 PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)}
 """Seeds behind the paper's deviations: of prompted models, and of fine-tuned ones."""
-PrintedRuns = Mapping[RunKey, Mapping[str, float]]
+PrintedRuns = Mapping[RunKey, PrintedRow]
 """A printed table by run; its models are called as in models.yaml."""
+
+R = TypeVar("R")
 
 NOT_RELEASED = "sample data or other than the released ID10M-JAM"
 
 
-def heads(*texts: str) -> tuple[Head, ...]:
-    """Headings of one column each, written alike everywhere."""
-    return tuple(map(Head, texts))
+def percentage(
+    name: str,
+    header: str,
+    share: Callable[[R], tuple[float | None, Interval | None]],
+    latex: str | None = None,
+) -> Column[R]:
+    """A share in per cent, shown with its interval; the CSV has the interval's bounds."""
 
+    def value(item: R) -> float | None:
+        return per_cent(share(item)[0])
 
-class _Measured(Measured, Protocol):
-    @property
-    def data_note(self) -> str: ...
+    def details(source: Source[R]) -> dict[str, str]:
+        return bounds(share(source.records[0])[1]) if source.records else {}
 
+    def text(item: R) -> str:
+        return interval_text(value(item), share(item)[1], 1)
 
-class TextNumbers:
-    """Cells of numbers that the paper's text prints (published/text_numbers.csv).
-
-    Args:
-        path: the file.
-        obstacles: what makes ours incomparable with them.
-        metrics: the metric files that ours come from.
-        key: what identifies each besides its id.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        obstacles: Sequence[str],
-        metrics: tuple[str, ...],
-        key: Mapping[str, str] | None = None,
-    ) -> None:
-        self._printed = read_published(path, ["id"])
-        self._obstacles, self._metrics, self._key = obstacles, metrics, key or {}
-
-    def printed(self, name: str) -> float | None:
-        """What the paper prints as `jam.<name>`."""
-        return self._printed.get((f"jam.{name}",), {}).get("value")
-
-    def cell(
-        self,
-        name: str,
-        ours: float | None,
-        *,
-        decimals: int,
-        why: str = "",
-        ranges: Ranges | None = None,
-    ) -> Cell:
-        """The cell of `jam.<name>`, printed to so many decimals; `why` says why ours is unknown."""
-        identifier = f"jam.{name}"
-        comparison = compare(
-            ours,
-            self.printed(name),
-            obstacles=[why, *self._obstacles] if why else self._obstacles,
-            ranges=ranges,
-            decimals=decimals,
-        )
-        key = {**self._key, "id": identifier, "metric": "value"}
-        return Cell(Number(key, comparison, self._metrics))
-
-
-def unknown(key: Mapping[str, str], reason: str) -> Cell:
-    """The cell of a number that is not there because its run was not made."""
-    return Cell(Number(key, compare(None, None, obstacles=[f"not run: {reason}"])))
+    return Column(name, header, value, latex, details=details, text=text)
 
 
 def code_of(language: str) -> str:
@@ -130,26 +91,34 @@ def printed_runs(given: Given) -> dict[RunKey, dict[str, float]]:
     }
 
 
-def printed_spread(printed: PrintedRuns, key: RunKey, column: str) -> Spread | None:
-    """What a column prints of a run: without a deviation it is a single seed's."""
-    row = printed.get(key, {})
-    if column not in row:
-        return None
-    deviation = row.get(f"{column}_std")
-    seeds = 1 if deviation is None else PAPER_SEEDS[key.setting == "fine_tuned"]
-    return Spread(mean=row[column], deviation=deviation, seeds=seeds)
+def printed_seeds(printed: PrintedRuns, key: RunKey) -> PrintedSeeds:
+    """The seeds behind a run's printed numbers.
+
+    The pool is of runs of its language and kind (fine-tuned or prompted) over several seeds.
+    """
+    fine_tuned = key.setting == "fine_tuned"
+    seeds = PrintedSeeds(PAPER_SEEDS[fine_tuned])
+
+    def pool(column: str) -> list[Spread]:
+        alike = (
+            seeds.spread(row, column)
+            for other, row in printed.items()
+            if (other.language, other.setting == "fine_tuned") == (key.language, fine_tuned)
+        )
+        return [item for item in alike if item and item.seeds > 1]
+
+    return replace(seeds, pool=pool)
 
 
-def pool_of(printed: PrintedRuns, key: RunKey, column: str) -> list[Spread]:
-    """The spreads of a run's language and kind (fine-tuned or prompted) over several seeds."""
-    alike = (
-        other
-        for other in printed
-        if other.language == key.language
-        and (other.setting == "fine_tuned") == (key.setting == "fine_tuned")
-    )
-    found = (printed_spread(printed, other, column) for other in alike)
-    return [item for item in found if item and item.seeds > 1]
+def run_sources(given: Given) -> dict[RunKey, Source[JamMetrics]]:
+    """Our runs with their seeds, in the order of these."""
+    found = sources(given, JamMetrics, RunKey._fields, obstacles_of, order=lambda item: item.seed)
+    return {RunKey(*key): source for key, source in found.items()}
+
+
+def seeds_of(run: Source[JamMetrics]) -> str:
+    """The seeds of a run, as a CSV has them."""
+    return " ".join(str(item.seed) for item in run.records)
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
@@ -183,7 +152,7 @@ def left_out_seeds(given: Given, runs: Collection[RunKey]) -> tuple[str, ...]:
     )
 
 
-def of_other_data(*measured: "_Measured") -> list[str]:
+def of_other_data(*measured: Measured) -> list[str]:
     """What keeps numbers of other data than the paper's from being comparable.
 
     Of the user's own data the conditions say it.
@@ -197,13 +166,17 @@ def data_notes(*metrics: MetricRecord) -> tuple[str, ...]:
     return (BY_COUNTS,) if any(item.data_note == BY_COUNTS for item in metrics) else ()
 
 
-def obstacles_of(metrics: Sequence[JamMetrics]) -> list[str]:
+def obstacles_of(*metrics: JamMetrics) -> list[str]:
     """What makes numbers of these runs incomparable with the printed ones."""
     found = of_other_data(*metrics)
     if not all(item.overall.variants for item in metrics):
         found.append("no hard variants")
-    reasons = (reason for item in metrics for reason in item.conditions.deviations)
-    return [*found, *dict.fromkeys(reasons)]
+    return [*found, *deviations_of(*metrics)]
+
+
+def deviations_of(*metrics: MetricRecord) -> list[str]:
+    """How the conditions of these runs deviate from the paper's."""
+    return list(dict.fromkeys(reason for item in metrics for reason in item.conditions.deviations))
 
 
 def marked(label: str, made: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]) -> str:

@@ -1,12 +1,16 @@
 """ID10M-JAM's Table 2: sizes of ID10M and ID10M-JAM."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from pieline.core.records import load_records
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
+from pieline.reporting.columns import Column, Source, headers, row
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, read_published
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.reporting.printed import read_published
+from pieline.reporting.tables import Group, Head, TableContent
 from pieline.studies.jam.metrics.statistics import JamStatistics
-from pieline.studies.jam.tables.common import code_of, data_notes, heads
+from pieline.studies.jam.tables.common import code_of, data_notes
 
 ID10M, JAM = "ID10M", "ID10M-JAM"
 PUBLISHED_IDS = {
@@ -15,12 +19,65 @@ PUBLISHED_IDS = {
     "filtered_originals": "jam.filtered_{language}",
 }
 """Numbers that the paper's text prints, by their name in published/text_numbers.csv."""
-_COLUMNS = {
-    "train_sentences": "# Sentences",
-    "test_sentences": "# Sentences",
-    "test_variants": "# Variants",
-    "unique_pies": "# PIEs",
-}
+_NO_VARIANTS = "not run: jam.variants.source is none"
+
+
+def _identifier(name: str, language: str) -> str:
+    """The id of a number that the text prints; empty if it prints none."""
+    return PUBLISHED_IDS.get(name, "").format(language=language)
+
+
+def _count(
+    name: str,
+    header: str,
+    value: Callable[[JamStatistics], int | None],
+    unknown: str = _NO_VARIANTS,
+) -> Column[JamStatistics]:
+    """A count, its thousands apart."""
+
+    def details(source: Source[JamStatistics]) -> dict[str, str]:
+        identifier = _identifier(name, source.key["language"])
+        return {"number": name, "id": identifier, "metric": "value" if identifier else ""}
+
+    return Column(
+        name,
+        header,
+        value,
+        unknown=unknown,
+        details=details,
+        text=lambda item: "" if (count := value(item)) is None else f"{count:,}",
+    )
+
+
+def _sentences(name: str, header: str, of_originals: str, of_dataset: str) -> Column[JamStatistics]:
+    """A count of the dataset, or without one of the originals if these are released."""
+
+    def value(item: JamStatistics) -> int | None:
+        originals = item.originals_are_released and item.dataset_originals is None
+        count: int | None = getattr(item, of_originals if originals else of_dataset)
+        return count
+
+    return _count(name, header, value)
+
+
+TRAIN = _count(
+    "train_sentences",
+    "# Sentences",
+    lambda item: item.raw_train_sentences,
+    "there is no training file",
+)
+TEST = _count("test_sentences", "# Sentences", lambda item: item.raw_test_sentences)
+ORIGINALS = _sentences("test_sentences", "# Sentences", "originals", "dataset_originals")
+VARIANTS = _count("test_variants", "# Variants", lambda item: item.dataset_variants)
+PIES = _sentences("unique_pies", "# PIEs", "unique_pies_originals", "unique_pies")
+LITERAL = _sentences("literal", "", "literal", "dataset_literal")
+FILTERED = _count(
+    "filtered_originals",
+    "",
+    # The release has only what later validation left: the first filtering is not recorded.
+    lambda item: None if item.originals_are_released else item.originals,
+    "not published: the release holds what variant validation left",
+)
 
 
 def statistics(given: Given) -> TableContent:
@@ -35,35 +92,32 @@ def statistics(given: Given) -> TableContent:
     groups = []
     for dataset in (ID10M, JAM):
         rows = []
-        for item, source in zip(found, given.metrics, strict=True):
-            row = printed.get((dataset, item.language), {})
-            numbers = {}
-            for name, ours in _numbers(item)[dataset].items():
-                identifier = PUBLISHED_IDS.get(name, "").format(language=item.language)
-                of_paper = row.get(name, text.get((identifier,), {}).get("value"))
-                problems = [*_why_unknown(item, name, ours), *_obstacles(item, dataset)]
-                if name == "test_variants" and item.data_note == BY_COUNTS:
-                    problems.append(SELF_VERIFIED)
-                numbers[name] = Number(
-                    {
-                        **{"dataset": dataset, "language": item.language, "number": name},
-                        **{"id": identifier, "metric": "value" if identifier else ""},
-                    },
-                    compare(ours, of_paper, obstacles=problems),
-                    (source,),
-                )
-            rows.append(
-                Row(
-                    (code_of(item.language),),
-                    tuple(_cell(numbers.get(name)) for name in _COLUMNS),
-                    unseen=tuple(item for name, item in numbers.items() if name not in _COLUMNS),
-                )
+        for item, path in zip(found, given.metrics, strict=True):
+            ids = {name: (_identifier(name, item.language),) for name in PUBLISHED_IDS}
+            in_text = {name: text[place]["value"] for name, place in ids.items() if place in text}
+            key = {"dataset": dataset, "language": item.language}
+            source = Source(
+                key | dict.fromkeys(("number", "id", "metric"), ""),
+                [item],
+                (path,),
+                in_text | printed.get((dataset, item.language), {}),
+                _obstacles(item, dataset),
             )
+            verifies = [SELF_VERIFIED] if item.data_note == BY_COUNTS else []
+            verified = replace(source, obstacles=[*source.obstacles, *verifies])
+            columns = {
+                ID10M: [(TRAIN, source), (TEST, source), (VARIANTS, None), (PIES, None)],
+                JAM: [
+                    *((TRAIN, None), (ORIGINALS, source), (VARIANTS, verified)),
+                    *((column, source) for column in (PIES, LITERAL, FILTERED)),
+                ],
+            }
+            rows.append(row((code_of(item.language),), columns[dataset]))
         groups.append(Group(tuple(rows), dataset))
     return TableContent(
         heads=(
-            (*heads("", "", "Train"), Head("Test", 2), Head("")),
-            heads("Dataset", "Language", *_COLUMNS.values()),
+            (*headers(["", "", "Train"]), Head("Test", 2), Head("")),
+            headers(["Dataset", "Language"], [TRAIN, TEST, VARIANTS, PIES]),
         ),
         groups=tuple(groups),
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
@@ -71,32 +125,6 @@ def statistics(given: Given) -> TableContent:
         notes=(*data_notes(*found), *given.notes),
         decimals=0,
     )
-
-
-def _cell(number: Number | None) -> Cell:
-    """A count with its thousands apart."""
-    ours = number.comparison.ours if number else None
-    return Cell(number, text="" if ours is None else f"{ours:,.0f}")
-
-
-def _numbers(item: JamStatistics) -> dict[str, dict[str, int | None]]:
-    """Numbers of the table by dataset and name."""
-    known = item.dataset_originals is not None
-    originals_count = item.originals_are_released and not known
-    return {
-        ID10M: {
-            "train_sentences": item.raw_train_sentences,
-            "test_sentences": item.raw_test_sentences,
-        },
-        JAM: {
-            "test_sentences": item.originals if originals_count else item.dataset_originals,
-            "test_variants": item.dataset_variants,
-            "unique_pies": item.unique_pies_originals if originals_count else item.unique_pies,
-            "literal": item.literal if originals_count else item.dataset_literal,
-            # The release has only what later validation left: the first filtering is not recorded.
-            "filtered_originals": None if item.originals_are_released else item.originals,
-        },
-    }
 
 
 def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
@@ -108,13 +136,3 @@ def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
     if dataset == JAM and item.dataset_is_released is False:
         return [item.data_note or f"{item.variants_source} variants, not the released ones"]
     return []
-
-
-def _why_unknown(item: JamStatistics, name: str, ours: int | None) -> list[str]:
-    if ours is not None:
-        return []
-    if name == "filtered_originals":
-        return ["not published: the release holds what variant validation left"]
-    if name == "train_sentences":
-        return ["there is no training file"]
-    return ["not run: jam.variants.source is none"]

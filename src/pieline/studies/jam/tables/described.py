@@ -4,13 +4,14 @@ from pieline.core.upstream import load_upstream
 from pieline.languages.registry import find, known
 from pieline.llm.prompts import load_prompt
 from pieline.reporting import described
+from pieline.reporting.columns import headers
 from pieline.reporting.given import Given
 from pieline.reporting.printed import read_printed, state
 from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.records import by_original
 from pieline.studies.jam.settings import JamFineTuning
-from pieline.studies.jam.tables.common import code_of, heads, title_of
+from pieline.studies.jam.tables.common import code_of, title_of
 
 _FILES = {
     "MAGPIE": "magpie/MAGPIE_unfiltered.jsonl",
@@ -44,7 +45,7 @@ def example(given: Given) -> TableContent:
         shown = tuple(row for pair in rows.values() for row in pair)
         groups.append(Group(shown, find(language).label))
     return TableContent(
-        heads=(heads("Language", "PIE", "", "Sentence"),),
+        heads=(headers(["Language", "PIE", "", "Sentence"]),),
         groups=tuple(groups),
         caption="An original of each usage with one of its hard variants, whose added context"
         " evokes the other usage. They are the first in this run's data, not the paper's example.",
@@ -67,7 +68,7 @@ def datasets(given: Given) -> TableContent:
         stated = state(ours, printed, reason=reason or partly)
         rows.append(Row((name,), (described.described(stated, dataset=name),), reason))
     return TableContent(
-        heads=(heads("Dataset", "Languages here"),),
+        heads=(headers(["Dataset", "Languages here"]),),
         groups=(Group(tuple(rows)),),
         caption="Datasets of idioms and the languages (ISO 639-1) of which this project reads"
         f" files. {described.BESIDE}",
@@ -115,7 +116,7 @@ def prompt(given: Given) -> TableContent:
             rows.append(Row((_ROLES[role],), (Cell(Number(key, state(text, "", reason=_SHOWN))),)))
         groups.append(Group(tuple(rows), title))
     return TableContent(
-        heads=(heads("Prompt", "Turn", "Text"),),
+        heads=(headers(["Prompt", "Turn", "Text"]),),
         groups=tuple(groups),
         caption="The prompts for idiom identification in this run, with placeholders in braces.",
         notes=tuple(notes),

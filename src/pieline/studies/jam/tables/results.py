@@ -1,97 +1,99 @@
 """ID10M-JAM's result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, product
 
 from pieline.core.records import load_records
 from pieline.languages.registry import find
+from pieline.reporting.columns import Column, Source, cell, headers, row
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import Comparison, compare
-from pieline.reporting.seeds import deviation_ranges, mean_ranges
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, stacked
+from pieline.reporting.printed import Comparison, per_cent
+from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.jam.metrics.drift import Drift
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.metrics.seeds import (
-    RunKey,
-    Value,
-    by_run,
-    key_of,
-    negative_drift,
-    over_seeds,
-    per_cent,
-    unreadable,
-)
+from pieline.studies.jam.metrics.seeds import RunKey, Value, negative_drift, unreadable
 from pieline.studies.jam.tables.common import (
     GROUPS,
     JUDGED,
     PROMPTS,
     code_of,
-    heads,
     languages_of,
     left_out_seeds,
     marked,
     not_made,
     notes_on,
-    obstacles_of,
-    pool_of,
     printed_runs,
-    printed_spread,
+    printed_seeds,
+    run_sources,
+    seeds_of,
     title_of,
 )
 
 _ABREAST = 10
 """Columns of numbers that a page has room for."""
+Sources = dict[str, Source[JamMetrics]]
+"""What a row has in each language."""
+ByRow = Mapping[tuple[str, str], Sources]
+"""That of each setting and model."""
 NOT_SO = "not with this setting and language in this configuration"
 """Why there is no number of ours of a model that is run otherwise."""
 
 
-@dataclass(frozen=True)
-class RunColumn:
-    """A number of a table.
-
-    Attributes:
-        name: its column in published/*.csv.
-        head: its heading, as plain text and as LaTeX.
-        value: ours for one run, in the printed unit; None where it is unknown.
-        unknown: why it can be unknown although the run was made.
-    """
-
-    name: str
-    head: Head
-    value: Value
-    unknown: str = ""
+def _drift(name: str, letter: str, value: Value) -> Column[JamMetrics]:
+    return Column(
+        f"negative_drift{name}_pct",
+        f"ND_{letter} (%) ↓",
+        value,
+        latex=rf"$\mathit{{ND}}_{letter}$ (\%) $\downarrow$",
+        unknown="no such original was judged right, so nothing could drift",
+    )
 
 
-def _drift(name: str, letter: str, value: Value) -> RunColumn:
-    head = Head(f"ND_{letter} (%) ↓", latex=rf"$\mathit{{ND}}_{letter}$ (\%) $\downarrow$")
-    unknown = "no such original was judged right, so nothing could drift"
-    return RunColumn(f"negative_drift{name}_pct", head, value, unknown)
+def _success(name: str, letter: str, part: Callable[[JamMetrics], Drift]) -> Column[JamMetrics]:
+    return Column(
+        f"success{name}", f"S_{letter}", lambda item: part(item).success, latex=f"$S_{letter}$"
+    )
 
 
-def _success(name: str, letter: str, part: Callable[[JamMetrics], Drift]) -> RunColumn:
-    head = Head(f"S_{letter}", latex=f"$S_{letter}$")
-    return RunColumn(f"success{name}", head, lambda item: part(item).success)
-
-
-def _confusion(name: str, head: str) -> RunColumn:
+def _confusion(name: str, header: str) -> Column[JamMetrics]:
     def value(metrics: JamMetrics) -> float:
         # The paper counts variants of encoders, and originals of language models.
         tagged = metrics.setting == "fine_tuned"
         return int(getattr(metrics.confusion_of_variants if tagged else metrics.confusion, name))
 
-    return RunColumn(name, Head(head), value)
+    return Column(name, header, value)
 
 
 _SUCCESS = _success("", "M", lambda item: item.overall)
+DRIFT: list[Column[JamMetrics]] = [
+    _SUCCESS,
+    _drift("", "M", negative_drift),
+]
+USAGE: list[Column[JamMetrics]] = [
+    _SUCCESS,
+    _success("_literal", "L", lambda item: item.literal),
+    _drift("_literal", "L", lambda item: per_cent(item.literal.negative_drift)),
+    _success("_idiomatic", "I", lambda item: item.idiomatic),
+    _drift("_idiomatic", "I", lambda item: per_cent(item.idiomatic.negative_drift)),
+]
+CONFUSION: list[Column[JamMetrics]] = [
+    _confusion("all_confused", "AC"),
+    _confusion("none_confused", "NC"),
+    _confusion("mixed", "MX"),
+]
+_UNREADABLE = Column[Sequence[JamMetrics]](
+    "unreadable", "", lambda seeds: unreadable(seeds)[0], decimals=0
+)
 
 
 def drift(given: Given) -> TableContent:
     """Table 3: successes and negative drift."""
     return _table(
         given,
-        (_SUCCESS, _drift("", "M", negative_drift)),
+        DRIFT,
         "Results on ID10M-JAM. {}: hard variants whose original the model judged right{of};"
         " {}: negative drift, the share of them that it judged wrong. A dash: unknown.",
         symbols={"S_M": "$S_M$", "ND_M": r"$\mathit{ND}_M$"},
@@ -103,13 +105,7 @@ def usage(given: Given) -> TableContent:
     """Table 5: the same by usage."""
     return _table(
         given,
-        (
-            _SUCCESS,
-            _success("_literal", "L", lambda item: item.literal),
-            _drift("_literal", "L", lambda item: per_cent(item.literal.negative_drift)),
-            _success("_idiomatic", "I", lambda item: item.idiomatic),
-            _drift("_idiomatic", "I", lambda item: per_cent(item.idiomatic.negative_drift)),
-        ),
+        USAGE,
         "Success count{of} and negative drift on ID10M-JAM, by literal ({}) and idiomatic"
         " ({}) usage. A dash: unknown, because no original of this usage was judged right.",
         symbols={"L": "$L$", "I": "$I$"},
@@ -123,11 +119,7 @@ def confusion(given: Given) -> TableContent:
     """Table 6: all-confused, none-confused and mixed originals."""
     return _table(
         given,
-        (
-            _confusion("all_confused", "AC"),
-            _confusion("none_confused", "NC"),
-            _confusion("mixed", "MX"),
-        ),
+        CONFUSION,
         "Originals of ID10M-JAM{of} by how many of their variants were judged wrong: all"
         " (AC), none (NC), some (MX). As in the paper the three sum to all originals, whether or"
         " not the original itself was judged right; of encoders they count the {} variants (AC:"
@@ -139,7 +131,7 @@ def confusion(given: Given) -> TableContent:
 
 def _table(
     given: Given,
-    columns: Sequence[RunColumn],
+    columns: Sequence[Column[JamMetrics]],
     caption: str,
     *,
     symbols: Mapping[str, str],
@@ -147,7 +139,9 @@ def _table(
 ) -> TableContent:
     """One of the three tables: the paper's rows in its order, then those that are only ours.
 
-    A part for each language of the runs; printed numbers of another are only in the CSV.
+    The columns stand there for each language of the runs, as many languages abreast as a page has
+    room for, but at least two; the others stand below. Printed numbers of other languages are only
+    in the CSV.
 
     Args:
         given: metrics, printed numbers and models.
@@ -156,105 +150,110 @@ def _table(
         symbols: how LaTeX writes them, by plain text.
         of: out of how many the numbers of a language are.
     """
-    metrics = load_records(given.metrics, JamMetrics)
-    runs, described = by_run(metrics), (*given.models, *given.absent)
-    files: dict[RunKey, tuple[str, ...]] = defaultdict(tuple)
-    for item, path in zip(metrics, given.metrics, strict=True):
-        files[key_of(item)] += (path,)
-    printed = printed_runs(given)
-    left_out = not_made(given, runs)
-    places = {model.name: place for place, model in enumerate(described)}
-    ours = sorted([*runs, *left_out], key=lambda key: places[key.model])
-    numbers = {
-        key: list(
-            _numbers(
-                key,
-                runs.get(key, []),
-                columns,
-                printed,
-                reason=_why_not(given, key),
-                files=files[key],
+    metrics, found = load_records(given.metrics, JamMetrics), run_sources(given)
+    left_out = not_made(given, found)
+    shown = languages_of([*found, *left_out])
+    by_row = _by_row(given, found, left_out)
+    unseen = {run: _unseen(sources, shown, columns) for run, sources in by_row.items()}
+    models = {model.name: model for model in (*given.models, *given.absent)}
+    width = len(headers((), columns))
+    abreast = max(2, _ABREAST // width // 2 * 2)
+    all_heads, groups = [], []
+    for start in range(0, max(1, len(shown)), abreast):
+        languages = shown[start : start + abreast]
+        missing = (abreast - len(languages)) * width if start else 0
+        rows: dict[str, list[Row]] = defaultdict(list)
+        for (setting, name), sources in by_row.items():
+            if sources.keys().isdisjoint(languages):
+                continue
+            made = {code_of(key): sources[key].records for key in shown if key in sources}
+            why = _why_not(given, RunKey(setting, name, shown[0]))
+            numbers = row(
+                (marked(models[name].label, made),),
+                [(column, sources.get(key)) for key in languages for column in columns],
+                reason="" if any(made.values()) else why,
             )
+            cells = (*numbers.cells, *[Cell(text=" ")] * missing)
+            rest = (*unseen.pop((setting, name), ()), *numbers.unseen)
+            rows[group_of(setting, models[name])].append(replace(numbers, cells=cells, unseen=rest))
+        filler = [Head("", missing)] if missing else []
+        own = (
+            (*headers(["", ""]), *(Head(find(name).label, width) for name in languages), *filler),
+            (*headers(["Setting", "Model"], [*columns] * len(languages)), *filler),
         )
-        for key in dict.fromkeys([*printed, *ours])
-    }
-    shown = languages_of([*runs, *left_out])
-    rows: dict[str, list[Row]] = defaultdict(list)
-    unseen = []
-    for setting, name in dict.fromkeys(key[:2] for key in numbers):
-        model = described[places[name]]
-        keys = [RunKey(setting, model.name, language) for language in shown]
-        others = [key for key in numbers if key[:2] == (setting, model.name) and key not in keys]
-        hidden = [number for key in others for pair in numbers[key] for number in pair if number]
-        if not any(key in numbers for key in keys):
-            unseen += hidden
-            continue
-        is_run = any(key in runs for key in keys)
-        blank = [(None, None)] * len(columns)
-        made = {code_of(key.language): runs[key] for key in keys if key in runs}
-        rows[group_of(setting, model)].append(
-            Row(
-                (marked(model.label, made),),
-                tuple(Cell(*pair) for key in keys for pair in numbers.get(key, blank)),
-                reason="" if is_run else _why_not(given, keys[0]),
-                unseen=(
-                    *hidden,
-                    *(_lost(key, runs[key], files[key]) for key in keys if key in runs),
-                ),
-            )
-        )
+        all_heads.append(own)
+        titles = [title for title in dict.fromkeys([*GROUPS, *rows]) if rows[title] or not shown]
+        groups += [
+            Group(tuple(rows[title]), title_of(title), own if start and title == titles[0] else ())
+            for title in titles
+        ]
     totals = {item.language: of(item) for item in metrics}
     told = ", ".join(f"{total} in {find(name).label}" for name, total in totals.items())
     told = f" (of {told})" if told else ""
     compared = any(item.dataset_is_released for item in metrics)
-    table = TableContent(
-        heads=(
-            (*heads("", ""), *(Head(find(name).label, len(columns)) for name in shown)),
-            (*heads("Setting", "Model"), *(column.head for _ in shown for column in columns)),
-        ),
-        groups=tuple(
-            Group(tuple(rows[group]), title_of(group)) for group in dict.fromkeys([*GROUPS, *rows])
-        ),
+    return TableContent(
+        heads=all_heads[0],
+        groups=tuple(groups),
         caption=caption.format(*symbols, of=told),
         caption_latex=caption.format(*symbols.values(), of=told),
         notes=(
             f"±: standard deviation over seeds (ddof 1). {PROMPTS}",
-            *([JUDGED, *_single_seed_ranges(numbers, columns)] if compared else []),
-            *left_out_seeds(given, runs),
+            *([JUDGED, *_single_seed_ranges(by_row, columns)] if compared else []),
+            *left_out_seeds(given, found),
             *notes_on(metrics, given),
         ),
-        unseen=tuple(unseen),
+        unseen=tuple(chain.from_iterable(unseen.values())),
     )
-    # Pairs of languages side by side, as far as a page is wide.
-    return stacked(table, labels=2, cells=max(2, _ABREAST // len(columns) // 2 * 2) * len(columns))
 
 
-def _single_seed_ranges(
-    numbers: Mapping[RunKey, Sequence[tuple[Number, Number | None]]], columns: Sequence[RunColumn]
-) -> list[str]:
+def _by_row(
+    given: Given, found: Mapping[RunKey, Source[JamMetrics]], left_out: Sequence[RunKey]
+) -> ByRow:
+    """What each row has by language: the paper's rows in its order, then those that are ours."""
+    printed, by_row = printed_runs(given), defaultdict[tuple[str, str], Sources](dict)
+    places = [model.name for model in (*given.models, *given.absent)]
+    ours = sorted([*found, *left_out], key=lambda key: places.index(key.model))
+    for key in dict.fromkeys([*printed, *ours]):
+        source = found.get(key) or Source({}, not_run=_why_not(given, key))
+        by_row[key[:2]][key.language] = replace(
+            source,
+            key={**key._asdict(), "seeds": seeds_of(source)},
+            printed=printed.get(key, {}),
+            seeds=printed_seeds(printed, key),
+        )
+    return by_row
+
+
+def _unseen(
+    sources: Sources, shown: Sequence[str], columns: Sequence[Column[JamMetrics]]
+) -> list[Number]:
+    """What only the CSV has of a row: languages that are not shown, and unreadable answers."""
+    hidden = [source for language, source in sources.items() if language not in shown]
+    cells = [cell(column, source) for source in hidden for column in columns]
+    for source in (sources[language] for language in shown if language in sources):
+        if source.records:
+            runs = Source(source.key, [source.records], source.files, obstacles=source.obstacles)
+            cells.append(cell(_UNREADABLE, runs))
+    return [number for item in cells for number in item.numbers()]
+
+
+def _single_seed_ranges(by_row: ByRow, columns: Sequence[Column[JamMetrics]]) -> list[str]:
     """How wide the sampling ranges of numbers are that the paper prints of a single seed."""
     halves: dict[str, dict[str, float]] = defaultdict(dict)
-    for key, pairs in numbers.items():
-        for column, (mean, deviation) in zip(columns, pairs, strict=True):
-            compared = mean.comparison
-            if deviation is None and isinstance(compared, Comparison) and compared.comparable:
+    for sources in by_row.values():
+        for (language, source), column in product(sources.items(), columns):
+            made = cell(column, source)
+            compared = made.number.comparison if made.number and not made.deviation else None
+            if isinstance(compared, Comparison) and compared.comparable:
+                name = column.header.partition(" ")[0]
                 for low, high in compared.ranges.values():
-                    wide = halves[find(key.language).label]
-                    name = column.head.text.partition(" ")[0]
+                    wide = halves[find(language).label]
                     wide[name] = max(wide.get(name, 0.0), (high - low) / 2)
     listed = (
         f"{language} {', '.join(f'{name} ±{half:.1f}' for name, half in wide.items())}"
         for language, wide in sorted(halves.items())
     )
     return [f"Of a printed single seed that range is wide: {'; '.join(listed)}."] if halves else []
-
-
-def _lost(key: RunKey, metrics: Sequence[JamMetrics], files: tuple[str, ...]) -> Number:
-    """How many answers of a run could not be read, over its seeds."""
-    seeds = " ".join(str(item.seed) for item in metrics)
-    identity = {**key._asdict(), "seeds": seeds, "metric": "unreadable"}
-    number = compare(unreadable(metrics)[0], None, obstacles=obstacles_of(metrics), decimals=0)
-    return Number(identity, number, files)
 
 
 def _why_not(given: Given, key: RunKey) -> str:
@@ -264,43 +263,3 @@ def _why_not(given: Given, key: RunKey) -> str:
 def group_of(setting: str, model: ModelDescription) -> str:
     """The part of a table in which a run stands."""
     return "reasoning" if model.reasoning and setting == "zero_shot" else setting
-
-
-def _numbers(
-    key: RunKey,
-    metrics: Sequence[JamMetrics],
-    columns: Sequence[RunColumn],
-    printed: Mapping[RunKey, Mapping[str, float]],
-    *,
-    reason: str,
-    files: tuple[str, ...],
-) -> Iterator[tuple[Number, Number | None]]:
-    """Mean and deviation in each column of a run."""
-    obstacles = obstacles_of(metrics) if metrics else [f"not run: {reason}"]
-    seeds = " ".join(str(item.seed) for item in metrics)
-
-    for column in columns:
-        found = over_seeds(metrics, column.value)
-        theirs, pool = printed_spread(printed, key, column.name), pool_of(printed, key, column.name)
-        problems = [column.unknown, *obstacles] if metrics and found is None else [*obstacles]
-        identity = {**key._asdict(), "seeds": seeds}
-        comparison = compare(
-            found.mean if found else None,
-            theirs.mean if theirs else None,
-            obstacles=problems,
-            ranges=mean_ranges(found, theirs, pool=pool) if found and theirs else None,
-        )
-        mean = Number({**identity, "metric": column.name.removesuffix("_pct")}, comparison, files)
-        deviation = found.deviation if found else None
-        if deviation is None and (theirs is None or theirs.deviation is None):
-            yield mean, None
-            continue
-        if found and deviation is None:
-            problems = ["one seed has no deviation", *problems]
-        ranges = {}
-        if found and deviation is not None and theirs and theirs.deviation is not None:
-            ranges = deviation_ranges(found.seeds, theirs, pool=pool)
-        comparison = compare(
-            deviation, theirs.deviation if theirs else None, obstacles=problems, ranges=ranges
-        )
-        yield mean, Number({**identity, "metric": f"{column.name}_std"}, comparison, files)

@@ -1,39 +1,86 @@
 """ID10M-JAM run by run: intervals and F1 of each seed, and a paired test of every two runs."""
 
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import chain
+from dataclasses import replace
+from operator import attrgetter
 
-from pieline.core.records import load_records
-from pieline.core.uncertainty import Interval
 from pieline.languages.registry import find
+from pieline.reporting.columns import (
+    Column,
+    Source,
+    bounds,
+    cell,
+    headers,
+    records_of,
+    row,
+    sources,
+)
 from pieline.reporting.given import Given
-from pieline.reporting.printed import compare, percent_bounds, probability, rounded
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
-from pieline.studies.jam.metrics.drift import Drift, compare_drifts
+from pieline.reporting.printed import per_cent, probability, rounded
+from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.studies.jam.metrics.drift import DriftComparison, compare_drifts
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.metrics.seeds import RunKey, by_run, key_of, per_cent, unreadable
-from pieline.studies.jam.metrics.tokens import TaggingScores
+from pieline.studies.jam.metrics.seeds import RunKey, unreadable
 from pieline.studies.jam.tables.common import (
     PROMPTS,
     code_of,
-    heads,
     languages_of,
     marked,
     not_made,
     notes_on,
     obstacles_of,
+    percentage,
+    run_sources,
+    seeds_of,
     title_of,
-    unknown,
 )
 
-_SHOWN = {
-    "accuracy": Head("Accuracy (%)"),
-    "success_overall": Head("S_M", latex="$S_M$"),
-    "flipped_overall": Head("F_M", latex="$F_M$"),
-    "negative_drift_overall": Head("ND_M (%)", latex=r"$\mathit{ND}_M$ (\%)"),
-    "unreadable": Head("unreadable"),
-}
+
+def _count(name: str, usage: str, header: str = "") -> Column[JamMetrics]:
+    value = attrgetter(f"{usage}.{name}")
+    return Column(
+        f"{name}_{usage}",
+        header,
+        value,
+        latex=f"${header}$",
+        text=lambda item: rounded(value(item), 0),
+    )
+
+
+def _drift(usage: str, header: str = "") -> Column[JamMetrics]:
+    part = attrgetter(usage)
+    return percentage(
+        f"negative_drift_{usage}",
+        header,
+        lambda item: (part(item).negative_drift, part(item).interval),
+        latex=r"$\mathit{ND}_M$ (\%)",
+    )
+
+
+def _f1(of: str, sentences: str) -> Column[JamMetrics]:
+    value = attrgetter(f"tagging_of_{sentences}.{of}_f1")
+    return Column(f"{of}_f1_{sentences}", "", lambda item: per_cent(value(item)))
+
+
+RUNS: list[Column[JamMetrics]] = [
+    percentage("accuracy", "Accuracy (%)", lambda item: (item.accuracy, item.accuracy_interval)),
+    _count("success", "overall", "S_M"),
+    _count("flipped", "overall", "F_M"),
+    _drift("overall", "ND_M (%)"),
+    *(
+        column
+        for usage in ("literal", "idiomatic")
+        for column in (_count("success", usage), _count("flipped", usage), _drift(usage))
+    ),
+    _f1("span", "originals"),
+    _f1("token", "originals"),
+    Column(
+        "unreadable",
+        "unreadable",
+        lambda item: unreadable([item])[0],
+        text=lambda item: "{} of {}".format(*unreadable([item])),
+    ),
+]
+TAGS_OF_VARIANTS = [_f1("span", "variants"), _f1("token", "variants")]
 
 
 def runs(given: Given) -> TableContent:
@@ -42,59 +89,44 @@ def runs(given: Given) -> TableContent:
     The paper prints none of these by seed; the CSV says so. The table shows the first four, and
     how many answers could not be read.
     """
-    metrics = load_records(given.metrics, JamMetrics)
     labels = given.labels()
+    found = sources(given, JamMetrics, (*RunKey._fields, "seed"), obstacles_of)
+    left_out = (
+        Source[JamMetrics](RunKey(setting, model, language)._asdict() | {"seed": seed}, not_run=why)
+        for (model, setting, language, seed), why in given.left_out().items()
+    )
     rows = []
-    for item, source in zip(metrics, given.metrics, strict=True):
-        key = key_of(item)._asdict() | {"seed": str(item.seed)}
-        cells, unseen = [], []
-        for name, value, interval in _numbers(item):
-            low, high = percent_bounds(interval, 2) or ("", "")
-            number = Number(
-                {**key, "metric": name, "low": low, "high": high},
-                compare(value, None, obstacles=obstacles_of([item])),
-                (source,),
-            )
-            if name not in _SHOWN:
-                unseen.append(number)
-            elif name == "unreadable":
-                cells.append(Cell(number, text="{} of {}".format(*unreadable([item]))))
-            elif name.startswith(("success", "flipped")):
-                cells.append(Cell(number, text=rounded(value, 0)))
-            else:
-                bounds = percent_bounds(interval, 1)
-                text = f"{rounded(value, 1)} [{', '.join(bounds)}]" if bounds else ""
-                cells.append(Cell(number, text=text))
-        names = (labels[item.model], title_of(item.setting), code_of(item.language), str(item.seed))
-        rows.append(Row(names, tuple(cells), unseen=tuple(unseen)))
-    for (model, setting, language, seed), reason in given.left_out().items():
+    for source in (*found.values(), *left_out):
+        setting, model, language, seed = source.key.values()
         names = (labels[model], title_of(setting), code_of(language), seed)
-        key = RunKey(setting, model, language)._asdict() | {"seed": seed}
-        blank = (unknown(key | {"metric": name}, reason) for name in _SHOWN)
-        rows.append(Row(names, tuple(blank), reason))
+        blank = {"metric": "", **bounds(None)} if source.records else {}
+        run = replace(source, key={**source.key, **blank})
+        tagged = all(item.tagging_of_variants for item in run.records)
+        columns = [*RUNS, *(TAGS_OF_VARIANTS if tagged else ())]
+        rows.append(row(names, [(column, run) for column in columns], reason=run.not_run))
     return TableContent(
-        heads=((*heads("Model", "Setting", "Language", "Seed"), *_SHOWN.values()),),
+        heads=(headers(["Model", "Setting", "Language", "Seed"], RUNS),),
         groups=(Group(tuple(rows)),),
         caption="Every run by itself, with 95 % bootstrap intervals over originals; of all its"
         " answers those that could not be read.",
-        notes=(*notes_on(metrics, given), PROMPTS),
+        notes=(*notes_on(records_of(found), given), PROMPTS),
     )
 
 
-def _numbers(item: JamMetrics) -> Iterator[tuple[str, float | None, Interval | None]]:
-    """Name, value (per cent) and interval (fractions) of each number of one run."""
-    yield "accuracy", per_cent(item.accuracy), item.accuracy_interval
-    for name in ("overall", "literal", "idiomatic"):
-        part: Drift = getattr(item, name)
-        yield f"success_{name}", part.success, None
-        yield f"flipped_{name}", part.flipped, None
-        yield f"negative_drift_{name}", per_cent(part.negative_drift), part.interval
-    for name in ("originals", "variants"):
-        scores: TaggingScores | None = getattr(item, f"tagging_of_{name}")
-        if scores is not None:
-            yield f"span_f1_{name}", per_cent(scores.span_f1), None
-            yield f"token_f1_{name}", per_cent(scores.token_f1), None
-    yield "unreadable", unreadable([item])[0], None
+def _p_values(source: Source[DriftComparison]) -> dict[str, str]:
+    return {name: f"{getattr(test, name):.4g}" for test in source.records for name in _P_VALUES}
+
+
+_P_VALUES = {
+    "p_value": Head("p", latex="$p$"),
+    "p_holm": Head("p corrected", latex="$p$ corrected"),
+}
+DIFFERENCE = Column[DriftComparison](
+    "negative_drift_difference",
+    "difference",
+    lambda test: 100 * test.difference,
+    details=_p_values,
+)
 
 
 def pairs(given: Given) -> TableContent:
@@ -102,48 +134,41 @@ def pairs(given: Given) -> TableContent:
 
     Differences are in points, first minus second; the CSV has both p-values.
     """
-    metrics = load_records(given.metrics, JamMetrics)
-    labels, permutations = given.labels(), given.options["permutations"]
-    files: dict[RunKey, tuple[str, ...]] = defaultdict(tuple)
-    for item, path in zip(metrics, given.metrics, strict=True):
-        files[key_of(item)] += (path,)
-    made = {key: found for key, found in by_run(metrics).items() if found[0].overall.variants}
+    found, labels, permutations = run_sources(given), given.labels(), given.options["permutations"]
+    made = {key: item for key, item in found.items() if item.records[0].overall.variants}
     rows = []
+
+    def label(key: RunKey) -> str:
+        return f"{labels[key.model]}, {title_of(key.setting)}"
+
     for language in languages_of(made):
         judged = {
-            key: [item.judgements() for item in found]
-            for key, found in made.items()
+            key: [item.judgements() for item in source.records]
+            for key, source in made.items()
             if key.language == language
         }
         for couple, test in compare_drifts(judged, permutations=permutations, seed=0).items():
-            of_couple = [made[key] for key in couple]
-            first, second = (f"{key.model}/{key.setting}" for key in couple)
-            seeds = (" ".join(str(item.seed) for item in found) for found in of_couple)
-            chances = {name: getattr(test, name) for name in ("p_value", "p_holm")}
-            number = Number(
+            (one, first), (other, second) = ((key, made[key]) for key in couple)
+            source = Source(
                 {
-                    **{"language": language, "first": first, "second": second},
-                    **dict(zip(("first_seeds", "second_seeds"), seeds, strict=True)),
-                    "metric": "negative_drift_difference",
-                    **{name: f"{value:.4g}" for name, value in chances.items()},
+                    "language": language,
+                    "first": f"{one.model}/{one.setting}",
+                    "second": f"{other.model}/{other.setting}",
+                    "first_seeds": seeds_of(first),
+                    "second_seeds": seeds_of(second),
                 },
-                compare(
-                    100 * test.difference, None, obstacles=obstacles_of(list(chain(*of_couple)))
-                ),
-                tuple(chain(*(files[key] for key in couple))),
+                [test],
+                (*first.files, *second.files),
+                obstacles=obstacles_of(*first.records, *second.records),
             )
-            names = (
-                marked(f"{labels[key.model]}, {title_of(key.setting)}", {"": made[key]})
-                for key in couple
-            )
-            told = (Cell(text=probability(value)) for value in chances.values())
-            rows.append(Row((find(language).label, *names), (Cell(number), *told)))
+            names = (marked(label(key), {"": made[key].records}) for key in couple)
+            chances = (Cell(text=probability(getattr(test, name))) for name in _P_VALUES)
+            rows.append(Row((find(language).label, *names), (cell(DIFFERENCE, source), *chances)))
     for key in not_made(given, made):
-        name = f"{labels[key.model]}, {title_of(key.setting)}"
         reason = given.why_not(key.model, key.setting, key.language)
         run = {"language": key.language, "first": f"{key.model}/{key.setting}", "second": ""}
-        blank = unknown(run | {"metric": "negative_drift_difference"}, reason)
-        rows.append(Row((find(key.language).label, name, ""), (blank, Cell(), Cell()), reason))
+        cells = (cell(DIFFERENCE, Source(run, not_run=reason)), Cell(), Cell())
+        rows.append(Row((find(key.language).label, label(key), ""), cells, reason))
     about = (
         "Negative drift of every two runs on the same originals ({drift} of the first minus that of"
         " the second, in points, over all seeds), with the {p}-value of a two-sided paired"
@@ -152,15 +177,10 @@ def pairs(given: Given) -> TableContent:
         " has no drift."
     )
     return TableContent(
-        heads=(
-            (
-                *heads("Language", "First", "Second", "difference"),
-                *(Head("p", latex="$p$"), Head("p corrected", latex="$p$ corrected")),
-            ),
-        ),
+        heads=((*headers(["Language", "First", "Second"], [DIFFERENCE]), *_P_VALUES.values()),),
         groups=(Group(tuple(rows)),),
         caption=about.format(drift="ND_M", p="p"),
         caption_latex=about.format(drift=r"$\mathit{ND}_M$", p="$p$"),
-        notes=(*notes_on(metrics, given), PROMPTS),
+        notes=(*notes_on(records_of(found), given), PROMPTS),
         long=True,
     )

@@ -4,7 +4,9 @@ from statistics import median
 
 from pieline.core.conditions import deviations
 from pieline.core.records import load_records
+from pieline.reporting.columns import Column, Source, headers, over_seeds, text_cell
 from pieline.reporting.given import Given
+from pieline.reporting.printed import read_published
 from pieline.reporting.seeds import Ranges, median_tolerance
 from pieline.reporting.tables import Group, Row, TableContent
 from pieline.studies.jam.metrics.runs import JamMetrics
@@ -13,21 +15,17 @@ from pieline.studies.jam.metrics.seeds import (
     confused_runs,
     counted_runs,
     negative_drift,
-    over_seeds,
     panel,
     prompted,
 )
 from pieline.studies.jam.settings import ConfusedModels, JamSettings
 from pieline.studies.jam.tables.common import (
-    TextNumbers,
-    heads,
     languages_of,
     not_counted,
     notes_on,
     obstacles_of,
-    pool_of,
     printed_runs,
-    printed_spread,
+    printed_seeds,
 )
 
 _PANELS = {"": "zero_shot", "_few_shot": "few_shot_sc_cotbest"}
@@ -50,34 +48,31 @@ def text(given: Given) -> TableContent:
     wanted = {key[:2] for key in printed if key.setting != "fine_tuned"}
     made = {key[:2] for key in runs}
     of_paper = [item for item in metrics if item.language in JamSettings().languages]
-    obstacles = obstacles_of(of_paper)
+    obstacles = obstacles_of(*of_paper)
     if wanted - made:
         obstacles.append(f"{len(wanted & made)} of the paper's {len(wanted)} runs were made")
     if made - wanted:
         obstacles.append("with runs that the paper does not have")
-    numbers = TextNumbers(given.files["text_numbers"], obstacles, given.metrics)
+    text_numbers = read_published(given.files["text_numbers"], ["id"])
     figure3 = ConfusedModels.model_validate(given.options["figure3"])
     reasoning = {model.name for model in (*given.models, *given.absent) if model.reasoning}
     counted = counted_runs(runs, figure3, reasoning)
     uncounted = not_counted(runs, counted, given)
+    in_text = {name: numbers["value"] for (name,), numbers in text_numbers.items()}
     rows = []
 
-    def add(
-        name: str,
-        value: float | None,
-        decimals: int,
-        *obstacles: str,
-        ranges: Ranges | None = None,
-    ) -> None:
-        why = "; ".join(["unknown of every run"] if value is None else obstacles)
-        cell = numbers.cell(name, value, decimals=decimals, why=why, ranges=ranges)
-        rows.append(Row((name.replace("_", " "),), (cell,)))
+    def add(name: str, value: float | None, decimals: int, ranges: Ranges, *own: str) -> None:
+        label = name.replace("_", " ")
+        column = Column[float | None](name, label, lambda ours: ours, decimals=decimals)
+        problems = [*(["unknown of every run"] if value is None else own), *obstacles]
+        source = Source({}, [value], given.metrics, obstacles=problems, ranges=ranges)
+        rows.append(Row((label,), (text_cell(column, source, "jam", text_numbers),)))
 
     for language in sorted({*JamSettings().languages, *languages_of(runs)}):
         counts = confused_runs(counted, language)
         confusing = sum(count > 0 for count in counts.values()) if counts else None
         lacking = (f"{label} has no such run" for name, label in uncounted if name == language)
-        add(f"confusing_variants_{language}", confusing, 0, *deviations(figure3), *lacking)
+        add(f"confusing_variants_{language}", confusing, 0, {}, *deviations(figure3), *lacking)
         for name, (value, column) in _MEDIANS.items():
             for ending, setting in _PANELS.items():
                 ours, theirs = (
@@ -86,17 +81,18 @@ def text(given: Given) -> TableContent:
                 )
                 means = [found.mean for key in ours if (found := over_seeds(runs[key], value))]
                 full_name, ranges = f"median_{name}_{language}{ending}", {}
-                if theirs and (middle := numbers.printed(full_name)) is not None:
-                    spreads = (printed_spread(printed, key, column) for key in theirs)
+                if theirs and (middle := in_text.get(f"jam.{full_name}")) is not None:
+                    seeds = printed_seeds(printed, theirs[0])
+                    spreads = (seeds.spread(printed[key], column) for key in theirs)
                     known = [item for item in spreads if item]
-                    half = median_tolerance(known, pool_of(printed, theirs[0], column))
+                    half = median_tolerance(known, seeds.pool(column))
                     if name == "accuracy":  # Table 3 prints successes.
-                        half *= 100 / (numbers.printed(f"variants_{language}") or 100)
+                        half *= 100 / (in_text.get(f"jam.variants_{language}", 100))
                     half += 0.005  # The printed median is rounded.
                     ranges = {_DRAWN: (middle - half, middle + half)}
-                add(full_name, median(means) if means else None, 2, ranges=ranges)
+                add(full_name, median(means) if means else None, 2, ranges)
     return TableContent(
-        heads=(heads("Number", "ours (printed)"),),
+        heads=(headers(["Number", "ours (printed)"]),),
         groups=(Group(tuple(rows)),),
         caption="Medians over language models (accuracy on originals and negative drift, in per"
         " cent) and the number of hard variants that confuse at least one of them. Reasoning models"

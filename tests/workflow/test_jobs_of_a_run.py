@@ -1,0 +1,93 @@
+"""Jobs as Snakemake starts them: in any folder, with their threads, and ended with the run."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from support import ROOT, copy_project, run_snakemake
+
+TARGETS = [
+    "paper_tables/idiolink_bm25.tex",
+    "paper_tables/idiots_dataset.tex",
+    "results/datasets/jam/english.jsonl",
+]
+
+
+def test_runs_in_a_folder_with_a_space_and_with_a_long_temporary_folder(tmp_path: Path) -> None:
+    """Where commands that are not quoted and sockets, whose paths are short, would fail."""
+    project = copy_project(tmp_path / "the project's folder")
+    temporary = tmp_path / "/".join(["temporary" * 5] * 3)
+    temporary.mkdir(parents=True)
+    assert len(str(temporary)) > 108
+    result = run_snakemake(
+        project, "--cores", "1", *TARGETS, environment={"TMPDIR": str(temporary)}
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert all((project / target).exists() for target in TARGETS)
+    logs = [path for path in (project / "logs").rglob("*.log") if path.is_file()]
+    assert len(logs) >= 10
+
+
+SNAKEFILE = """
+rule job:
+    output: "out.txt"
+    log: "job.log"
+    threads: 2
+    script: "job.py"
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A folder with a workflow of one job, whose script is to be written."""
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    return tmp_path
+
+
+def script(text: str) -> str:
+    return f"from pieline.core.jobs import start_log\nstart_log(snakemake.log[0])\n{text}"
+
+
+def test_a_job_sums_with_as_many_threads_as_its_rule_has(small: Path) -> None:
+    (small / "job.py").write_text(
+        script(
+            "import numpy, threadpoolctl\n"
+            "with open(snakemake.output[0], 'w') as out:\n"
+            "    print([pool['num_threads'] for pool in threadpoolctl.threadpool_info()], file=out)"
+        )
+    )
+    variables = {"PYTHONPATH": str(ROOT / "src")}
+    result = run_snakemake(small, "--cores", "2", as_users_do=True, environment=variables)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert (small / "out.txt").read_text() == "[2]\n"
+
+
+def test_an_interrupted_run_leaves_no_process_and_its_jobs_say_so(small: Path) -> None:
+    (small / "job.py").write_text(
+        script("import sys, time; print('waiting', file=sys.stderr); time.sleep(600)")
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "2"],
+        cwd=small,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    log, end = small / "job.log", time.monotonic() + 60
+    while not (log.exists() and log.read_text()):
+        assert run.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    started = psutil.Process(run.pid).children(recursive=True)
+    assert started
+    # As Ctrl-C does.
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.wait(timeout=60) != 0
+    _, alive = psutil.wait_procs(started, timeout=20)
+    assert alive == []
+    assert log.read_text() == "waiting\ninterrupted\n"
