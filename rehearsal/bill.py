@@ -15,6 +15,9 @@ from typing import Any, Literal
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 
+BILL = "bill.jsonl"
+"""The file in the server's folder that lists what it has billed."""
+
 Fault = Literal[
     "429", "500", "502", "503", "529", "hang", "reset", "cut", "broken", "empty", "drip"
 ]  # fmt: skip

@@ -28,7 +28,7 @@ from pieline.llm.costs import price
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from rehearsal.asked import Asked
-from rehearsal.bill import BILLED, Bill, Charge, Fault, digest
+from rehearsal.bill import BILL, BILLED, Bill, Charge, Fault, digest
 from rehearsal.formats import (
     OVERLOADED,
     PROVIDERS,
@@ -38,9 +38,6 @@ from rehearsal.formats import (
     Provider,
 )
 from rehearsal.loopback import LoopbackServer, Received, Reply
-
-BILL = "bill.jsonl"
-"""The file in the server's folder that says what it has billed."""
 
 CHARACTERS_PER_TOKEN = 4
 

@@ -16,11 +16,19 @@ from pieline.reporting.latex import render_html
 from rehearsal.forecast import ASSUMED, Forecaster, Texts, read_plan
 
 start_log(snakemake.log[0])
-files, params = snakemake.input, snakemake.params
-command = [sys.executable, "-m", "snakemake", "--snakefile", files.snakefile]
-command += ["--profile", str(Path(files.profile).parent), "--configfile", files.config]
+command = [sys.executable, "-m", "snakemake", "--snakefile", snakemake.input.snakefile]
+command += [
+    "--profile",
+    str(Path(snakemake.input.profile).parent),
+    "--configfile",
+    snakemake.input.config,
+]
 # All that can be asked at any price is in the plan.
-command += ["--config", f"mirror={Path(params.mirror).absolute()}", "llm={max_cost_usd: 100000}"]
+command += [
+    "--config",
+    f"mirror={Path(snakemake.params.mirror).absolute()}",
+    "llm={max_cost_usd: 100000}",
+]
 with TemporaryDirectory() as folder:
     command += ["--directory", folder, "--dry-run", "--forceall", "all"]
     # Snakemake lists its jobs on stderr.
@@ -28,12 +36,14 @@ with TemporaryDirectory() as folder:
 plan = listed.stderr
 if listed.returncode:
     sys.exit(plan)
-counting = [sys.executable, files.counting]
+counting = [sys.executable, snakemake.input.counting]
 counted = subprocess.run(counting, input=plan, stdout=subprocess.PIPE, text=True, check=True)
 
-registry = load_registry(files.models)
-studies = load_studies(load_config(json.loads(params.config)), registry, params.root)
-planned = planned_tasks(params.config, files.models, params.root)
+registry = load_registry(snakemake.input.models)
+studies = load_studies(
+    load_config(json.loads(snakemake.params.config)), registry, snakemake.params.root
+)
+planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 idiolink, jam = studies["idiolink"], studies["jam"]
 forecast = Forecaster(
     registry=registry,
@@ -45,12 +55,15 @@ forecast = Forecaster(
     },
     epochs=(idiolink.settings.finetuning.max_epochs, jam.settings.fine_tuning.epochs),
     top_k=idiolink.settings.top_k,
-).forecast(read_plan(plan.splitlines()), planned_entries(params.config, files.models, params.root))
+).forecast(
+    read_plan(plan.splitlines()),
+    planned_entries(snakemake.params.config, snakemake.input.models, snakemake.params.root),
+)
 write_json(snakemake.output.json, forecast)
 render_html(
-    files.template,
+    snakemake.input.template,
     snakemake.output.html,
-    style=read_text(files.style),
+    style=read_text(snakemake.input.style),
     forecast=forecast,
     formulas=ASSUMED,
     submissions=counted.stdout,

@@ -9,7 +9,7 @@ from pieline.models.registry import load_registry
 from pieline.reporting.latex import render_html
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.comparison import read_cells
-from rehearsal.providers import BILL
+from rehearsal.bill import BILL
 from rehearsal.reconcile import bill_matches, verdict
 from rehearsal.report import NOT_COVERED, count_cells, differently_judged, summary
 

@@ -29,9 +29,9 @@ from pieline.llm.spending import Ledger
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from rehearsal.asked import Asked
-from rehearsal.bill import BILLED, Bill, Charge, Fault, read_bill
+from rehearsal.bill import BILL, BILLED, Bill, Charge, Fault, read_bill
 from rehearsal.formats import PROVIDERS, api_bases
-from rehearsal.providers import BILL, THOUGHTS, FaultProfile, Providers, ServerOptions
+from rehearsal.providers import THOUGHTS, FaultProfile, Providers, ServerOptions
 from rehearsal.reconcile import bill_matches, verdict
 
 REGISTRY = load_registry(ROOT / "models.yaml")

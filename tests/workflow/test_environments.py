@@ -72,16 +72,20 @@ def test_files_are_what_their_program_writes() -> None:
         assert text == conda_environments.environment(kind), "run tools/conda_environments.py"
 
 
-def rules() -> Iterator[tuple[str, str, str]]:
+def rules() -> Iterator[tuple[str, Path, str]]:
     """Name, script and environment of each rule, whatever the configuration."""
-    for path in sorted((ROOT / "rules").glob("*.smk")):
+    for path in sorted([*ROOT.glob("rules/*.smk"), ROOT / "rehearsal/rules.smk"]):
         text = path.read_text(encoding="utf-8")
         for part in re.split(r"^ *(?:rule|checkpoint) (?=\w+:)", text, flags=re.MULTILINE)[1:]:
-            script = re.search(r'"\.\./scripts/(\w+)\.py"', part)
+            script = re.search(r'"((?:\.\./)?scripts/\w+\.py)"', part)
             kind = re.search(r'"\.\./envs/(\w+)\.yaml"', part)
             assert script, part
             assert kind, part
-            yield part.split(":")[0], script[1], kind[1]
+            yield part.split(":")[0], path.parent / script[1], kind[1]
+
+
+FOLDERS = {"pieline": ROOT / "src", "rehearsal": ROOT}
+"""Where the project's own packages are."""
 
 
 @cache
@@ -101,11 +105,11 @@ def reached(script: Path) -> set[str]:
     while waiting:
         for name in imports(waiting.pop()):
             parts = name.split(".")
-            if parts[0] != "pieline":
+            if parts[0] not in FOLDERS:
                 others |= {parts[0]} - sys.stdlib_module_names
                 continue
             for depth in range(1, len(parts) + 1):
-                place = ROOT.joinpath("src", *parts[:depth])
+                place = FOLDERS[parts[0]].joinpath(*parts[:depth])
                 for module in (place / "__init__.py", place.with_suffix(".py")):
                     if module.is_file() and module not in seen:
                         seen.add(module)
@@ -118,7 +122,7 @@ def test_each_rule_finds_in_its_environment_what_it_imports() -> None:
     lacking = []
     for rule, script, kind in rules():
         present = {canonicalize_name(pin.split("==")[0]) for pin in pins(kind)}
-        for module in sorted(reached(ROOT / "scripts" / f"{script}.py")):
+        for module in sorted(reached(script)):
             packages = {canonicalize_name(name) for name in providers.get(module, [module])}
             if not packages & present:
                 lacking.append(f"{rule}: {module} is not in envs/{kind}.yaml")

@@ -64,12 +64,11 @@ UNREAD = {
         "input.tables",
     },
     # What must be made as well in a rehearsal, or is part of a template.
-    "rehearsal_page": {"input.forecast", "input.style"},
-    "forecast": {"input.datasets", "input.style"},
+    "rehearsal_page": {"input.forecast"},
+    "forecast": {"input.datasets"},
     "rehearse_ranks": {"input.on_standins"},
     "rehearse_tags": {"input.on_standins"},
     "rehearse_tuning": {"input.on_standins"},
-    "plan_of_the_real_run": {"input.models"},
 }  # fmt: skip
 """What rules name without their script reading it by that name."""
 
@@ -78,6 +77,12 @@ OF_OTHER_RULES = {
     "sampled_tuples": {"input.released"},
 }
 """What a script reads only when it runs for another rule."""
+
+RULES_FILES = sorted([*ROOT.glob("rules/*.smk"), *ROOT.glob("rehearsal/*.smk")])
+SCRIPT_FILES = {
+    path.stem: path
+    for path in sorted([*ROOT.glob("scripts/*.py"), *ROOT.glob("rehearsal/scripts/*.py")])
+}
 
 GENERATED = {"jam": {"variants": {"source": "generated", "model": "gpt-4o-mini"}}}
 CONFIGURATIONS: dict[str, ConfigSettings] = {
@@ -156,7 +161,7 @@ def names(rules: list[Rule], wrong: Callable[[Rule], object]) -> list[str]:
 
 def script_of(rule: Rule) -> Path:
     """The script that a rule runs."""
-    return (ROOT / "rules" / rule.script).resolve()
+    return (ROOT / str(rule.basedir) / rule.script).resolve()
 
 
 @cache
@@ -287,17 +292,19 @@ def test_has_log_and_environment(rule_set: RuleSet) -> None:
 def test_every_rule_runs_a_script_and_every_script_is_run(rule_set: RuleSet) -> None:
     assert rule_set.others == {"all"}
     assert names(rule_set.rules, lambda rule: not script_of(rule).is_file()) == []
-    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").glob("*.smk"))]
-    run = set(re.findall(r'"\.\./scripts/(\w+)\.py"', "\n".join(texts)))
-    assert run == {path.stem for path in (ROOT / "scripts").glob("*.py")}
+    texts = [path.read_text(encoding="utf-8") for path in RULES_FILES]
+    run = set(re.findall(r'"(?:\.\./)?scripts/(\w+)\.py"', "\n".join(texts)))
+    assert run == set(SCRIPT_FILES)
 
 
 def test_a_rule_names_script_and_modules_with_their_digests(rule_set: RuleSet) -> None:
     for rule in rule_set.rules:
         script = script_of(rule)
-        sources = [script, *map(source_of, modules_behind(imports_of(script)))]
+        packages = ("pieline", "rehearsal")
+        sources = [script, *map(source_of, modules_behind(imports_of(script, packages), packages))]
         expected = {
-            f"{path.relative_to(ROOT)} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+            f"{path.resolve().relative_to(ROOT)}"
+            f" {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
             for path in sources
         }
         runs_anyway = not rule.output or rule.name == "serve"
@@ -305,9 +312,7 @@ def test_a_rule_names_script_and_modules_with_their_digests(rule_set: RuleSet) -
         assert (not named) if runs_anyway else named >= expected, rule.name
 
 
-@pytest.mark.parametrize(
-    "script", sorted((ROOT / "scripts").glob("*.py")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("script", SCRIPT_FILES.values(), ids=lambda path: path.stem)
 def test_a_script_starts_its_log_first(script: Path) -> None:
     tree = ast.parse(script.read_text(encoding="utf-8"))
     plain = [
@@ -346,7 +351,7 @@ def test_a_script_reads_what_its_rule_declares(rule_set: RuleSet) -> None:
 
 def test_nothing_is_listed_as_unread_that_is_read() -> None:
     for name, unread in UNREAD.items():
-        assert unread & attributes_of(ROOT / "scripts" / f"{name}.py") == set(), name
+        assert unread & attributes_of(SCRIPT_FILES[name]) == set(), name
 
 
 def test_a_job_that_may_have_a_gpu_sets_its_threads(rule_set: RuleSet) -> None:
@@ -401,7 +406,7 @@ def test_language_models_are_asked_in_one_submission(
 
 
 def test_the_profile_names_only_rules_that_exist(profile: dict[str, Any]) -> None:
-    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").rglob("*.smk"))]
+    texts = [path.read_text(encoding="utf-8") for path in RULES_FILES]
     named = r"^\s*(?:(?:rule|checkpoint) |use rule \w+ as )(\w+)(?::| with:)"
     known = set(re.findall(named, "\n".join(texts), flags=re.MULTILINE))
     # Rules that ask language models have their names from the studies.
