@@ -8,13 +8,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from rehearsal.asked import Asked
-
 Body = dict[str, Any]
 
 RATE_LIMIT = 429
 OVERLOADED = 529
 """Anthropic's status; the others say 503."""
+
+
+class Asked(NamedTuple):
+    """One question as it came over the wire.
+
+    Attributes:
+        model: the name on the wire: litellm's id without the prefix of the provider.
+        turns: role and text of each turn as the provider was sent them, in order; the system's
+            turn is the first, with the role `system`.
+        seed: of sampling; null where none was sent.
+    """
+
+    model: str
+    turns: tuple[tuple[str, str], ...]
+    seed: int | None
 
 
 class CountedAnswer(NamedTuple):

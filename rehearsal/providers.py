@@ -27,12 +27,12 @@ from pieline.core.settings import Settings
 from pieline.llm.costs import price
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
-from rehearsal.asked import Asked
 from rehearsal.bill import BILL, BILLED, Bill, Charge, Fault, digest
 from rehearsal.formats import (
     OVERLOADED,
     PROVIDERS,
     RATE_LIMIT,
+    Asked,
     Body,
     CountedAnswer,
     Provider,

@@ -31,9 +31,6 @@ _READY_WITHIN_S = 60.0
 FAULTS = 0.005
 """Share of requests that meet each fault, where faults are wanted."""
 
-_MAKERS = ("rehearsal.corpora", "rehearsal.weights.standins")
-"""Modules that write corpora and weights."""
-
 
 class Rehearsal:
     """Stand-ins of a run, and the run's configuration with them.
@@ -59,14 +56,18 @@ class Rehearsal:
         self.folder = folder
 
     @property
-    def address(self) -> str:
-        """Where the providers' stand-in listens.
+    def port(self) -> int:
+        """Where the providers' stand-in listens, on the loopback.
 
-        One port a working directory, so that every run of a rehearsal is like the one before.
+        One port per working directory, so that every run of a rehearsal is like the one before.
         """
         place = str(self.folder.absolute()).encode()
-        port = 20_000 + int.from_bytes(hashlib.sha256(place).digest()[:4], "big") % 12_000
-        return f"{self.settings.host}:{port}"
+        return 20_000 + int.from_bytes(hashlib.sha256(place).digest()[:4], "big") % 12_000
+
+    @property
+    def address(self) -> str:
+        """The same with the host."""
+        return f"127.0.0.1:{self.port}"
 
     def applied(self, config: Config) -> Config:
         """The configuration with the stand-ins in the places of data and providers."""
@@ -159,8 +160,7 @@ class Rehearsal:
         Raises:
             UserError: it did not start.
         """
-        host, port = self.address.rsplit(":", 1)
-        if _listens(host, int(port)):
+        if _listens(self.port):
             raise UserError(
                 f"something listens at {self.address} already",
                 where=self.folder,
@@ -173,13 +173,13 @@ class Rehearsal:
             models=self.models,
             root=self.root,
             state=self.folder,
-            port=int(port),
+            port=self.port,
             faults=self.faults(config),
         )
         providers = ["-m", "rehearsal.providers", options.model_dump_json()]
         server = _guarded(providers, log / "providers.log")
         end = time.monotonic() + _READY_WITHIN_S
-        while not _listens(host, int(port)):
+        while not _listens(self.port):
             if server.poll() is not None or time.monotonic() > end:
                 raise UserError(
                     "the providers' stand-in does not start",
@@ -208,9 +208,9 @@ _HELD: list[int] = []
 """What the servers see the end of when this process ends."""
 
 
-def _listens(host: str, port: int) -> bool:
+def _listens(port: int) -> bool:
     try:
-        socket.create_connection((host, port), timeout=1).close()
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
         return False
     return True

@@ -19,7 +19,7 @@ from pieline.studies.jam.variants.generation import NeutralVariants
 from rehearsal.answers.idiots import DetectionCounts, printed_counts, said
 from rehearsal.answers.jam import mixed, printed_jam
 from rehearsal.answers.texts import detection, identification, neutral_variant
-from rehearsal.asked import Asked
+from rehearsal.formats import Asked
 
 Key = tuple[str, tuple[str, ...], int | None]
 """Model, texts of the turns, seed."""

@@ -21,8 +21,8 @@ from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.variants.validation import make_variant
 from rehearsal.answers.book import Answers
-from rehearsal.asked import Asked
 from rehearsal.corpora.idiots import write_suite
+from rehearsal.formats import Asked
 
 GRID = read_yaml(ROOT / "config" / "paper.yaml")
 SMALL = {"english": (2, 16), "german": (1, 13)}

@@ -45,7 +45,7 @@ from rehearsal.answers.printed_runs import (
 )
 from rehearsal.answers.tags import printed_tags
 from rehearsal.answers.texts import pie_span
-from rehearsal.asked import Asked
+from rehearsal.formats import Asked
 
 PUBLISHED = ROOT / "published"
 MODELS = load_registry(ROOT / "models.yaml")

@@ -28,9 +28,8 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
-from rehearsal.asked import Asked
 from rehearsal.bill import BILL, BILLED, Bill, Charge, Fault, read_bill
-from rehearsal.formats import PROVIDERS, api_bases
+from rehearsal.formats import PROVIDERS, Asked, api_bases
 from rehearsal.providers import THOUGHTS, FaultProfile, Providers, ServerOptions
 from rehearsal.reconcile import bill_matches, verdict
 

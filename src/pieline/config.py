@@ -57,10 +57,6 @@ class RehearsalSettings(Settings):
         default=False,
         description="Whether providers refuse, fail, hang and break off as real ones do.",
     )
-    host: str = Field(
-        default="127.0.0.1",
-        description="Name under which jobs reach this machine: on a cluster, the login node.",
-    )
     latency_s: float = Field(default=0.0, ge=0, description="Seconds that each answer takes.")
 
 
