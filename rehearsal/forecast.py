@@ -23,11 +23,11 @@ from pieline.models.registry import AnyEntry, Registry
 from pieline.models.sizing import parameter_count
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.predictions.query_texts import INSTRUCTION
-from pieline.studies.idiolink.records import Document, PieText, Query
+from pieline.studies.idiolink.records import QUERY_MODES, Document, PieText, Query
 
 _RULE = re.compile(r"^ *(?:local)?(?:rule|checkpoint) (\w+):$")
 _FIELD = re.compile(r"^ +(wildcards|resources): (.*)$")
-_QUERY_MODES = 4
+_QUERY_MODES = len(QUERY_MODES)
 
 
 class Assumptions(Frozen):

@@ -28,8 +28,8 @@ from pieline.models.registry import load_registry
 from pieline.reporting.given import Given
 from pieline.reporting.tables import write_table
 from pieline.results.comparison import ComparedCell, read_cells
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
-from pieline.studies.idiolink.raw.released import meaning_qrels
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import IdiotsSettings

@@ -24,8 +24,9 @@ from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import weights_location, weights_path
 from pieline.studies.idiolink.predictions.embedding import embed_queries
-from pieline.studies.idiolink.predictions.encoders import load_encoder, unpack_weights
+from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.query_texts import QueryText
+from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 from pieline.studies.jam.metrics.attention import attention_to_words, load_causal_model
 from pieline.studies.jam.training.tagger import load_tagger
 from rehearsal.environment import environment
