@@ -364,7 +364,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         f"{folder}/jam/a.jsonl: 5 answers (5 hand-written), 0 tokens in, 0 out; openai/test-model\n"
     )
     assert run(capsys, "recordings", "verify", folder) == (0, "1 file verified\n", "")
-    archive = tmp_path / "all.jsonl.zst"
+    archive = tmp_path / "all.tar.zst"
     assert run(capsys, "recordings", "export", archive, folder)[:2] == (
         0,
         f"{archive}: 5 answers\n",
