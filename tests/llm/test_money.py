@@ -386,11 +386,10 @@ def test_what_a_killed_run_left_is_settled_where_its_answer_is_recorded(folder: 
     assert [reserved[1:] for reserved in found.reserved] == [("m", 0.125, "", "lost")]
 
 
-def test_a_ledger_is_kept_in_its_newest_form(folder: Path) -> None:
+def test_a_ledger_works_on_network_file_systems(folder: Path) -> None:
     folder.mkdir()
     path = Ledger(folder).path
     with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA user_version").fetchall() == [(3,)]
         assert database.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
 
 
