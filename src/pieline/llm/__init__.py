@@ -17,5 +17,5 @@ Where to look:
 - `costs`, `estimates`, `spending`: what it will cost, what it cost, and the spending cap
 - `keys`: API keys, and keeping them out of every output
 - `asking`, `transport`, `retries`, `budget`, `stopping`, `locks`: how `client` asks
-- `server`, `processes`, `guard`, `weights`: the server of a local model, and its weights
+- `server`, `llama_cpp`, `guard`: the server of a local model
 """
