@@ -14,12 +14,12 @@ from pieline.cli import command
 from pieline.core.errors import UserError
 from pieline.core.records import validated
 from pieline.llm.answers import Answer
+from pieline.llm.client import _summary
 from pieline.llm.costs import (
     estimate,
     input_tokens_about,
     input_tokens_at_most,
     price,
-    spent,
     usd_at_most,
 )
 from pieline.llm.keys import api_base
@@ -312,9 +312,8 @@ def test_estimate_and_costs() -> None:
         Answer(key="b", text="x"),
         Answer(key="c", text="x", input_tokens=7, output_tokens=9, origin="hand-written"),
     ]
-    total = spent(answers, spec)
-    assert (total.answers, total.uncounted) == (3, 1)
-    assert total.usd == pytest.approx((1000 * 0.15 + 100 * 0.6) / 1e6)
+    asked = {answer.key: answer for answer in answers}
+    assert _summary(asked, spec) == "Test model: 3 answers, 1007 tokens in, 109 out, $0.0002"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError, number_of
 from pieline.llm.answers import Answer, refuse_foreign
-from pieline.llm.costs import estimate, spent, usd_of
+from pieline.llm.costs import estimate, usd_of
 from pieline.llm.keys import api_base, api_key
 from pieline.llm.locks import lock
 from pieline.llm.obstacles import obstacles
@@ -237,11 +237,14 @@ def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str
 
 
 def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
-    total = spent(asked.values(), spec)
-    return (
-        f"{spec.label}: {number_of(len(asked), 'answer')}, {total.input_tokens} tokens in,"
-        f" {total.output_tokens} out" + (f", ${total.usd:.4f}" if spec.paid else "")
+    answers = asked.values()
+    text = (
+        f"{spec.label}: {number_of(len(asked), 'answer')},"
+        f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
+        f" {sum(answer.output_tokens or 0 for answer in answers)} out"
     )
+    usd = sum(usd_of(answer, spec) or 0.0 for answer in answers)
+    return f"{text}, ${usd:.4f}" if spec.paid else text
 
 
 def _say(text: str) -> None:

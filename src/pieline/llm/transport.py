@@ -99,6 +99,8 @@ class _Client(AsyncHTTPHandler):
     first, and has what the second offers.
     """
 
+    _openai: AsyncOpenAI | None = None
+
     def __init__(self, api_key: str, api_base: str | None) -> None:
         super().__init__(event_hooks={"request": [_check], "response": [_keep]})
         self._openai = AsyncOpenAI(
