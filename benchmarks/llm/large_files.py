@@ -53,11 +53,6 @@ def fill(path: Path, numbers: range) -> None:
 
 def open_all(path: Path) -> None:
     """Read every answer, as a run does that asks what is missing."""
-    read_answers(path, with_sent=False)
-
-
-def read_all(path: Path) -> None:
-    """Read every answer with what was sent."""
     read_answers(path)
 
 
@@ -115,7 +110,6 @@ def main() -> None:
         fill(path, range(options.answers))
         steps = [
             (open_all, "open"),
-            (read_all, "read with what was sent"),
             (append_five, "append five, put in order"),
             (merge_five, "merge five"),
         ]

@@ -154,7 +154,7 @@ def _ask_missing(
 
 def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[str, Answer]:
     """Recorded answers to these questions; an older one may not state its model."""
-    answers = read_answers(path, unique.keys(), with_sent=False)
+    answers = read_answers(path, unique.keys())
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
     refuse_foreign(stated, spec, path)
     return answers

@@ -9,7 +9,6 @@ skip it and the next writer drops it. When a writer closes its file the lines ar
 of their keys, so that git shows small differences and copies can be merged line by line.
 """
 
-import gc
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -29,8 +28,6 @@ from pieline.llm.locks import lock
 from pieline.llm.questions import Message, Question
 from pieline.llm.wire import misfit
 
-_BEFORE_ANSWER, _BEFORE_KEY, _BEFORE_QUESTION = b'{"answer":', b'},"key":"', b'","question":'
-_KEY_LENGTH = 64
 _LONGEST_LINE = 1 << 24
 """Bytes: some hundred times the longest prompt. What is longer is read as several lines."""
 
@@ -41,24 +38,18 @@ class Line(NamedTuple):
     Attributes:
         path, number: of the file, and of the line from 1.
         raw: its bytes, with the newline.
-        key: of its question, as the line states it; empty for a line that is not one of recordings.
+        value: its JSON; empty for a line that is not one of recordings.
     """
 
     path: Path
     number: int
     raw: bytes
-    key: str
+    value: dict[str, Any]
 
     @property
-    def value(self) -> dict[str, Any]:
-        """Its JSON.
-
-        Raises:
-            UserError: the line is not one of recordings.
-        """
-        if value := _parse(self.raw):
-            return value
-        raise self.fault("not a line of recordings")
+    def key(self) -> str:
+        """The key of its question, as the line states it."""
+        return str(self.value.get("key", ""))
 
     def answer(self) -> Answer:
         """The answer.
@@ -66,11 +57,12 @@ class Line(NamedTuple):
         Raises:
             UserError: the line is not one of recordings, or its key not the digest of its question.
         """
-        value = self.value
-        if not _sha256(canonical_json(value["question"]).encode()) == self.key == value["key"]:
+        if not self.value:
+            raise self.fault("not a line of recordings")
+        if hashlib.sha256(canonical_json(self.value["question"]).encode()).hexdigest() != self.key:
             raise self.fault("the key is not the digest of the question")
         try:
-            return Answer(key=self.key, **value["answer"])
+            return Answer(key=self.key, **self.value["answer"])
         except ValidationError as error:
             raise self.fault(f"not an answer ({explain(error)})") from None
         except TypeError:
@@ -116,7 +108,7 @@ def all_lines(path: str | Path) -> Iterator[Line]:
     path = Path(path)
     with suppress(FileNotFoundError), path.open("rb") as stream:
         for number, raw in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
-            yield Line(path, number, raw, _key(raw))
+            yield Line(path, number, raw, _parse(raw))
 
 
 def read_lines(path: str | Path) -> Iterator[Line]:
@@ -126,45 +118,28 @@ def read_lines(path: str | Path) -> Iterator[Line]:
         UserError: a line that is not the torn end of the file is not one of recordings.
     """
     for line in all_lines(path):
-        if line.key:
+        if line.value:
             yield line
         elif line.raw.endswith(b"\n"):
             raise line.fault("not a line of recordings")
 
 
-def read_answers(
-    path: str | Path, wanted: Collection[str] | None = None, *, with_sent: bool = True
-) -> dict[str, Answer]:
+def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dict[str, Answer]:
     """Recorded answers by key. The key of each is the digest of its question.
 
     Args:
         path: the file; one that is missing is empty.
         wanted: keys of the answers to read (default: all).
-        with_sent: whether to read what was sent, too.
 
     Raises:
         UserError: a damaged line, or one whose key is not the digest of its question; names file
             and line.
     """
     answers: dict[str, Answer] = {}
-    with _no_garbage_collection():
-        for line in read_lines(path):
-            if line.key not in answers and (wanted is None or line.key in wanted):
-                answer = _written_answer(line.raw, line.key, with_sent=with_sent)
-                answers[line.key] = answer or line.answer()
+    for line in read_lines(path):
+        if line.key not in answers and (wanted is None or line.key in wanted):
+            answers[line.key] = line.answer()
     return answers
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Keep the collector from walking through all answers again and again: a third of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def raw_lines(path: str | Path) -> dict[str, bytes]:
@@ -259,36 +234,6 @@ def _put_in_order(path: Path) -> None:
         write_lines(path, lines)
 
 
-def _written_answer(raw: bytes, key: str, *, with_sent: bool) -> Answer | None:
-    """The answer of a line as `to_line` writes it, which is read three times as fast.
-
-    Such a line ends with the very bytes that its key was computed from. Within its texts a quote
-    follows a backslash, so the marks that are looked for are names of fields.
-    """
-    answer, _, rest = raw.partition(_BEFORE_KEY)
-    # A key of its own must not hide behind the right one.
-    if _sha256(rest[_KEY_LENGTH + len(_BEFORE_QUESTION) : -2]) != key or b'"key"' in answer:
-        return None
-    if not with_sent:
-        start, end = answer.find(b',"sent":{'), answer.rfind(b'},"text":')
-        answer = answer[:start] + answer[end + 1 :] if 0 < start < end else answer
-    try:
-        fields = answer.removeprefix(_BEFORE_ANSWER)
-        return Answer.model_validate_json(b'%b,"key":"%b"}' % (fields, key.encode()))
-    except ValidationError:
-        return None  # an error when it is read as any other line
-
-
-def _key(raw: bytes) -> str:
-    """The key that a line states; only a line that `to_line` did not write is read as JSON."""
-    at = raw.find(_BEFORE_KEY) + len(_BEFORE_KEY)
-    end = at + _KEY_LENGTH
-    marked = raw.startswith(_BEFORE_ANSWER) and raw.startswith(_BEFORE_QUESTION, end)
-    if marked and raw.endswith(b"}}\n"):
-        return raw[at:end].decode("ascii", "replace")
-    return str(_parse(raw).get("key", ""))
-
-
 def _parse(raw: bytes) -> dict[str, Any]:
     """The JSON of a line of recordings; empty for any other bytes."""
     try:
@@ -297,7 +242,3 @@ def _parse(raw: bytes) -> dict[str, Any]:
         return {}
     is_line = isinstance(value, dict) and value.keys() == {"answer", "key", "question"}
     return value if is_line and isinstance(value["key"], str) else {}
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
