@@ -18,9 +18,8 @@ from llm_cases import settings_for
 from support import ROOT
 
 from pieline.llm.client import ask
-from pieline.llm.processes import VLLM
 from pieline.llm.questions import make_question
-from pieline.llm.server import Server
+from pieline.llm.server import VLLM, Server
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
