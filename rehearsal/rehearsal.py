@@ -4,9 +4,9 @@ import hashlib
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import get_args
 
@@ -17,7 +17,7 @@ from pieline.core.code import code_digest
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, sha256, write_text
 from pieline.core.yamls import read_yaml
-from pieline.llm import guard
+from pieline.llm.server import guarded
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import Registry, load_registry
 from rehearsal.bill import Fault
@@ -176,8 +176,8 @@ class Rehearsal:
             port=self.port,
             faults=self.faults(config),
         )
-        providers = ["-m", "rehearsal.providers", options.model_dump_json()]
-        server = _guarded(providers, log / "providers.log")
+        command = [sys.executable, "-m", "rehearsal.providers", options.model_dump_json()]
+        server = _RUNNING.enter_context(guarded(command, None, os.environ, log / "providers.log"))
         end = time.monotonic() + _READY_WITHIN_S
         while not _listens(self.port):
             if server.poll() is not None or time.monotonic() > end:
@@ -189,23 +189,8 @@ class Rehearsal:
             time.sleep(0.1)
 
 
-def _guarded(arguments: list[str], log: Path) -> "subprocess.Popen[bytes]":
-    """Start a Python program that ends with this process."""
-    reading, writing = os.pipe()
-    _HELD.append(writing)
-    with log.open("ab") as stream:
-        started = subprocess.Popen(
-            [sys.executable, guard.__file__, str(reading), sys.executable, *arguments],
-            stdout=stream,
-            stderr=stream,
-            pass_fds=[reading],
-        )
-    os.close(reading)
-    return started
-
-
-_HELD: list[int] = []
-"""What the servers see the end of when this process ends."""
+_RUNNING = ExitStack()
+"""Servers that end with this process."""
 
 
 def _listens(port: int) -> bool:

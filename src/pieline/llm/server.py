@@ -182,7 +182,7 @@ def serve(
             printed_before = log.stat().st_size if log.exists() else 0
             # Other commands may name files beside the job.
             place = Path(folder) if spec.serves_with == "transformers" else None
-            with _guarded(command, place, os.environ | _environment(spec), log) as process:
+            with guarded(command, place, os.environ | _environment(spec), log) as process:
                 served = Served(process, port, spec.label, log, printed_before)
                 try:
                     served.await_health(patience_s, say)
@@ -293,7 +293,7 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _guarded(
+def guarded(
     command: Sequence[str], folder: Path | None, environment: Mapping[str, str], log: Path
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a command under a guard (see `guard`), and end it with the block."""
