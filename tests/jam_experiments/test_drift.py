@@ -11,7 +11,6 @@ from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.significance import randomisation_test
 from pieline.core.uncertainty import Interval, ratio_interval, spread
-from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Judgement,
@@ -26,7 +25,7 @@ from pieline.studies.jam.metrics.drift import (
     excess_flips,
     variants_where,
 )
-from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
+from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.tokens import tagging_scores
 from pieline.studies.jam.originals import apply_decisions, derive_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
@@ -266,6 +265,21 @@ def test_right_or_wrong(
     sentence = original("They go dutch.", "go dutch", figurative=figurative)
     found = [is_correct(idioms, sentence, scoring=scoring) for scoring in SCORINGS]
     assert found == [paper, released]
+
+
+@pytest.mark.parametrize(
+    ("idiom", "pie", "right"),
+    [
+        ("", "break the ice", True),
+        (" A ", "a lemon", True),
+        ("They broke the ice!", "broke the ice", True),
+        ("Achilles' heel", "achilles ' heel", False),
+    ],
+)
+def test_released_scoring_takes_any_part(idiom: str, pie: str, right: bool) -> None:
+    sentence = original(f"He said {pie}.", pie)
+    for idioms in ([idiom], ["over the moon", idiom]):
+        assert is_correct(idioms, sentence, scoring="released") == right
 
 
 def test_released_scoring_compares_what_the_released_analysis_did() -> None:

@@ -5,20 +5,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal
 
 from pieline.languages.inflection import base_forms, same_word
 from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 
-Scoring = Literal["paper", "released"]
 
-
-def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = "paper") -> bool:
+def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
     """Whether a predicted text names a PIE: the project's one matching function.
 
-    `paper` (ID10M-JAM, section 4.1: "normalization and regular-expression matching"): both texts
-    are normalised, inflected forms of a word are equal, and one of these holds:
+    Both texts are normalised (ID10M-JAM, section 4.1: "normalization and regular-expression
+    matching"), inflected forms of a word are equal, and one of these holds:
 
     - they are the same words;
     - the prediction holds the PIE as it stands and is not much longer: at most three times as
@@ -35,14 +32,7 @@ def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = 
     Where neither text holds the other, the order of the two does not matter. An answer without a
     content word never matches, except a PIE that has none itself ("wie dem auch sei") and is
     given whole. An empty answer never matches.
-
-    `released` (the analysis published with ID10M-JAM): lowercased and stripped, one contains the
-    other, so that "" and "a" match nearly everything. What it does with literal sentences, where
-    any prediction counts as wrong, is for the caller to do.
     """
-    if scoring == "released":
-        one, other = prediction.strip().lower(), pie.strip().lower()
-        return one in other or other in one
     predicted, wanted = words_of(prediction, language), words_of(pie, language)
     if predicted == wanted or find(language).stop_words.issuperset(predicted):
         return bool(predicted) and predicted == wanted
@@ -54,17 +44,6 @@ def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = 
     return _overlap(
         _joined(predicted, wanted, language), _joined(wanted, predicted, language), language
     )
-
-
-def matches_any(
-    predictions: Iterable[str],
-    pie: str,
-    *,
-    language: str,
-    scoring: Scoring = "paper",
-) -> bool:
-    """Whether any of several predicted texts names a PIE (see `matches_pie`)."""
-    return any(matches_pie(text, pie, language=language, scoring=scoring) for text in predictions)
 
 
 def contains_pie(text: str, pie: str, *, language: str) -> bool:

@@ -8,7 +8,6 @@ from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval
-from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Confusion,
@@ -22,7 +21,7 @@ from pieline.studies.jam.metrics.drift import (
     drift,
     drift_interval,
 )
-from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
+from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.tokens import TaggingScores, tagging_scores
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence, by_original
