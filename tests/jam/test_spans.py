@@ -1,4 +1,4 @@
-"""BIO tags and the one function that says whether a text names a PIE."""
+"""BIO tags and the functions that decide whether a text names a PIE."""
 
 import json
 from pathlib import Path
@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 from support import MIRROR, needs_mirror
 
 from pieline.core.yamls import read_yaml
-from pieline.languages.matching import (
-    _stretches,
-    contains_pie,
-    matches_pie,
-    points_at_pie,
-)
+from pieline.languages.matching import contains_pie, matches_pie
+from pieline.languages.pointing import _stretches, points_at_pie
 from pieline.languages.registry import find, known
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of
