@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jam.jam_cases import original as jam_original
-from jam_experiments.test_drift import GPT_4O
+from jam_experiments.test_drift import GPT_4O, judged
 from matplotlib.figure import Figure
 from support import ROOT
 
@@ -25,13 +25,13 @@ from pieline.reporting.printed import probability, read_published
 from pieline.reporting.tables import write_table
 from pieline.studies.jam.figures.results import billions
 from pieline.studies.jam.metrics.drift import (
-    Judgement,
+    JudgedOriginal,
     confusion_as_printed,
     confusion_of_correct,
     confusion_of_variants,
     drift,
 )
-from pieline.studies.jam.metrics.runs import JamMetrics, JudgedOriginal, jam_metrics
+from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics
 from pieline.studies.jam.metrics.seeds import confused_runs, prompted
 from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.predictions.baselines import predict
@@ -61,7 +61,7 @@ MODELS = [
 
 
 def metrics(
-    judgements: list[Judgement],
+    judgements: list[JudgedOriginal],
     *,
     model: str = "gpt-4o",
     setting: str = "zero_shot",
@@ -83,21 +83,15 @@ def metrics(
         "tagging_of_originals": NO_TAGS, "tagging_of_variants": NO_TAGS,
         "outcomes": {"ok": 4 * len(judgements)}, "computed_from": {},
         "conditions": Conditions(deviations=deviations),
-        "judged": [
-            JudgedOriginal(
-                id=case.original_id, is_figurative=case.is_figurative, correct=case.correct,
-                variants={f"{case.original_id}-v{n}": r for n, r in enumerate(case.variants, 1)},
-            )
-            for case in judgements
-        ],
+        "judged": judgements,
     }  # fmt: skip
     return JamMetrics.model_validate(values)
 
 
-def right_originals(number: int, *, originals: int = 178, flips: int = 0) -> list[Judgement]:
+def right_originals(number: int, *, originals: int = 178, flips: int = 0) -> list[JudgedOriginal]:
     """So many right originals; the first `flips` of them have one wrong variant."""
     return [
-        Judgement(f"o{index}", index >= 20, index < number, (index >= flips, True, True))
+        judged(f"o{index}", index >= 20, index < number, (index >= flips, True, True))
         for index in range(originals)
     ]
 
@@ -392,7 +386,7 @@ def test_a_printed_deviation_of_zero_is_no_certainty(tmp_path: Path) -> None:
         if seed
         else metrics(
             [case for case in right_originals(157) if case.is_figurative]
-            + [Judgement(f"o{n}", False, n < 19, (True,) * 3) for n in range(20)],
+            + [judged(f"o{n}", False, n < 19, (True,) * 3) for n in range(20)],
             model="gpt-4o-mini", seed=seed,
         )
         for seed in range(3)
@@ -535,18 +529,18 @@ def test_a_variant_confuses_a_run_if_most_seeds_are_confused() -> None:
     encoder = metrics(right_originals(178, flips=99), model="bert", setting="fine_tuned")
     counts = confused_runs(prompted([*seeds, single, encoder]), "english")
     confused = {name: count for name, count in counts.items() if count}
-    assert confused == {("o0", 1): 2, ("o1", 1): 1}
+    assert confused == {"o0-v1": 2, "o1-v1": 1}
     assert len(counts) == 534
 
 
 FEW_SHOT = "few_shot_sc_cotbest"
 
 
-def shifted(start: int, flips: int) -> list[Judgement]:
+def shifted(start: int, flips: int) -> list[JudgedOriginal]:
     """All originals right; those from a place on have one wrong variant each."""
     wrong = range(start, start + flips)
     return [
-        Judgement(f"o{index}", index >= 20, True, (index not in wrong, True, True))
+        judged(f"o{index}", index >= 20, True, (index not in wrong, True, True))
         for index in range(178)
     ]
 
