@@ -133,7 +133,7 @@ def make(maker: str, made_from: Given, folder: Path) -> tuple[str, list[dict[str
 def write(table: str, found: list[JamMetrics], folder: Path) -> tuple[str, list[dict[str, str]]]:
     number = {"drift": 3, "usage": 5, "confusion": 6}[table]
     made_from = given(found, folder, published=f"jam_table{number}.csv")
-    return make(f"results:{table}", made_from, folder)
+    return make(f"results:{table}_table", made_from, folder)
 
 
 def cell(
@@ -190,11 +190,13 @@ def test_what_was_not_run_is_unknown_with_its_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("found", [[], [metrics(GPT_4O)]], ids=["nothing ran", "one ran"])
-@pytest.mark.parametrize("maker", ["results:drift", "results:usage", "runs:runs", "runs:pairs"])
+@pytest.mark.parametrize(
+    "maker", ["results:drift_table", "results:usage_table", "runs:runs", "runs:pairs"]
+)
 def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
     maker: str, found: list[JamMetrics], tmp_path: Path
 ) -> None:
-    published = {"results:drift": "jam_table3.csv", "results:usage": "jam_table5.csv"}
+    published = {"results:drift_table": "jam_table3.csv", "results:usage_table": "jam_table5.csv"}
     made_from = given(found, tmp_path, published=published.get(maker, "jam_table6.csv"))
     keys = {f"gpt-4o/few_shot_sc_cotbest/{name}/42": "no key" for name in ("english", "german")}
     left_out = {**keys, "gpt-4o/zero_shot_schema/english/42": "no such form"}
@@ -233,7 +235,7 @@ def test_a_seed_that_was_left_out_is_a_note(tmp_path: Path) -> None:
     made_from = given(SEEDS[:2], tmp_path, published="jam_table3.csv")
     seed = {"gpt-4o-mini/zero_shot/english/44": "no key"}
     made_from = made_from.model_copy(update={"not_run": made_from.not_run | seed})
-    text, rows = make("results:drift", made_from, tmp_path)
+    text, rows = make("results:drift_table", made_from, tmp_path)
     assert "Without seed 44 of GPT-4o mini (Zero-shot, English): no key." in text
     assert cell(rows, "gpt-4o-mini", "success")["seeds"] == "42 43"
 
@@ -450,7 +452,7 @@ def test_rows_stand_in_the_paper_s_order_and_ours_after_them(tmp_path: Path) -> 
     found = [metrics(GPT_4O, model=name) for name in ("ours", "gpt-4o")]
     made_from = given(found, tmp_path, published="jam_table3.csv")
     made_from = made_from.model_copy(update={"models": (ours, *made_from.models)})
-    text, _ = make("results:drift", made_from, tmp_path)
+    text, _ = make("results:drift_table", made_from, tmp_path)
     _, rows = text.split(r"\midrule", 1)
     labels = ["GPT-4o mini", "GPT-4o &", "Ours"]
     assert sorted(labels, key=rows.index) == labels
@@ -504,7 +506,7 @@ def test_baselines_have_rows_of_their_own_and_no_place_among_language_models(
     made_from = given([metrics(GPT_4O), none], tmp_path, published="jam_table3.csv")
     described = ModelDescription(name="always-none", kind="baseline", label="Always “none”")
     made_from = made_from.model_copy(update={"models": (*made_from.models, described)})
-    text, _ = make("results:drift", made_from, tmp_path)
+    text, _ = make("results:drift_table", made_from, tmp_path)
     assert re.search(r"No model &\n?\s*Always “none” & 483.00 & 6.42", text)
     assert list(prompted([none])) == []
 

@@ -697,7 +697,7 @@ class JamStudy(Study[JamSettings]):
                 "jam_drift",
                 "Table 3",
                 "Successes and negative drift of every model.",
-                "pieline.studies.jam.tables.results:drift",
+                "pieline.studies.jam.tables.results:drift_table",
                 results.of(published=self._published(3)),
             ),
             Table(
@@ -734,14 +734,14 @@ class JamStudy(Study[JamSettings]):
                 "jam_usage",
                 "Table 5",
                 "Successes and negative drift by usage.",
-                "pieline.studies.jam.tables.results:usage",
+                "pieline.studies.jam.tables.results:usage_table",
                 results.of(published=self._published(5)),
             ),
             Table(
                 "jam_confusion",
                 "Table 6",
                 "Originals of which all, none or some variants confuse a model.",
-                "pieline.studies.jam.tables.results:confusion",
+                "pieline.studies.jam.tables.results:confusion_table",
                 results.of(published=self._published(6)),
             ),
         ]

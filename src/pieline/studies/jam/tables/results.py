@@ -90,7 +90,7 @@ _UNREADABLE = Column[Sequence[JamMetrics]](
 )
 
 
-def drift(given: Given) -> TableContent:
+def drift_table(given: Given) -> TableContent:
     """Table 3: successes and negative drift."""
     return _table(
         given,
@@ -102,7 +102,7 @@ def drift(given: Given) -> TableContent:
     )
 
 
-def usage(given: Given) -> TableContent:
+def usage_table(given: Given) -> TableContent:
     """Table 5: the same by usage."""
     return _table(
         given,
@@ -116,7 +116,7 @@ def usage(given: Given) -> TableContent:
     )
 
 
-def confusion(given: Given) -> TableContent:
+def confusion_table(given: Given) -> TableContent:
     """Table 6: all-confused, none-confused and mixed originals."""
     return _table(
         given,
