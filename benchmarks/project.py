@@ -276,7 +276,7 @@ class Together(threading.Thread):
 
 def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float]:
     """Seconds, CPU-seconds of all processes, peak MB (10**6 bytes) of the largest and of all."""
-    # A process that outlives its job becomes this one's child, or its time would be counted nowhere.
+    # A process that outlives its job becomes this one's child, so that its time counts.
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     together = Together()
     together.start()

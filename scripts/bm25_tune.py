@@ -5,10 +5,10 @@ from pathlib import Path
 from pieline.core.files import write_json
 from pieline.core.jobs import start_log
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.bm25 import tune
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
-from pieline.studies.idiolink.raw.released import meaning_qrels
 
 start_log(snakemake.log[0])
 query_mode, k1, b = snakemake.wildcards.query_mode, snakemake.params.k1, snakemake.params.b

@@ -8,6 +8,7 @@ from pieline.core.records import load_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.weights import require_weights
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
 from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import (
@@ -15,7 +16,6 @@ from pieline.studies.idiolink.predictions.embedding import (
     use_threads,
 )
 from pieline.studies.idiolink.predictions.encoders import load_encoder, save_folder
-from pieline.studies.idiolink.raw.released import meaning_qrels
 from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
 from pieline.studies.idiolink.training.settings import TrainingSettings
 

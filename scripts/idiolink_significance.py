@@ -7,10 +7,10 @@ from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.core.significance import sign_patterns
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
 from pieline.studies.idiolink.predictions.runs import read_run
-from pieline.studies.idiolink.raw.released import meaning_qrels
 
 start_log(snakemake.log[0])
 folder = Path(snakemake.input.dataset[0]).parent

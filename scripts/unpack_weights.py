@@ -2,7 +2,7 @@
 
 from pieline.core.jobs import start_log
 from pieline.models.embedder import EmbedderEntry
-from pieline.studies.idiolink.predictions.encoders import unpack_weights
+from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 
 start_log(snakemake.log[0])
 unpack_weights(EmbedderEntry.from_spec(snakemake.params.spec), snakemake.output[0])

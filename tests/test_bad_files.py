@@ -26,7 +26,7 @@ from pieline.core.errors import UserError, run_command
 from pieline.core.files import atomic_folder, atomic_path, check_writable
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
-from pieline.llm.archive import import_archive, summarise, verify
+from pieline.llm.archive import summarise, verify
 from pieline.models.registry import load_registry
 from pieline.reporting.printed import read_published
 from pieline.results.claims.claim import load_claims
@@ -621,12 +621,6 @@ def test_exclusions_that_do_not_fit_name_their_file(tmp_path: Path) -> None:
             SAMPLE / "magpie/MAGPIE_sample.jsonl", path, FilterOptions.model_validate(options),
             candidates=None, documents=[], computed_from={},
         )  # fmt: skip
-
-
-@pytest.mark.parametrize("archive", ["a\0b", "."])
-def test_an_archive_that_is_none_is_an_error_in_one_line(archive: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be opened"):
-        import_archive(archive, tmp_path)
 
 
 @pytest.mark.parametrize("place", ["/dev/full", "/", "/nowhere/x"])

@@ -237,9 +237,9 @@ def _stated() -> dict[str, list[str]]:
         ],
         "docs/cluster.md": [f"query modes in {seconds['library']:.0f} s"],
         "docs/configuration.md": [
-            f"({files['bytes'] / 1e6:.0f} MB), five are read in "
-            f"{took['read five']['seconds']:.1f} s with {took['read five']['peak_mb']} MB",
-            f"in {took['put in order after five']['seconds']:.1f} s",
+            f"{files['answers']:,} answers ({files['bytes'] / 1e6:.0f} MB) opens in "
+            f"{took['open']['seconds']:.1f} s with {took['open']['peak_mb']} MB",
+            f"in {took['append five, put in order']['seconds']:.1f} s",
         ],
         "docs/idiolink_construction.md": [
             f"makes {calls['calls']:,} for",

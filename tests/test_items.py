@@ -25,10 +25,11 @@ from pieline.reporting.items import Item, write_items
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.results.whole import Whole
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.items import IdiolinkItem
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
-from pieline.studies.idiolink.raw.released import meaning_qrels, read_texts
+from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query, query_scores_file
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.items import IdiotsItem

@@ -21,6 +21,7 @@ LAYERS = [
     "reporting",
     "study",
     "text_study",
+    "patches",
     "studies",
     "config",
     "results",
@@ -30,7 +31,7 @@ LAYERS = [
 """From the bottom; programs (cli, schemas) stand above all of them."""
 STAGES = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]
 GPU_SCRIPTS = [
-    "embed_documents", "embed_queries", "rank_by_embedding", "fine_tune", "fine_tune_tagger",
+    "embed", "rank_by_embedding", "fine_tune", "fine_tune_tagger",
     "tag_idioms", "bm25_search", "bm25_tune",
 ]  # fmt: skip
 

@@ -15,18 +15,21 @@ from pieline.core.files import write_json
 from pieline.llm.answers import Answer
 from pieline.llm.archive import merge
 from pieline.llm.questions import Question
-from pieline.llm.recordings import canonicalise, read_answers, recording
+from pieline.llm.recordings import read_answers, recording
+from pieline.llm.wire import sent
 
 SYSTEM = "You identify potentially idiomatic expressions in a sentence. " * 8
 
 
 def pair(number: int) -> tuple[Question, Answer]:
-    """A question with a system prompt of usual length, and an answer of about 590 bytes in all."""
+    """A question with a system prompt of usual length, and an answer; about 1,270 bytes in all."""
     question = Question(
         "openai/gpt-4o-mini-2024-07-18",
         (("system", SYSTEM), ("user", f"Sentence: he let the cat out of the bag, time {number}.")),
         {"temperature": 0.3, "max_tokens": 50, "seed": 42},
     )
+    turns = [turn._asdict() for turn in question.messages]
+    body = {"model": "gpt-4o-mini-2024-07-18", "messages": turns, **question.parameters}
     answer = Answer(
         key=question.key,
         text=json.dumps({"idiom": "let the cat out of the bag", "number": number}),
@@ -36,6 +39,7 @@ def pair(number: int) -> tuple[Question, Answer]:
         response_id=f"chatcmpl-{number:032d}",
         input_tokens=150,
         output_tokens=20,
+        sent=sent(question, "/v1/chat/completions", body),
     )
     return question, answer
 
@@ -47,21 +51,15 @@ def fill(path: Path, numbers: range) -> None:
             recorder.append(map(pair, range(start, min(start + 10_000, numbers.stop))))
 
 
-def read_five(path: Path) -> None:
-    """Read five answers."""
-    assert len(read_answers(path, {pair(number)[0].key for number in range(5)})) == 5
+def open_all(path: Path) -> None:
+    """Read every answer, as a run does that asks what is missing."""
+    read_answers(path)
 
 
-def open_and_append(path: Path) -> None:
-    """Open the file for writing and append five answers."""
+def append_five(path: Path) -> None:
+    """Open the file for writing, append five answers, and put it in order."""
     with recording(path) as recorder:
         recorder.append(map(pair, range(10**9, 10**9 + 5)))
-
-
-def put_in_order(path: Path) -> None:
-    """Put the file in canonical order."""
-    with recording(path):
-        canonicalise(path)
 
 
 def merge_five(path: Path) -> None:
@@ -69,11 +67,6 @@ def merge_five(path: Path) -> None:
     other = path.with_name("other.jsonl")
     fill(other, range(2 * 10**9, 2 * 10**9 + 5))
     merge(path, [other])
-
-
-def read_all(path: Path) -> None:
-    """Read every answer."""
-    read_answers(path)
 
 
 def measured(run: Callable[[Path], None], path: Path) -> dict[str, float]:
@@ -102,8 +95,7 @@ def _measure(run, path, reply) -> None:  # type: ignore[no-untyped-def]
 def main() -> None:
     """Measure, print a table, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--answers", type=int, default=1_000_000, help="in the large file")
-    parser.add_argument("--few", type=int, default=10_000, help="in the file that is read whole")
+    parser.add_argument("--answers", type=int, default=200_000, help="in the file")
     parser.add_argument("--folder", type=Path, help="where to write the files (default: temporary)")
     parser.add_argument(
         "--output",
@@ -114,19 +106,15 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=options.folder))
     try:
-        large, small = folder / "large.jsonl", folder / "small.jsonl"
-        fill(small, range(options.few))
-        fill(large, range(options.answers))
+        path = folder / "answers.jsonl"
+        fill(path, range(options.answers))
         steps = [
-            (put_in_order, large, "put in order, written in any"),
-            (read_five, large, "read five"),
-            (open_and_append, large, "open and append five"),
-            (put_in_order, large, "put in order after five"),
-            (merge_five, large, "merge five"),
-            (read_all, small, f"read all of {options.few}"),
+            (open_all, "open"),
+            (append_five, "append five, put in order"),
+            (merge_five, "merge five"),
         ]
-        rows = [{"what": what, **measured(run, path)} for run, path, what in steps]
-        size = large.stat().st_size
+        rows = [{"what": what, **measured(run, path)} for run, what in steps]
+        size = path.stat().st_size
     finally:
         shutil.rmtree(folder)
     for row in rows:

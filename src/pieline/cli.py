@@ -60,7 +60,7 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     merging = action("merge", _merge, "Add the answers that a file lacks; its own stay.")
     merging.add_argument("target", type=Path, help="the file to add to")
     merging.add_argument("sources", type=Path, nargs="+", help="the files to take answers from")
-    exporting = action("export", _export, "Write a folder of recordings to one .jsonl.zst file.")
+    exporting = action("export", _export, "Write a folder of recordings to one .tar.zst file.")
     exporting.add_argument("archive", type=Path, help="the file to write")
     folder(exporting)
     importing = action("import", _import, "Merge an exported file into a folder of recordings.")

@@ -18,6 +18,7 @@ from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import RELEVANT_USAGES, meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import (
     TrainingTuple,
     read_released_tuples,
@@ -31,7 +32,7 @@ from pieline.studies.idiolink.predictions.encoders import (
     weights_digests,
 )
 from pieline.studies.idiolink.predictions.query_texts import QueryText
-from pieline.studies.idiolink.raw.released import RELEVANT_USAGES, meaning_qrels, read_texts
+from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.training import contrastive
 from pieline.studies.idiolink.training.contrastive import (

@@ -26,11 +26,11 @@ from pieline.studies.idiolink.predictions.embedding import (
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
     save_folder,
-    unpack_weights,
     weights_digests,
 )
 from pieline.studies.idiolink.predictions.pooling import PREFIX, LatentAttentionPooling
 from pieline.studies.idiolink.predictions.query_texts import QueryText
+from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
 from pieline.studies.idiolink.records import Document
 

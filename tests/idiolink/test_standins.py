@@ -278,7 +278,7 @@ def test_documents_and_spans_are_ranked_in_one_space(
                 "documents": tmp_path / "documents.jsonl",
                 "queries": tmp_path / "queries.jsonl",
                 "document_vectors": tmp_path / "documents.npy",
-                "query_vectors": tmp_path / f"{mode}.npy",
+                "query_vectors": [tmp_path / f"{mode}.npy"],
             },
             output=[run],
             params={"top_k": 10},

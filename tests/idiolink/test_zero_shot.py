@@ -20,6 +20,7 @@ from pieline.core.errors import UserError
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels, subject_qrels
 from pieline.studies.idiolink.metrics.ranking import QueryScores, score_queries
 from pieline.studies.idiolink.metrics.scores import (
     IdiolinkMetrics,
@@ -40,12 +41,7 @@ from pieline.studies.idiolink.predictions.runs import (
     read_run,
     write_run,
 )
-from pieline.studies.idiolink.raw.released import (
-    compose_index,
-    meaning_qrels,
-    read_texts,
-    subject_qrels,
-)
+from pieline.studies.idiolink.raw.released import compose_index, read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.tables.zero_shot import BM25_TOLERANCE
 

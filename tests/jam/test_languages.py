@@ -107,8 +107,7 @@ def test_a_language_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 GPU_SCRIPTS = [
-    "embed_documents",
-    "embed_queries",
+    "embed",
     "fine_tune",
     "fine_tune_tagger",
     "rank_by_embedding",

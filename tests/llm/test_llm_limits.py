@@ -32,7 +32,7 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import Ledger, Reserved, Spending
+from pieline.llm.spending import Ledger, Reserved
 from pieline.models.llm import LLMEntry
 
 
@@ -529,37 +529,6 @@ def test_a_model_without_prices_is_not_asked_whatever_the_cap(folder: Path) -> N
         keyless = spec_for(server.api_base, prices=None, api_key_env=None)
         ask(questions_for(keyless, 3), keyless, settings, path, progress=False)
         assert len(server.requests) == 3
-
-
-def test_a_ledger_of_an_older_version_is_brought_up_to_date(folder: Path) -> None:
-    folder.mkdir()
-    with sqlite3.connect(folder / "spending.sqlite") as database:
-        database.executescript(
-            "CREATE TABLE settled (model TEXT PRIMARY KEY, usd REAL NOT NULL,"
-            " requests INTEGER NOT NULL);"
-            "CREATE TABLE reserved (id TEXT PRIMARY KEY, model TEXT NOT NULL, usd REAL NOT NULL);"
-            "INSERT INTO settled VALUES ('m', 0.25, 3);"
-            "INSERT INTO reserved VALUES ('x', 'm', 0.5);"
-            "PRAGMA user_version = 1;"
-        )
-    ledger = Ledger(folder, 1.0)
-    assert ledger.spending() == Spending({"m": 0.25}, {"m": 3}, [Reserved("x", "m", 0.5)], {}, {})
-    reserved = ledger.reserve("m", 0.125)
-    assert reserved
-    ledger.settle(reserved, None)
-    again = Ledger(folder).spending()
-    assert again == Spending(
-        {"m": 0.25}, {"m": 4}, [Reserved("x", "m", 0.5)], {"m": 0.125}, {"m": 1}
-    )
-
-
-def test_a_ledger_of_a_newer_version_is_refused_in_one_line(folder: Path) -> None:
-    folder.mkdir()
-    Ledger(folder)
-    with sqlite3.connect(folder / "spending.sqlite") as database:
-        database.execute("PRAGMA user_version = 4")
-    with pytest.raises(UserError, match=r"spending\.sqlite: a newer version of pieline keeps"):
-        Ledger(folder)
 
 
 @given(

@@ -18,14 +18,13 @@ from llm_cases import settings_for
 from support import ROOT
 
 from pieline.llm.client import ask
-from pieline.llm.processes import VLLM
 from pieline.llm.questions import make_question
-from pieline.llm.server import Server
+from pieline.llm.server import VLLM, Server
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import folder_digest
-from pieline.studies.idiolink.predictions.encoders import unpack_weights
+from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 
 pytestmark = pytest.mark.slow
 

@@ -14,12 +14,12 @@ from pieline.cli import command
 from pieline.core.errors import UserError
 from pieline.core.records import validated
 from pieline.llm.answers import Answer
+from pieline.llm.client import _summary
 from pieline.llm.costs import (
     estimate,
     input_tokens_about,
     input_tokens_at_most,
     price,
-    spent,
     usd_at_most,
 )
 from pieline.llm.keys import api_base
@@ -312,9 +312,8 @@ def test_estimate_and_costs() -> None:
         Answer(key="b", text="x"),
         Answer(key="c", text="x", input_tokens=7, output_tokens=9, origin="hand-written"),
     ]
-    total = spent(answers, spec)
-    assert (total.answers, total.uncounted) == (3, 1)
-    assert total.usd == pytest.approx((1000 * 0.15 + 100 * 0.6) / 1e6)
+    asked = {answer.key: answer for answer in answers}
+    assert _summary(asked, spec) == "Test model: 3 answers, 1007 tokens in, 109 out, $0.0002"
 
 
 @pytest.mark.parametrize(
@@ -364,7 +363,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         f"{folder}/jam/a.jsonl: 5 answers (5 hand-written), 0 tokens in, 0 out; openai/test-model\n"
     )
     assert run(capsys, "recordings", "verify", folder) == (0, "1 file verified\n", "")
-    archive = tmp_path / "all.jsonl.zst"
+    archive = tmp_path / "all.tar.zst"
     assert run(capsys, "recordings", "export", archive, folder)[:2] == (
         0,
         f"{archive}: 5 answers\n",

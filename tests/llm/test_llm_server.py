@@ -1,7 +1,7 @@
 """The bundled model, live: the same bytes every time, and nothing left behind."""
 
 import json
-import multiprocessing
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -13,12 +13,13 @@ import pytest
 from llm_cases import settings_for, start
 
 from pieline.core.errors import UserError
+from pieline.llm import server as serving
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
 from pieline.llm.costs import input_tokens_at_most
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
-from pieline.llm.server import llama_cpp
+from pieline.llm.server import Server
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import package_file, weights_path
 
@@ -106,13 +107,27 @@ def test_four_slots_answer_as_one(tmp_path: Path) -> None:
 
 
 def test_gpu_layers_are_refused_where_no_gpu_would_take_them() -> None:
-    spec = bundled(gpu_layers=99)
-    with pytest.raises(UserError, match=r"llama\.cpp finds no GPU here"), llama_cpp(spec):
-        pass
+    with (
+        Server(bundled(gpu_layers=99)) as server,
+        pytest.raises(UserError, match=r"llama\.cpp finds no GPU here"),
+    ):
+        server.address(60, print)
+
+
+def test_llama_cpp_takes_another_port_where_its_own_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = iter([taken.getsockname()[1], serving._free_port()])
+        monkeypatch.setattr(serving, "_free_port", lambda: next(ports))
+        with Server(bundled()) as server:
+            assert server.address(60, print).startswith("http://127.0.0.1:")
+    assert next(ports, None) is None
 
 
 def test_same_answers_when_questions_come_at_once(recorded: Path) -> None:
-    with llama_cpp(bundled()) as address:
+    with Server(bundled()) as server:
+        address = server.address(60, print)
 
         def complete(question: Question) -> str:
             body = {
@@ -146,20 +161,23 @@ def test_a_killed_run_leaves_no_server(tmp_path: Path) -> None:
     process = start(_ask_for_long, tmp_path)
     watched = psutil.Process(process.pid)
     end = time.monotonic() + 60
-    ports: list[int] = []
-    while not (ports and read_answers(tmp_path / "a.jsonl")):
+    while not read_answers(tmp_path / "a.jsonl"):
         assert time.monotonic() < end
         time.sleep(0.05)
-        ports = [c.laddr.port for c in watched.net_connections("tcp") if c.status == "LISTEN"]
-    assert all(c.laddr.ip == "127.0.0.1" for c in watched.net_connections("tcp") if c.laddr)
     children = watched.children(recursive=True)
+    listening = [
+        connection.laddr
+        for child in children
+        for connection in child.net_connections("tcp")
+        if connection.status == "LISTEN"
+    ]
+    assert [place.ip for place in listening] == ["127.0.0.1"]
     process.kill()
     process.join(10)
-    assert not any(child.is_running() for child in children)
-    for port in ports:
-        with pytest.raises(urllib.error.URLError):
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=5)
-    assert all(other is not process for other in multiprocessing.active_children())
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert not alive
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"http://127.0.0.1:{listening[0].port}/v1/models", timeout=5)
 
 
 def test_weights_are_found_and_checked(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from support import ROOT
 
 from pieline.config import load_config
 from pieline.core.errors import UserError
-from pieline.llm import guard, processes
+from pieline.llm import guard
+from pieline.llm import server as serving
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
@@ -185,7 +186,7 @@ def test_a_server_that_ends_at_once_is_one_line_with_what_it_said(tmp_path: Path
 def test_a_silent_server_is_waited_for_no_longer_than_it_may_take(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "FIRST_S", 0.2)
+    monkeypatch.setattr(serving, "FIRST_S", 0.2)
     settings = settings_for(tmp_path, start_timeout_s=1)
     with pytest.raises(UserError, match=r"its server is silent after 1 s, having said: nothing"):
         ask(asked(spec := served(tmp_path, "silent"), "x"), spec, settings, tmp_path / "a.jsonl")
@@ -198,15 +199,15 @@ def test_a_silent_server_is_waited_for_no_longer_than_it_may_take(
 def test_another_port_is_tried_where_one_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec, free = served(tmp_path), processes._free_port
+    spec, free = served(tmp_path), serving._free_port
     with ProviderServer() as other:
         taken = other.port
         ports = iter([taken, free()])
-        monkeypatch.setattr(processes, "_free_port", lambda: next(ports))
+        monkeypatch.setattr(serving, "_free_port", lambda: next(ports))
         questions = asked(spec, "x")
         ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
         assert other.requests == []
-        monkeypatch.setattr(processes, "_free_port", lambda: taken)
+        monkeypatch.setattr(serving, "_free_port", lambda: taken)
         assert "3 free ports were taken by others" in refusal(served(tmp_path), tmp_path / "b")
 
 
@@ -216,8 +217,8 @@ def test_answers_of_another_server_at_the_port_are_not_taken(
     """Which listens already while the model's own server is still loading."""
     spec = served(tmp_path, "silent")
     with ProviderServer() as other:
-        monkeypatch.setattr(processes, "_free_port", lambda: other.port)
-        monkeypatch.setattr(processes, "_is_healthy", lambda port: True)
+        monkeypatch.setattr(serving, "_free_port", lambda: other.port)
+        monkeypatch.setattr(serving, "_is_healthy", lambda port: True)
         settings = settings_for(tmp_path)
         with pytest.raises(UserError, match="3 free ports were taken by others"):
             ask(asked(spec, "x"), spec, settings, tmp_path / "a.jsonl", progress=False)
@@ -257,7 +258,7 @@ def vllm(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> LLMEnt
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} {folder / "notes"} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
-    monkeypatch.delenv(processes.VLLM, raising=False)
+    monkeypatch.delenv(serving.VLLM, raising=False)
     return served(folder, server="vllm", dtype="bfloat16", **fields)
 
 
@@ -288,8 +289,8 @@ def test_vllm_is_told_all_that_it_would_choose_silently(
     }
     assert note["quiet"] == "1"
     assert is_gone(note["pids"])
-    monkeypatch.setenv(processes.VLLM, "apptainer exec --nv 'my vllm.sif' vllm serve")
-    assert processes.command_line(spec, tmp_path, 1, tmp_path)[:6] == [
+    monkeypatch.setenv(serving.VLLM, "apptainer exec --nv 'my vllm.sif' vllm serve")
+    assert serving.command_line(spec, tmp_path, 1, tmp_path)[:6] == [
         *("apptainer", "exec", "--nv", "my vllm.sif", "vllm", "serve"),
     ]
 
@@ -330,7 +331,7 @@ def test_documented_entries_are_asked_as_they_say(
 
 
 def command_line_of(entry: LLMEntry) -> list[str]:
-    return processes.command_line(entry, Path("/w"), 1, Path("/nowhere"))
+    return serving.command_line(entry, Path("/w"), 1, Path("/nowhere"))
 
 
 def test_the_job_of_a_served_model_records_all_its_runs(

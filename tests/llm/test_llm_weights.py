@@ -11,7 +11,7 @@ import pytest
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256
-from pieline.llm.processes import command_line
+from pieline.llm.server import command_line
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import find_weights, folder_digest, package_file, weights_path
 

@@ -15,13 +15,11 @@ from pieline.llm.answers import Answer
 from pieline.llm.budget import Budget, CapReachedError
 from pieline.llm.costs import (
     Estimate,
-    Spent,
     estimate,
     input_tokens_about,
     input_tokens_at_most,
     output_tokens_at_most,
     price,
-    spent,
     usd_at_most,
     usd_of,
 )
@@ -98,14 +96,6 @@ def test_an_answer_costs_what_its_tokens_do(
     given: Answer, entry: LLMEntry, usd: float | None
 ) -> None:
     assert usd_of(given, entry) == (usd if usd is None else pytest.approx(usd))
-
-
-def test_what_nobody_counted_is_told_beside_the_sum() -> None:
-    answers = [answer(1000, 100), answer(500, None), answer(None, 70), answer(200, 10)]
-    assert spent(answers, PRICED) == Spent(
-        answers=4, uncounted=2, input_tokens=1700, output_tokens=180, usd=pytest.approx(0.0035)
-    )
-    assert spent([], PRICED) == Spent(0, 0, 0, 0, 0)
 
 
 def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
@@ -386,11 +376,10 @@ def test_what_a_killed_run_left_is_settled_where_its_answer_is_recorded(folder: 
     assert [reserved[1:] for reserved in found.reserved] == [("m", 0.125, "", "lost")]
 
 
-def test_a_ledger_is_kept_in_its_newest_form(folder: Path) -> None:
+def test_a_ledger_works_on_network_file_systems(folder: Path) -> None:
     folder.mkdir()
     path = Ledger(folder).path
     with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA user_version").fetchall() == [(3,)]
         assert database.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
 
 

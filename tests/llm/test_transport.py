@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
+from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from llm_cases import KEY, spec_for
 from provider_server import CALL, chat
 
@@ -42,7 +44,7 @@ def respond(monkeypatch: pytest.MonkeyPatch) -> Iterator[Respond]:
             arrived.append(request)
             return httpx.Response(status, request=request, **content)
 
-        monkeypatch.setattr(transport, "_pass_on", network)
+        monkeypatch.setattr(LiteLLMAiohttpTransport, "handle_async_request", network)
         return arrived
 
     return with_
@@ -186,21 +188,49 @@ def test_litellm_may_not_send_a_question_again(monkeypatch: pytest.MonkeyPatch) 
         arrived.append(request)
         raise httpx.ConnectError("reset", request=request)
 
-    monkeypatch.setattr(transport, "_pass_on", network)
+    monkeypatch.setattr(LiteLLMAiohttpTransport, "handle_async_request", network)
     with pytest.raises(Exception, match=r"reset|connection|Connection"):
         send()
     assert len(arrived) == 1
 
     async def twice() -> None:
-        exchange = transport._Exchange(QUESTION)
-        transport._EXCHANGE.set(exchange)
+        transport._EXCHANGE.set(transport._Exchange(QUESTION))
         request = httpx.Request("POST", "http://x/v1/chat/completions", json=BODY)
-        for _ in range(2):
-            with pytest.raises(httpx.ConnectError):
-                await transport._checked(None, request)  # type: ignore[arg-type]
-        assert len(arrived) == 2
+        await transport._check(request)
+        with pytest.raises(httpx.ConnectError):
+            await transport._check(request)
 
     asyncio.run(twice())
+
+
+def test_every_request_to_every_provider_is_checked(
+    respond: Respond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, passed, check = respond(json=chat()), [], transport._check
+
+    async def watched(request: httpx.Request) -> None:
+        await check(request)
+        passed.append(request)
+
+    monkeypatch.setattr(transport, "_check", watched)
+    # Two have no key but a login of their own, over the network.
+    for provider in sorted(transport.CHECKED_PROVIDERS - {"chatgpt", "github_copilot"}):
+        spec = spec_for(litellm_id=f"{provider}/test-model")
+        with suppress(Exception):
+            send(make_question(spec, [("user", "x")], {"max_tokens": 5}), spec)
+        assert arrived == passed, provider
+    assert len(arrived) > 70
+
+
+@pytest.mark.parametrize("name", ["cohere/m", "cloudflare/m", "no_such_provider/m"])
+def test_a_provider_whose_requests_cannot_be_checked_is_not_asked(
+    respond: Respond, name: str
+) -> None:
+    arrived = respond(json=chat())
+    spec = spec_for(litellm_id=name)
+    with pytest.raises(NotSentError, match="litellm has no such provider, or one whose requests"):
+        send(make_question(spec, [("user", "x")], {}), spec)
+    assert arrived == []
 
 
 @pytest.mark.parametrize(

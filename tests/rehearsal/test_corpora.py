@@ -17,6 +17,7 @@ from pieline.reporting.printed import read_published
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import read_released_tuples
 from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
 from pieline.studies.idiolink.originals.released_list import (
@@ -27,7 +28,7 @@ from pieline.studies.idiolink.originals.released_list import (
 )
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.raw.magpie import TARGET, read_magpie
-from pieline.studies.idiolink.raw.released import COMPOSITIONS, meaning_qrels, read_texts
+from pieline.studies.idiolink.raw.released import COMPOSITIONS, read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.settings import Construction
 from pieline.studies.idiots.raw import read_sentences

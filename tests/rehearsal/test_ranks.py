@@ -18,12 +18,12 @@ from pieline.reporting.given import Given
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.originals.domains import DOMAINS
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.runs import read_run
-from pieline.studies.idiolink.raw.released import meaning_qrels
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.study import IdiolinkStudy
 

@@ -18,7 +18,7 @@ from support import copy_run, run_snakemake
 
 CHAT = "smollm2-135m-instruct"
 TAGGER = "minilm-tagger"
-COMPUTES_VECTORS = {"embed_documents", "embed_queries", "rank_by_embedding", "bm25_search"}
+COMPUTES_VECTORS = {"embed", "rank_by_embedding", "bm25_search"}
 TRAINS = {"fine_tune", "fine_tune_tagger"}
 
 
@@ -103,13 +103,13 @@ CHANGES = {
     "an embedder's entry": Change(
         "models.yaml",
         entry("sbert", "batch_size: 64", "batch_size: 32"),
-        lambda job: job.rule in {"embed_documents", "embed_queries", "fine_tune"}
+        lambda job: job.rule in {"embed", "fine_tune"}
         and (job.is_of("sbert") or "/sbert/" in min(job.outputs)),
     ),
     "an embedder's way of writing queries": Change(
         "models.yaml",
         entry("sbert", "instruction_newline_query", "instruct_query"),
-        lambda job: job.rule == "embed_queries" and job.is_of("sbert"),
+        lambda job: job.rule == "embed" and job.is_of("sbert"),
     ),
     "BM25's grid": Change(
         "config.yaml",
@@ -295,6 +295,6 @@ def test_a_changed_file_of_a_local_checkpoint_reruns_what_loads_it(finished: Pat
 
     planned = plan(finished, *arguments)
     assert {job.rule for job in planned} == {
-        "embed_documents", "embed_queries", "rank_by_embedding", "idiolink_metrics", "table",
+        "embed", "rank_by_embedding", "idiolink_metrics", "table",
     }  # fmt: skip
     assert all(job.is_of("mine") for job in planned if job.rule != "table")

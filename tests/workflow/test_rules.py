@@ -44,8 +44,7 @@ UNREAD = {
     "idiots_dataset": {"output.sentences"},
     "idiots_metrics": {"input.sentences"},
     "idiots_review_cases": {"input.sentences"},
-    "embed_documents": {"output.manifest", "input.local"},
-    "embed_queries": {"output.manifests", "input.local"},
+    "embed": {"output.manifests", "input.local"},
     # Weights whose place is in the model's entry, and another number of threads.
     "fine_tune": {"input.local", "params.threads"},
     "fine_tune_tagger": {"input.model_files"},
@@ -205,7 +204,7 @@ def minutes(rule: Rule) -> float:
 
 def test_there_are_rules(rule_set: RuleSet) -> None:
     assert len(rule_set.rules) >= 15
-    assert {rule.name for rule in rule_set.rules} >= {"embed_documents", "raw_file"}
+    assert {rule.name for rule in rule_set.rules} >= {"embed", "raw_file"}
 
 
 def test_the_cluster_grants_memory_and_time_to_what_asks_for_none(profile: dict[str, Any]) -> None:

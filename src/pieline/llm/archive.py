@@ -1,41 +1,32 @@
 """A folder of recordings as a whole: list, verify, merge, and ship it as one file."""
 
+import io
 import json
+import tarfile
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import zstandard
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path, canonical_json
-from pieline.llm.recordings import (
-    Reader,
-    canonicalise,
-    merged,
-    opening,
-    parse_line,
-    recording,
-    unite,
-)
+from pieline.llm.recordings import Line, all_lines, raw_lines, read_lines, recording, write_lines
 
 GIB = 1 << 30
 
 MOST_UNPACKED = 8 * GIB
 """Bytes that an archive may unpack to unless its reader allows more."""
 
-_LONGEST_LINE = 1 << 24
-"""Bytes of a line in an archive: some hundred times the longest prompt."""
+_MOST_OF_HEADERS = 1 << 24
+"""Bytes of an archive that are no content of its files."""
 
 _LEVEL = 12
-_CHUNK_BYTES = 1 << 10
-"""Packed bytes at a time: zstd can make 32,000 times as many of them."""
+_END = bytes(2 * tarfile.BLOCKSIZE)
+"""With which every tar file ends."""
 
 _REFUSED = "fetch it again, or do not use it"
 
@@ -73,7 +64,6 @@ def is_recording(name: str) -> bool:
     *folders, file = _folded(name).split("/")
     return (
         name.endswith(".jsonl")
-        and file != "ledger.jsonl"  # the spending of older versions
         and not any(part.startswith(".") or not part for part in [*folders, file])
         and not any(part.endswith(".jsonl") for part in folders)
         and name.isprintable()
@@ -107,20 +97,18 @@ def summarise(path: str | Path) -> Summary:
         UserError: a faulty line; names file and line.
     """
     path = Path(path)
-    keys: set[bytes] = set()
+    keys: set[str] = set()
     models: set[str] = set()
     hand_written = input_tokens = output_tokens = 0
-    with Reader(path) as reader:
-        reader.learn_texts()
-        for line in reader.lines():
-            if line.place.startswith(b"0") or line.place in keys:
-                continue
-            keys.add(line.place)
-            answer = reader.answer(line)
-            models.add(str(line.value["question"]["model"]))
-            hand_written += answer.origin == "hand-written"
-            input_tokens += answer.input_tokens or 0
-            output_tokens += answer.output_tokens or 0
+    for line in read_lines(path):
+        if line.key in keys:
+            continue
+        keys.add(line.key)
+        answer = line.answer()
+        models.add(line.question().model)
+        hand_written += answer.origin == "hand-written"
+        input_tokens += answer.input_tokens or 0
+        output_tokens += answer.output_tokens or 0
     return Summary(
         path, tuple(sorted(models)), len(keys), hand_written, input_tokens, output_tokens
     )
@@ -129,39 +117,30 @@ def summarise(path: str | Path) -> Summary:
 def verify(path: str | Path) -> list[str]:
     """Problems of a file, each as `file:line: what`; none if all answers are under their question.
 
-    Found are: lines that are no recordings, keys that are not the digest of their question, shared
-    texts that are not those of their digest or are missing, answers with unknown fields, bodies
-    that were sent and are not their question's, and two answers under one key.
-
-    Raises:
-        UserError: the file cannot be read.
+    Found are: lines that are no recordings, keys that are not the digest of their question, answers
+    with unknown fields, bodies that were sent and are not their question's, and two answers under
+    one key.
     """
-    return [f"{path}:{number}: {what}" for number, what in _faults(Path(path))]
+    return [f"{line.path}:{line.number}: {what}" for line, what in _faults(Path(path))]
 
 
-def _faults(path: Path) -> Iterator[tuple[int, str]]:
-    """Number of each faulty line, and what is wrong with it."""
-    answers: dict[bytes, int] = {}
-    with Reader(path) as reader:
-        reader.learn_texts(strict=False)
-        for line in reader.lines(strict=False):
-            try:
-                reader.check(line)
-            except UserError as error:
-                yield line.number, error.what
-                continue
-            if line.place.startswith(b"1"):
-                answer = hash(canonical_json(line.value["answer"]))
-                if answers.setdefault(line.place, answer) != answer:
-                    yield line.number, "another answer stands under the same key"
+def _faults(path: Path) -> Iterator[tuple[Line, str]]:
+    """Each faulty line, and what is wrong with it."""
+    answers: dict[str, int] = {}
+    for line in all_lines(path):
+        try:
+            answer = hash(canonical_json(line.check().record()))
+        except UserError as error:
+            yield line, error.what
+            continue
+        if answers.setdefault(line.key, answer) != answer:
+            yield line, "another answer stands under the same key"
 
 
-class _Source(NamedTuple):
-    """A file whose answers are to be merged, and how its lines are named in errors."""
-
-    path: Path
-    origin: Path
-    line_before: int = 0
+def _check(path: Path, mend: str, shown: str = "") -> None:
+    """Raise a `UserError` for the first faulty line of a file, which is `shown` as another name."""
+    for line, what in _faults(path):
+        raise UserError(what, where=f"{shown or path}:{line.number}", mend=mend)
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged]:
@@ -174,54 +153,37 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged
         UserError: a source that is given twice or that `verify` finds fault with, or a damaged
             line in `target`; nothing is changed then.
     """
-    given = [_Source(Path(source), Path(source)) for source in sources]
-    for number, source in enumerate(given):
-        if not source.path.is_file():
-            raise UserError("no such file", where=source.path, mend="check the path")
-        if source in given[:number]:
-            raise UserError("given twice", where=source.path, mend="name each file once")
-    done = _merge([(Path(target), source) for source in given])
-    return {str(source.path): each for source, each in zip(given, done, strict=True)}
+    done: dict[str, Path] = {}
+    for source in map(Path, sources):
+        if not source.is_file():
+            raise UserError("no such file", where=source, mend="check the path")
+        if str(source) in done:
+            raise UserError("given twice", where=source, mend="name each file once")
+        _check(source, "correct the line, or fetch the file again")
+        done[str(source)] = source
+    raw_lines(target)  # raises before anything is changed
+    return {name: _merge(Path(target), source) for name, source in done.items()}
 
 
-def _merge(pairs: Sequence[tuple[Path, _Source]]) -> list[Merged]:
-    """Merge sources into targets, when all that will be read has been read once."""
-    for target, source in pairs:
-        for number, what in _faults(source.path):
-            where = f"{source.origin}:{source.line_before + number}"
-            raise UserError(what, where=where, mend="correct the line, or fetch the file again")
-        with Reader(target) as reader:
-            reader.learn_texts()
-    return [_merge_one(target, source.path) for target, source in pairs]
-
-
-def _merge_one(target: Path, source: Path) -> Merged:
-    added, is_new, conflicts = 0, False, []
+def _merge(target: Path, source: Path) -> Merged:
+    """Merge a file that was checked."""
     with recording(target):
-        with Reader(target) as ours, Reader(source) as theirs:
-            for place, group in groupby(merged(ours, theirs), itemgetter(0)):
-                (_, number, raw), *others = group
-                is_answer = place.startswith(b"1")
-                is_new |= number == 1
-                added += number == 1 and is_answer
-                if is_answer and any(_answer(raw) != _answer(other[2]) for other in others):
-                    conflicts.append(place[1:].decode())
-        if is_new:
-            unite(target, target, source)
-        else:
-            canonicalise(target)
-    return Merged(added, tuple(conflicts))
+        ours, theirs = raw_lines(target), raw_lines(source)
+        shared = sorted(ours.keys() & theirs.keys())
+        conflicts = (key for key in shared if _answer(ours[key]) != _answer(theirs[key]))
+        if len(theirs) > len(shared):
+            write_lines(target, theirs | ours)
+        return Merged(len(theirs) - len(shared), tuple(conflicts))
 
 
 def _answer(raw: bytes) -> object:
-    return (parse_line(raw) or {}).get("answer")
+    return json.loads(raw)["answer"]
 
 
 def export_folder(folder: str | Path, archive: str | Path) -> int:
-    """Write all recordings of a folder to one `.jsonl.zst` file; the number of answers in it.
+    """Write all recordings of a folder to one `.tar.zst` file; the number of answers in it.
 
-    Equal recordings give equal bytes. Each file is a line `{"file": "<relative path>"}` followed by
-    its lines in canonical order. The ledger is not part of it.
+    Equal recordings give equal bytes: each file is in order, without owner and time.
 
     Raises:
         UserError: no recordings, or a file that `verify` finds fault with.
@@ -235,17 +197,17 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
         atomic_path(archive) as temporary,
         temporary.open("wb") as packed,
         packer.stream_writer(packed) as stream,
+        tarfile.open(fileobj=stream, mode="w|") as tar,
     ):
         for path in files:
-            for number, what in _faults(path):
-                mend = "see `pieline recordings verify`"
-                raise UserError(what, where=f"{path}:{number}", mend=mend)
+            _check(path, "see `pieline recordings verify`")
+            lines = raw_lines(path)
+            content = b"".join(lines[key] for key in sorted(lines))
             name = path.relative_to(folder).as_posix() if path != folder else path.name
-            stream.write((canonical_json({"file": name}) + "\n").encode("utf-8"))
-            with Reader(path) as reader:
-                for place, raw in reader.in_order():
-                    stream.write(raw)
-                    answers += place.startswith(b"1")
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+            answers += len(lines)
     return answers
 
 
@@ -267,98 +229,69 @@ def import_archive(
     """
     archive, folder = Path(archive), Path(folder)
     with tempfile.TemporaryDirectory() as place:
-        files = _unpack(archive, Path(place), most_bytes)
-        done = _merge([(folder / name, source) for name, source in files.items()])
-    return dict(zip(files, done, strict=True))
+        names = _unpack(archive, Path(place), most_bytes)
+        for name in names:
+            _check(Path(place, name), _REFUSED, shown=f"{archive}: {name}")
+            raw_lines(folder / name)  # raises before anything is changed
+        return {name: _merge(folder / name, Path(place, name)) for name in names}
 
 
-def _unpack(archive: Path, place: Path, most_bytes: int) -> dict[str, _Source]:
-    """Write each file of an archive to one in `place`; by the names that they have in it."""
-    files: dict[str, _Source] = {}
-    names: set[str] = set()
-    with ExitStack() as stack:
-        stream: BinaryIO | None = None
-        for number, raw in enumerate(_archived_lines(archive, most_bytes), 1):
-            where = f"{archive}:{number}"
-            if raw.startswith(b'{"file":'):
-                name = _file_name(raw, where)
-                if _folded(name) in names:
-                    raise UserError(f"names the file {name} twice", where=where, mend=_REFUSED)
-                names.add(_folded(name))
-                files[name] = _Source(place / f"{len(files)}.jsonl", archive, number)
-                stack.close()
-                stream = stack.enter_context(files[name].path.open("wb"))
-            elif stream is None:
-                raise UserError("no file named before", where=where, mend=_REFUSED)
-            elif not raw.startswith(b"{"):  # seen here, it does not fill the disk first
-                raise UserError("not a line of recordings", where=where, mend=_REFUSED)
-            else:
-                stream.write(raw)
-    if not files:
-        raise UserError("holds no recordings", where=archive, mend=_REFUSED)
-    return files
+def _unpack(archive: Path, place: Path, most_bytes: int) -> list[str]:
+    """Extract all files of an archive, which must be recordings; their names."""
+    names: dict[str, str] = {}
+    left = most_bytes
+
+    def refuse(what: str, mend: str = _REFUSED) -> UserError:
+        return UserError(what, where=archive, mend=mend)
+
+    with archive.open("rb") as packed:
+        stream = _Unpacked(packed)
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
+                for member in tar:
+                    name = member.name
+                    if not (member.isreg() and is_recording(name)):
+                        raise refuse(f"contains {name!r}, which is no file of recordings")
+                    if _folded(name) in names:
+                        raise refuse(f"contains the file {name} twice")
+                    names[_folded(name)] = name
+                    left -= member.size
+                    if left < 0:
+                        raise refuse(
+                            f"unpacks to more than {_size(most_bytes)}",
+                            "allow more with --max-size if you trust where it comes from",
+                        )
+                    stream.allowed += member.size
+                    tar.extract(member, place, filter="data")
+            while stream.read(1 << 16):
+                pass
+        except (tarfile.TarError, zstandard.ZstdError) as error:
+            raise refuse(f"not a whole .tar.zst file: {error}") from None
+    if stream.end != _END:
+        raise refuse("not a whole .tar.zst file: it is cut off")
+    if not names:
+        raise refuse("holds no recordings")
+    return list(names.values())
 
 
-def _file_name(raw: bytes, where: str) -> str:
-    """The relative path that a line `{"file": ...}` names."""
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        value = {}
-    name = value.get("file")
-    if value.keys() != {"file"} or not isinstance(name, str) or not is_recording(name):
-        raise UserError(f"names the file {name!r}, no recordings", where=where, mend=_REFUSED)
-    return name
+class _Unpacked:
+    """The tar file of an archive, of which no more is read than is allowed."""
 
+    def __init__(self, packed: BinaryIO) -> None:
+        unpacker = zstandard.ZstdDecompressor()
+        self._stream = unpacker.stream_reader(packed, read_across_frames=True)
+        self.allowed = _MOST_OF_HEADERS
+        self.end = b""
 
-def _archived_lines(archive: Path, most_bytes: int) -> Iterator[bytes]:
-    """Lines of an archive with their newlines, in bounded memory."""
-    rest = b""
-    for data in _unpacked(archive, most_bytes):
-        *lines, rest = (rest + data).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
-            raise UserError(
-                f"holds a line of more than {_LONGEST_LINE >> 20} MiB", where=archive, mend=_REFUSED
-            )
-        for line in lines:
-            yield line + b"\n"
-    if rest:
-        raise _cut_off(archive)
-
-
-def _unpacked(archive: Path, most_bytes: int) -> Iterator[bytes]:
-    """Content of an archive, all frames of it."""
-    frame = None
-    size = frames = 0
-    with opening(archive), archive.open("rb") as packed:
-        while data := packed.read(_CHUNK_BYTES):
-            while data:
-                if frame is None:
-                    frame = zstandard.ZstdDecompressor().decompressobj()
-                    frames += 1
-                try:
-                    content = frame.decompress(data)
-                except zstandard.ZstdError as error:
-                    raise UserError(
-                        f"not a whole zstd file: {error}", where=archive, mend=_REFUSED
-                    ) from None
-                size += len(content)
-                if size > most_bytes:
-                    raise UserError(
-                        f"unpacks to more than {_size(most_bytes)}",
-                        where=archive,
-                        mend="allow more with --max-size if you trust where it comes from",
-                    )
-                yield content
-                data = frame.unused_data if frame.eof else b""
-                frame = None if frame.eof else frame
-    if frame is not None or not frames:
-        raise _cut_off(archive)
+    def read(self, size: int) -> bytes:
+        """At most so many bytes, none at the end."""
+        data = self._stream.read(size)
+        self.allowed -= len(data)
+        if self.allowed < 0:
+            raise tarfile.ReadError("its headers are too large")
+        self.end = (self.end + data)[-len(_END) :]
+        return data
 
 
 def _size(size: int) -> str:
     return f"{size / GIB:g} GiB" if size >= GIB // 100 else f"{size:,} bytes"
-
-
-def _cut_off(archive: Path) -> UserError:
-    return UserError("the file is cut off", where=archive, mend=_REFUSED)

@@ -14,7 +14,6 @@ from pieline.core.errors import UserError
 from pieline.llm.answers import Answer, is_foreign, refuse_foreign
 from pieline.llm.budget import Budget, CapReachedError
 from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_at_most, usd_of
-from pieline.llm.keeping import Keeper
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder, foreign_file, record
@@ -78,7 +77,7 @@ class Asking:
         self._spec, self._settings, self._questions = spec, settings, questions
         self._concurrency = (spec.slots or 1) if spec.is_local else limits.concurrency
         self._rates = Rates(limits)
-        self._keeper = Keeper(recorder)
+        self._recorder = recorder
         self._foreign = foreign_file(recorder.path)
         self._on_answer = on_answer
         self._stop = Stop()
@@ -113,7 +112,6 @@ class Asking:
                 await asyncio.wait({workers}, timeout=GRACE_S)
                 workers.cancel()
                 await asyncio.wait({workers})
-                await self._keeper.finish()
         finally:
             stopping.cancel()
             await sender.close()
@@ -133,7 +131,8 @@ class Asking:
                     if is_foreign(answer, self._spec):
                         record(self._foreign, [(question, answer)])
                     else:
-                        await self._keeper.keep(question, answer)
+                        # If the wait is cancelled, the thread still writes; the loop waits for it.
+                        await asyncio.to_thread(self._recorder.append, [(question, answer)])
                 finally:
                     settle()
                 refuse_foreign([answer], self._spec, self._foreign)

@@ -37,7 +37,7 @@ class Budget:
         self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.paid else None
         self._file = os.path.relpath(file.resolve(), settings.recordings_folder.resolve())
         if self._ledger is not None and (left := self._ledger.left(self._file)):
-            answers = read_answers(file, [reserved.key for reserved in left], with_sent=False)
+            answers = read_answers(file, [reserved.key for reserved in left])
             costs = {key: usd_of(answer, spec) for key, answer in answers.items()}
             self._ledger.take_up(left, costs)
         self._under_way = 0

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError, number_of
 from pieline.llm.answers import Answer, refuse_foreign
-from pieline.llm.costs import estimate, spent, usd_of
+from pieline.llm.costs import estimate, usd_of
 from pieline.llm.keys import api_base, api_key
 from pieline.llm.locks import lock
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
-from pieline.llm.recordings import canonicalise, foreign_file, read_answers, recording, unite
+from pieline.llm.recordings import foreign_file, raw_lines, read_answers, recording, write_lines
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
@@ -112,7 +112,6 @@ def _ask_missing(
         refuse_foreign(read_answers(foreign).values(), spec, foreign)
         _take_over(target, foreign)
         recorder = stack.enter_context(recording(target))
-        stack.callback(canonicalise, target)
         if not spec.is_local:
             stack.enter_context(_turn(spec.provider, settings, say))
         # Another run may have had its turn in the meantime.
@@ -155,7 +154,7 @@ def _ask_missing(
 
 def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[str, Answer]:
     """Recorded answers to these questions; an older one may not state its model."""
-    answers = read_answers(path, unique.keys(), with_sent=False)
+    answers = read_answers(path, unique.keys())
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
     refuse_foreign(stated, spec, path)
     return answers
@@ -219,7 +218,7 @@ def _take_over(path: Path, fresh: Path) -> None:
     if not fresh.exists():
         return
     with recording(path), recording(fresh):
-        unite(path, fresh, path)
+        write_lines(path, raw_lines(path) | raw_lines(fresh))
         fresh.unlink()
 
 
@@ -238,11 +237,14 @@ def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str
 
 
 def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
-    total = spent(asked.values(), spec)
-    return (
-        f"{spec.label}: {number_of(len(asked), 'answer')}, {total.input_tokens} tokens in,"
-        f" {total.output_tokens} out" + (f", ${total.usd:.4f}" if spec.paid else "")
+    answers = asked.values()
+    text = (
+        f"{spec.label}: {number_of(len(asked), 'answer')},"
+        f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
+        f" {sum(answer.output_tokens or 0 for answer in answers)} out"
     )
+    usd = sum(usd_of(answer, spec) or 0.0 for answer in answers)
+    return f"{text}, ${usd:.4f}" if spec.paid else text
 
 
 def _say(text: str) -> None:

@@ -158,34 +158,3 @@ def usd_of(answer: Answer, spec: LLMEntry) -> float | None:
     if answer.input_tokens is None or answer.output_tokens is None:
         return None
     return price(spec, answer.input_tokens, answer.output_tokens)
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What recorded answers have cost.
-
-    Attributes:
-        answers: how many.
-        uncounted: those whose tokens the provider did not tell; they are in no sum.
-        input_tokens, output_tokens: sums.
-        usd: at the entry's prices.
-    """
-
-    answers: int
-    uncounted: int
-    input_tokens: int
-    output_tokens: int
-    usd: float
-
-
-def spent(answers: Iterable[Answer], spec: LLMEntry) -> Spent:
-    """Sum up recorded answers of one model."""
-    answers = list(answers)
-    costs = [usd_of(answer, spec) for answer in answers]
-    return Spent(
-        answers=len(answers),
-        uncounted=costs.count(None),
-        input_tokens=sum(answer.input_tokens or 0 for answer in answers),
-        output_tokens=sum(answer.output_tokens or 0 for answer in answers),
-        usd=sum(cost for cost in costs if cost is not None),
-    )

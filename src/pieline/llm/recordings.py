@@ -1,40 +1,24 @@
-"""Files of recorded answers: JSON lines that survive a kill at any byte.
+"""Files of recorded answers: one JSON line per answer, which survives a kill at any byte.
 
-A file holds two kinds of lines:
+    {"answer": {...}, "key": "<sha256>", "question": {...}}
 
-- `{"content": "...", "text": "<sha256>"}`: a text that many questions share (a system prompt, an
-  example turn), stored once under its digest;
-- `{"answer": {...}, "key": "...", "question": {...}}`: what was asked and what was answered. The
-  key can be computed again from the question. A turn of the question is `{"role", "content"}` or,
-  for a shared text, `{"role", "text": "<sha256>"}`.
-
+The key is the digest of the question (`Question.key`), so every line can be checked by itself.
 Lines are only ever appended, each with one write, and synced to the disk before the answer is
 used. Of two lines with one key the first counts. A torn last line was never used by anyone: readers
-skip it and the next writer cuts it off. When a job ends its file is put in canonical order (shared
-texts by digest, then answers by key), so that git shows small differences and two copies can be
-merged line by line.
-
-Files may hold millions of answers: they are read line by line, and only the lines that are wanted
-are read as JSON.
+skip it and the next writer drops it. When a writer closes its file the lines are put in the order
+of their keys, so that git shows small differences and copies can be merged line by line.
 """
 
-import gc
 import hashlib
-import heapq
-import io
-import json
 import os
-import re
-from collections import deque
-from collections.abc import Collection, Container, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path, canonical_json
@@ -44,309 +28,137 @@ from pieline.llm.locks import lock
 from pieline.llm.questions import Message, Question
 from pieline.llm.wire import misfit
 
-SHARED_FROM = 120
-"""Turns before the last one are stored once if they have at least this many characters."""
-
-_TEXTS_IN_MEMORY = 1 << 26
-"""Bytes of shared texts that a reader keeps."""
-
-_TAIL_BYTES = 1 << 16
-
-# How `canonical_json` writes a line: {"answer":{...},"key":"...","question":{...}}
-_KEY_MARK = b'},"key":"'
-_KEY_LENGTH = 64
-_QUESTION_MARK = b'","question":'
-_SHARED_TURN = re.compile(rb'\{"role":("[a-z]+"),"text":"([0-9a-f]{64})"\}')
+_LONGEST_LINE = 1 << 24
+"""Bytes: some hundred times the longest prompt. What is longer is read as several lines."""
 
 
 class Line(NamedTuple):
-    """One whole line of a recordings file.
+    """One line of a file.
 
     Attributes:
-        number: of the line, from 1.
-        at: offset of its first byte in the file.
+        path, number: of the file, and of the line from 1.
         raw: its bytes, with the newline.
-        place: what the canonical order sorts by: `0` and the digest of a shared text, or `1` and
-            the key of an answer; empty for a line that is neither.
+        value: its JSON; empty for a line that is not one of recordings.
     """
 
+    path: Path
     number: int
-    at: int
     raw: bytes
-    place: bytes
+    value: dict[str, Any]
 
     @property
-    def value(self) -> dict[str, Any]:
-        """Its JSON.
+    def key(self) -> str:
+        """The key of its question, as the line states it."""
+        return str(self.value.get("key", ""))
+
+    def answer(self) -> Answer:
+        """The answer.
 
         Raises:
-            ValueError: it is damaged within.
+            UserError: the line is not one of recordings, or its key not the digest of its question.
         """
-        value = parse_line(self.raw)
-        if value is None:
-            raise ValueError("not a line of recordings")
-        return value
-
-
-class Reader:
-    """An open file of recordings, which may be far larger than memory; a missing one is empty.
-
-    What it reads is one state of the file, even if another process replaces it meanwhile.
-
-    Raises:
-        UserError: the file cannot be read.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._texts: dict[bytes, tuple[int, int]] = {}
-        self._read: dict[bytes, bytes] = {}
-        self._bytes_read = 0
-        self._stream: BinaryIO = io.BytesIO()
-        with opening(self.path), suppress(FileNotFoundError):
-            self._stream = self.path.open("rb")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-
-    def lines(
-        self, wanted: Container[bytes] | None = None, *, strict: bool = True
-    ) -> Iterator[Line]:
-        """Whole lines; JSON is parsed only where a line is not written as `Recorder` writes it.
-
-        Of a line that is, its begin, its end and its key are seen, and `check` sees the rest.
-
-        Args:
-            wanted: places of the answers to give (default: of all); shared texts are given always.
-            strict: whether a damaged line is an error and a torn last one is skipped; if not, both
-                are lines with an empty place.
-
-        Raises:
-            UserError: a damaged line; names file and line.
-        """
-        self._stream.seek(0)
-        at = 0
-        for number, raw in enumerate(self._stream, 1):
-            place = _place(raw)
-            if wanted is None or place in wanted or not place.startswith(b"1"):
-                if place.startswith(b"0"):
-                    self._texts.setdefault(place, (at, len(raw)))
-                is_whole = raw.endswith(b"\n")
-                line = Line(number, at, raw if is_whole else raw + b"\n", place)
-                if place or not strict:
-                    yield line
-                elif is_whole:
-                    raise self._fault(line, "not a line of recordings")
-            at += len(raw)
-
-    def learn_texts(self, *, strict: bool = True) -> set[str]:
-        """Read through the file for its shared texts; their digests."""
-        deque(self.lines((), strict=strict), maxlen=0)
-        return {place[1:].decode("utf-8", "replace") for place in self._texts}
-
-    def answer(self, line: Line, *, with_sent: bool = True) -> Answer:
-        """The answer that a line holds, if it stands under its own question.
-
-        All lines were read before, so that the shared texts are known. Without `with_sent` a line
-        as `Recorder` writes it is read without what was sent.
-
-        Raises:
-            UserError: the key is not the digest of the question, a shared text is missing, or the
-                line holds no answer to a question; names file and line.
-        """
-        key = line.place[1:].decode("utf-8", "replace")
-        with suppress(ValueError):
-            # As `Recorder` wrote it a line has what the key was computed from, byte by byte.
-            at = line.raw.find(_KEY_MARK)
-            asked = line.raw[at + len(_KEY_MARK) + _KEY_LENGTH + len(_QUESTION_MARK) : -2]
-            fields = line.raw[len(b'{"answer":') : at]
-            # A key of its own, as `Recorder` writes none, must not hide behind the right one.
-            own_key = b'"key"' in fields
-            digest = hashlib.sha256(_SHARED_TURN.sub(self._turn, asked)).hexdigest()
-            if digest == key and not own_key:
-                if not with_sent:
-                    fields = _without_sent(fields)
-                return Answer.model_validate_json(fields + b',"key":"' + line.place[1:] + b'"}')
+        if not self.value:
+            raise self.fault("not a line of recordings")
+        if hashlib.sha256(canonical_json(self.value["question"]).encode()).hexdigest() != self.key:
+            raise self.fault("the key is not the digest of the question")
         try:
-            value = line.value
-            if "key" in value["answer"]:
-                raise ValueError("key: stands within the answer")
-            answer = Answer(key=value["key"], **value["answer"])
-            genuine = self._question(value["question"]).key == key == answer.key
-        except KeyError as error:
-            raise self._fault(line, f"lacks {error}") from None
-        except (TypeError, AttributeError):  # their texts speak of Python
-            raise self._fault(line, "not a question and its answer") from None
-        except (ValueError, UserError) as error:
-            why = explain(error) if isinstance(error, ValidationError) else error
-            raise self._fault(line, f"not a question and its answer ({why})") from None
-        if not genuine:
-            raise self._fault(line, "the key is not the digest of the question")
+            return Answer(key=self.key, **self.value["answer"])
+        except ValidationError as error:
+            raise self.fault(f"not an answer ({explain(error)})") from None
+        except TypeError:
+            raise self.fault("not an answer, or one with a key of its own") from None
+
+    def question(self) -> Question:
+        """The question.
+
+        Raises:
+            UserError: the line does not contain one.
+        """
+        try:
+            content = self.value["question"]
+            turns = tuple(Message(**turn) for turn in content["messages"])
+            return Question(content["model"], turns, content["parameters"], content["sample"])
+        except (AttributeError, KeyError, TypeError):
+            raise self.fault("not a question and its answer") from None
+
+    def check(self) -> Answer:
+        """The answer, if also the body that was sent is the question's.
+
+        Raises:
+            UserError: see `answer`; or the body or the question is another one.
+        """
+        answer, question = self.answer(), self.question()
+        if question.key != self.key:
+            raise self.fault("the key is not the digest of the question")
+        if answer.sent and (problem := misfit(question, answer.sent)):
+            raise self.fault(problem)
         return answer
 
-    def question(self, line: Line) -> Question:
-        """The question of a line whose answer was read."""
-        return self._question(line.value["question"])
-
-    def check(self, line: Line) -> None:
-        """Check all of a line, as `answer` does, and that its body that was sent is its question's.
-
-        A shared text must be the one of its digest.
-
-        Raises:
-            UserError: what is wrong; names file and line.
-        """
-        if line.place.startswith(b"1"):
-            answer = self.answer(line)
-            if answer.sent and (problem := misfit(self.question(line), answer.sent)):
-                raise self._fault(line, problem)
-            return
-        value = parse_line(line.raw)
-        if value is None:
-            raise self._fault(line, "not a line of recordings")
-        if _digest(str(value["content"])) != value["text"]:
-            raise self._fault(line, "the text is not the one of its digest")
-
-    def in_order(self) -> Iterator[tuple[bytes, bytes]]:
-        """Place and bytes of each line in canonical order; of lines of one place the first.
-
-        The part of the file that is in order is read through; of the lines behind it only places
-        and offsets are in memory.
-        """
-        end, behind = self._order
-        waiting = sorted(behind, reverse=True)
-        for line in self.lines():
-            if line.at >= end:
-                break
-            while waiting and waiting[-1] < line.place:
-                place = waiting.pop()
-                yield place, self._bytes(*behind[place])
-            if waiting and waiting[-1] == line.place:
-                waiting.pop()
-            yield line.place, line.raw
-        for place in reversed(waiting):
-            yield place, self._bytes(*behind[place])
-
-    def is_in_order(self) -> bool:
-        """Whether the file is exactly what `in_order` gives."""
-        end, behind = self._order
-        return not behind and end == self._stream.seek(0, os.SEEK_END)
-
-    @cached_property
-    def _order(self) -> tuple[int, dict[bytes, tuple[int, int]]]:
-        """Where the part in order ends; offset and length by place of the lines behind it."""
-        end, last = 0, b""
-        behind: dict[bytes, tuple[int, int]] = {}
-        for line in self.lines():
-            if not behind and line.place > last:
-                end, last = line.at + len(line.raw), line.place
-            else:
-                behind.setdefault(line.place, (line.at, len(line.raw)))
-        return end, behind
-
-    def _bytes(self, at: int, length: int) -> bytes:
-        # Leaves the stream where it is, maybe in the middle of its lines.
-        read = b""
-        while more := os.pread(self._stream.fileno(), length - len(read), at + len(read)):
-            read += more
-        return read.removesuffix(b"\n") + b"\n"
-
-    def _question(self, content: dict[str, Any]) -> Question:
-        turns = [
-            Message(turn["role"], self._text(turn["text"]) if "text" in turn else turn["content"])
-            for turn in content["messages"]
-        ]
-        return Question(content["model"], tuple(turns), content["parameters"], content["sample"])
-
-    def _text(self, digest: str) -> Any:
-        text = self._shared(b"0" + digest.encode())
-        if text is None:
-            raise KeyError(f"shared text {digest}")
-        return json.loads(text)
-
-    def _turn(self, shared: re.Match[bytes]) -> bytes:
-        """The canonical JSON of a turn that names a shared text."""
-        role, digest = shared.groups()
-        text = self._shared(b"0" + digest)
-        return shared[0] if text is None else b'{"content":' + text + b',"role":' + role + b"}"
-
-    def _shared(self, place: bytes) -> bytes | None:
-        """The canonical JSON of a shared text, null if the file lacks it."""
-        if place not in self._read and place in self._texts:
-            value = parse_line(self._bytes(*self._texts[place]))
-            text = canonical_json(value and value["content"]).encode("utf-8")
-            self._bytes_read += len(text)
-            if self._bytes_read > _TEXTS_IN_MEMORY:
-                self._read.clear()
-                self._bytes_read = len(text)
-            self._read[place] = text
-        return self._read.get(place)
-
-    def _fault(self, line: Line, what: str) -> UserError:
+    def fault(self, what: str) -> UserError:
+        """The error that says what is wrong with the line."""
         return UserError(
             what,
-            where=f"{self.path}:{line.number}",
+            where=f"{self.path}:{self.number}",
             mend="restore the file, resolve the merge or delete the line",
         )
 
 
+def all_lines(path: str | Path) -> Iterator[Line]:
+    """All lines of a file, also damaged and torn ones; a missing file has none."""
+    path = Path(path)
+    with suppress(FileNotFoundError), path.open("rb") as stream:
+        for number, raw in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
+            yield Line(path, number, raw, _parse(raw))
+
+
 def read_lines(path: str | Path) -> Iterator[Line]:
-    """Whole lines of a recordings file; a torn last line is skipped, a missing file is empty.
+    """The lines of a file; a torn last line is skipped, a missing file is empty.
 
     Raises:
-        UserError: a line that is not the torn end of the file is no recordings line.
+        UserError: a line that is not the torn end of the file is not one of recordings.
     """
-    with Reader(path) as reader:
-        yield from reader.lines()
+    for line in all_lines(path):
+        if line.value:
+            yield line
+        elif line.raw.endswith(b"\n"):
+            raise line.fault("not a line of recordings")
 
 
-def read_answers(
-    path: str | Path, wanted: Collection[str] | None = None, *, with_sent: bool = True
-) -> dict[str, Answer]:
-    """Recorded answers by key. Each stands under its own question.
+def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dict[str, Answer]:
+    """Recorded answers by key. The key of each is the digest of its question.
 
     Args:
         path: the file; one that is missing is empty.
-        wanted: keys of the answers to read (default: of all).
-        with_sent: whether to read what was sent, too, which takes as long as all else.
+        wanted: keys of the answers to read (default: all).
 
     Raises:
         UserError: a damaged line, or one whose key is not the digest of its question; names file
             and line.
     """
-    places = None if wanted is None else {b"1" + key.encode() for key in wanted}
-    with Reader(path) as reader, _no_garbage():
-        found: dict[bytes, Line] = {}
-        for line in reader.lines(places):
-            if line.place.startswith(b"1"):
-                found.setdefault(line.place, line)
-        answers = (reader.answer(line, with_sent=with_sent) for line in found.values())
-        return {answer.key: answer for answer in answers}
+    answers: dict[str, Answer] = {}
+    for line in read_lines(path):
+        if line.key not in answers and (wanted is None or line.key in wanted):
+            answers[line.key] = line.answer()
+    return answers
 
 
-def _without_sent(fields: bytes) -> bytes:
-    """The canonical JSON of an answer, the field `sent` taken out.
+def raw_lines(path: str | Path) -> dict[str, bytes]:
+    """The bytes of each line by key; of two lines with one key the first."""
+    lines: dict[str, bytes] = {}
+    for line in read_lines(path):
+        lines.setdefault(line.key, line.raw.strip() + b"\n")
+    return lines
 
-    Within a text a quote follows a backslash, so both marks are keys; before `sent` and after
-    `text` no field has such keys.
+
+def write_lines(path: Path, lines: Mapping[str, bytes]) -> None:
+    """Replace a file by these lines in the order of their keys.
+
+    Atomic, and on the disk before the name points to it. The caller must be the only writer.
     """
-    start, end = fields.find(b',"sent":{'), fields.rfind(b'},"text":')
-    return fields[:start] + fields[end + 1 :] if 0 < start < end else fields
-
-
-@contextmanager
-def _no_garbage() -> Iterator[None]:
-    """Keep the collector from walking through all answers again and again: it halves the speed."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        stream.writelines(lines[key] for key in sorted(lines))
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 class Recorder:
@@ -356,37 +168,30 @@ class Recorder:
         path: of the file.
     """
 
-    def __init__(self, path: Path, handle: int, shared: set[str]) -> None:
-        self.path, self._handle, self._shared = path, handle, shared
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path, self._handle = path, handle
 
     def append(self, recorded: Iterable[tuple[Question, Answer]]) -> None:
         """Write these answers and return when they are on the disk."""
-        lines: list[str] = []
-        for question, answer in recorded:
-            lines += self._lines(question, answer)
-        data = "".join(line + "\n" for line in lines).encode("utf-8")
+        data = b"".join(to_line(question, answer) for question, answer in recorded)
         while data:
             data = data[os.write(self._handle, data) :]
         os.fsync(self._handle)
 
-    def _lines(self, question: Question, answer: Answer) -> Iterator[str]:
-        if answer.key != question.key:
-            raise ValueError("only an answer to this very question can be recorded")
-        content = question.content()
-        for turn in content["messages"][:-1]:
-            text = turn["content"]
-            if len(text) >= SHARED_FROM:
-                turn["text"] = _digest(text)
-                del turn["content"]
-                if turn["text"] not in self._shared:
-                    self._shared.add(turn["text"])
-                    yield canonical_json({"text": turn["text"], "content": text})
-        yield canonical_json({"key": question.key, "question": content, "answer": answer.record()})
+
+def to_line(question: Question, answer: Answer) -> bytes:
+    """The line that records an answer."""
+    if answer.key != question.key:
+        raise ValueError("only an answer to this very question can be recorded")
+    line = {"answer": answer.record(), "key": question.key, "question": question.content()}
+    return (canonical_json(line) + "\n").encode("utf-8")
 
 
 @contextmanager
 def recording(path: str | Path) -> Iterator[Recorder]:
-    """Open a file of recordings for writing, as its only writer; made if it does not exist.
+    """Open a file of recordings for appending, as its only writer; put it in order at the end.
+
+    A missing file is created; a torn last line is dropped first.
 
     Raises:
         UserError: another process writes this file; or it holds a damaged line.
@@ -401,15 +206,19 @@ def recording(path: str | Path) -> Iterator[Recorder]:
     with lock(path.parent, path.name, refuse):
         for leftover in path.parent.glob(f".{path.name}.*.part"):
             leftover.unlink()  # of a run that was killed while it replaced the file
-        with opening(path):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        _put_in_order(path)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
-            mend_tail(handle)
-            with Reader(path) as reader:
-                shared = reader.learn_texts()
-            yield Recorder(path, handle, shared)
+            yield Recorder(path, handle)
         finally:
             os.close(handle)
+            _put_in_order(path)
+
+
+def record(path: str | Path, answered: Iterable[tuple[Question, Answer]]) -> None:
+    """Add answers to a file."""
+    with recording(path) as recorder:
+        recorder.append(answered)
 
 
 def foreign_file(path: Path) -> Path:
@@ -417,121 +226,19 @@ def foreign_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.foreign")
 
 
-def record(path: str | Path, answered: Iterable[tuple[Question, Answer]]) -> None:
-    """Add answers to a file and put it in canonical order (for scripted sample recordings)."""
-    with recording(path) as recorder:
-        recorder.append(answered)
-        canonicalise(path)
+def _put_in_order(path: Path) -> None:
+    """Sort a file by key, without torn and repeated lines; one that is in order stays as it is."""
+    lines = raw_lines(path)
+    size = sum(map(len, lines.values()))
+    if path.exists() and (list(lines) != sorted(lines) or size != path.stat().st_size):
+        write_lines(path, lines)
 
 
-def canonicalise(path: str | Path) -> None:
-    """Put a file in its one canonical order: shared texts by digest, then answers by key.
-
-    Of lines with one key the first is kept; a torn last line is dropped. Atomic and idempotent.
-    The caller must be the file's only writer.
-    """
-    path = Path(path)
-    with Reader(path) as reader:
-        in_order = reader.is_in_order()
-    if not in_order:
-        unite(path, path)
-
-
-def unite(target: Path, *sources: Path) -> None:
-    """Make `target` the lines of all sources (it may be one), in canonical order.
-
-    Of lines with one key the first source's is kept. The file is replaced atomically, and its
-    content is on the disk before the name points to it.
-    """
-    with ExitStack() as stack, atomic_path(target) as temporary:
-        stream = stack.enter_context(temporary.open("wb"))
-        readers = [stack.enter_context(Reader(source)) for source in sources]
-        for _, lines in groupby(merged(*readers), itemgetter(0)):
-            stream.write(next(lines)[2])
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def merged(*readers: Reader) -> Iterator[tuple[bytes, int, bytes]]:
-    """The lines of files in one canonical order: place, number of the file, bytes.
-
-    Lines of one place come one after the other, in the order of the files.
-    """
-
-    def of(number: int, reader: Reader) -> Iterator[tuple[bytes, int, bytes]]:
-        return ((place, number, raw) for place, raw in reader.in_order())
-
-    return heapq.merge(*(of(number, reader) for number, reader in enumerate(readers)))
-
-
-def mend_tail(handle: int) -> None:
-    """Make an open recordings file end with a whole line.
-
-    A last line that lacks only its newline gets one; a torn one is cut off. Only the tail is read:
-    the file may be larger than what one read gives.
-    """
-    size = at = os.fstat(handle).st_size
-    tail = b""
-    with open(handle, "rb", closefd=False) as stream:
-        while at and b"\n" not in tail:
-            length = min(at, max(_TAIL_BYTES, len(tail)))
-            at -= length
-            stream.seek(at)
-            tail = stream.read(length) + tail
-    tail = tail[tail.rfind(b"\n") + 1 :]
-    if parse_line(tail) is not None:
-        os.write(handle, b"\n")
-    elif tail:
-        os.ftruncate(handle, size - len(tail))
-    os.fsync(handle)
-
-
-def parse_line(raw: bytes) -> dict[str, Any] | None:
-    """The JSON of a whole line of either kind, null for anything else."""
+def _parse(raw: bytes) -> dict[str, Any]:
+    """The JSON of a line of recordings; empty for any other bytes."""
     try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    kinds = ({"text", "content"}, {"key", "question", "answer"})
-    if not isinstance(value, dict) or value.keys() not in kinds:
-        return None
-    named = value["key"] if "key" in value else value["text"]
-    return value if isinstance(named, str) else None
-
-
-def _place(raw: bytes) -> bytes:
-    """The place of a line (`Line.place`).
-
-    Lines as `Recorder` writes them are not parsed. The marks that are looked for are no part of
-    any text: a quote within a text follows a backslash, never a comma or a brace.
-    """
-    if raw.startswith(b'{"answer":{'):
-        at = raw.find(_KEY_MARK) + len(_KEY_MARK)
-        end = at + _KEY_LENGTH
-        if raw.startswith(_QUESTION_MARK, end) and raw.endswith(b"}}\n"):
-            return b"1" + raw[at:end]
-    elif (
-        raw.startswith(b'{"content":"') and raw.endswith(b'"}\n') and raw[-77:-67] == b'","text":"'
-    ):
-        return b"0" + raw[-67:-3]
-    value = parse_line(raw)
-    if value is None:
-        return b""
-    place: str = "1" + value["key"] if "key" in value else "0" + value["text"]
-    return place.encode("utf-8", "surrogatepass")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@contextmanager
-def opening(path: Path) -> Iterator[None]:
-    """Make it an error in one line if a file cannot be opened, read or written."""
-    try:
-        yield
-    except (OSError, ValueError) as error:  # a name with a NUL is no value
-        why = getattr(error, "strerror", None) or error
-        raise UserError(
-            f"cannot be opened: {why}", where=path, mend="check path and permissions"
-        ) from None
+        value = from_json(raw, allow_inf_nan=False)
+    except ValueError:
+        return {}
+    is_line = isinstance(value, dict) and value.keys() == {"answer", "key", "question"}
+    return value if is_line and isinstance(value["key"], str) else {}

@@ -25,7 +25,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,25 +32,14 @@ from pieline.core.errors import UserError
 
 _TIMEOUT_S = 300
 _ROUNDING = 1e-9
-_MIGRATIONS = (
-    (
-        "CREATE TABLE settled"
-        " (model TEXT PRIMARY KEY, usd REAL NOT NULL, requests INTEGER NOT NULL)",
-        "CREATE TABLE reserved (id TEXT PRIMARY KEY, model TEXT NOT NULL, usd REAL NOT NULL)",
-        "PRAGMA user_version = 1",
-    ),
-    (
-        "ALTER TABLE settled ADD COLUMN unanswered INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE settled ADD COLUMN perhaps_usd REAL NOT NULL DEFAULT 0",
-        "PRAGMA user_version = 2",
-    ),
-    (
-        "ALTER TABLE reserved ADD COLUMN file TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE reserved ADD COLUMN key TEXT NOT NULL DEFAULT ''",
-        "PRAGMA user_version = 3",
-    ),
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS settled"
+    " (model TEXT PRIMARY KEY, usd REAL NOT NULL, requests INTEGER NOT NULL,"
+    " unanswered INTEGER NOT NULL, perhaps_usd REAL NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS reserved"
+    " (id TEXT PRIMARY KEY, model TEXT NOT NULL, usd REAL NOT NULL,"
+    " file TEXT NOT NULL, key TEXT NOT NULL)",
 )
-"""From an empty file to today's: what the file of each version lacks."""
 _RESERVE = "INSERT INTO reserved VALUES (?, ?, ?, ?, ?)"
 _SETTLE = (
     "INSERT INTO settled (model, usd, requests, unanswered, perhaps_usd) VALUES (?, ?, ?, ?, ?)"
@@ -112,7 +100,7 @@ class Spending:
 class Ledger:
     """The ledger of one recordings folder.
 
-    Every method raises `UserError` if the file cannot be read or written, or is a newer version's.
+    Every method raises `UserError` if the file cannot be read or written.
 
     Args:
         folder: the recordings folder, which exists.
@@ -126,14 +114,7 @@ class Ledger:
             self._database = sqlite3.connect(self.path, _TIMEOUT_S, isolation_level=None)
             self._database.execute("PRAGMA synchronous = OFF")
         with self._transaction() as database:
-            [(version,)] = database.execute("PRAGMA user_version")
-            if version > len(_MIGRATIONS):
-                raise UserError(
-                    "a newer version of pieline keeps this ledger",
-                    where=self.path,
-                    mend="use that version, or another recordings folder",
-                )
-            for statement in chain.from_iterable(_MIGRATIONS[version:]):
+            for statement in _TABLES:
                 database.execute(statement)
 
     def spending(self) -> Spending:

@@ -9,6 +9,7 @@ missing.
 import json
 import logging
 import os
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -22,13 +23,11 @@ from pieline.llm.wire import difference, sent
 from pieline.models.llm import LLMEntry
 
 # Before the imports: no price list from the network, no telemetry, no `.env` file, no debug output,
-# which would show API keys, and no way to the network but the one below.
+# which would show API keys.
 os.environ.update(
     LITELLM_LOCAL_MODEL_COST_MAP="True",
     LITELLM_MODE="PRODUCTION",
     LITELLM_LOG="ERROR",
-    LITELLM_HTTP2="False",
-    DISABLE_AIOHTTP_TRANSPORT="False",
     AGNO_TELEMETRY="false",
     AGNO_DEBUG="false",
 )
@@ -37,9 +36,10 @@ import httpx
 import litellm
 from agno.models.litellm import LiteLLM
 from agno.models.message import Message as AgnoMessage
+from litellm.constants import openai_compatible_providers
 from litellm.exceptions import ContentPolicyViolationError
-from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
-from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
+from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+from openai import AsyncOpenAI
 
 litellm.suppress_debug_info = True
 for _name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "agno", "agno-team", "agno-workflow"):
@@ -61,11 +61,8 @@ class _Exchange:
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
-_pass_on = LiteLLMAiohttpTransport.handle_async_request
-
-
-async def _checked(transport: LiteLLMAiohttpTransport, request: httpx.Request) -> httpx.Response:
-    """Send a request if its body is the question, and only once.
+async def _check(request: httpx.Request) -> None:
+    """Let a request pass if its body is the question, and only once.
 
     litellm itself sends a body again where a connection fails.
     """
@@ -79,12 +76,43 @@ async def _checked(transport: LiteLLMAiohttpTransport, request: httpx.Request) -
     if exchange.misfit:
         raise ValueError(exchange.misfit)
     exchange.sent = sent(exchange.question, path, body)
-    exchange.response = await _pass_on(transport, request)
-    return exchange.response
 
 
-# The one way to the network that litellm has for all providers.
-LiteLLMAiohttpTransport.handle_async_request = _checked  # type: ignore[assignment,method-assign]
+async def _keep(response: httpx.Response) -> None:
+    _EXCHANGE.get().response = response
+
+
+CHECKED_PROVIDERS = frozenset(map(str, openai_compatible_providers)) | {
+    "anthropic", "bedrock_mantle", "compactifai", "custom_openai", "databricks", "gemini", "heroku",
+    "lemonade", "minimax", "mistral", "nadir", "openai", "openrouter", "ovhcloud",
+}  # fmt: skip
+"""Providers whose requests litellm sends by the client that it is given."""
+
+_UNCHECKED = "litellm has no such provider, or one whose requests cannot be checked"
+_ELSEWHERE = "use an OpenAI-compatible address of the provider (openai/<name>, api_base)"
+
+
+class _Client(AsyncHTTPHandler):
+    """A client for litellm that checks what it sends.
+
+    To some providers litellm sends by its own handler, to others by OpenAI's package. This is the
+    first, and has what the second offers.
+    """
+
+    _openai: AsyncOpenAI | None = None
+
+    def __init__(self, api_key: str, api_base: str | None) -> None:
+        super().__init__(event_hooks={"request": [_check], "response": [_keep]})
+        self._openai = AsyncOpenAI(
+            api_key=api_key,
+            base_url=api_base or os.environ.get("OPENAI_API_BASE"),
+            organization=os.environ.get("OPENAI_ORGANIZATION"),
+            http_client=self.client,
+            max_retries=0,
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._openai, name)
 
 
 class _Model(LiteLLM):
@@ -109,7 +137,13 @@ class Transport:
     ) -> None:
         self._spec = spec
         self._address = {"api_key": api_key, "api_base": api_base}
+        provider = base = None
+        with suppress(litellm.exceptions.BadRequestError):
+            _, provider, _, base = litellm.get_llm_provider(spec.litellm_id, **self._address)
+        self._is_checked = provider in CHECKED_PROVIDERS
+        self._client = _Client(api_key, base)
         self._once = {
+            "client": self._client,
             # The caller's own timeout comes first; litellm's would not end a slow drip of bytes.
             "timeout": timeout_s + 60,
             "num_retries": 0,
@@ -124,6 +158,8 @@ class Transport:
             NotSentError: the body that litellm made is not the question; it was not sent.
             Exception: whatever litellm raises; `MalformedResponseError` for an answer that is none.
         """
+        if not self._is_checked:
+            raise NotSentError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
         exchange = _Exchange(question)
         _EXCHANGE.set(exchange)
         turns = [AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages]
@@ -146,11 +182,7 @@ class Transport:
             if not fields:
                 raise MalformedResponseError("the answer has neither choices nor usage")
         if exchange.sent is None:
-            raise UserError(
-                "litellm sends this provider's requests on a way on which they cannot be checked",
-                where=self._spec.label,
-                mend="use an OpenAI-compatible address of the provider (openai/<name>, api_base)",
-            )
+            raise UserError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
         came = _came(exchange) or {}
         # Not as litellm reports it: where Gemini states no model, litellm states the one asked.
         name = came.get("modelVersion") or came.get("model")
@@ -163,10 +195,8 @@ class Transport:
         return Answer(key=question.key, sent=exchange.sent, **fields)
 
     async def close(self) -> None:
-        """Close litellm's connections, which belong to the running event loop."""
-        await close_litellm_async_clients()  # type: ignore[no-untyped-call]
-        # Or a later event loop that is taken for this one would find them closed.
-        litellm.in_memory_llm_clients_cache.flush_cache()  # type: ignore[no-untyped-call]
+        """Close the connections, which belong to the running event loop."""
+        await self._client.close()  # type: ignore[no-untyped-call]
 
     def _model(self, question: Question) -> LiteLLM:
         """The model with these parameters and none of agno's own defaults."""

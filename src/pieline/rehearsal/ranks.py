@@ -17,9 +17,9 @@ from statistics import fmean, stdev
 from typing import NamedTuple, TypeVar
 
 from pieline.reporting.printed import read_printed
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
 from pieline.studies.idiolink.predictions.runs import RankedRun
-from pieline.studies.idiolink.raw.released import meaning_qrels
 from pieline.studies.idiolink.records import Document, Query
 
 T = TypeVar("T")

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from pieline.core.errors import UserError, number_of, run_command
 from pieline.llm.archive import recording_files
 from pieline.llm.costs import usd_of
-from pieline.llm.recordings import Reader
+from pieline.llm.recordings import read_lines
 from pieline.llm.spending import Ledger, Reserved
 from pieline.llm.wire import body_of
 from pieline.models.llm import LLMEntry, name_on_the_wire
@@ -140,18 +140,16 @@ def _recorded(
 ) -> Iterable[tuple[str, _Recorded]]:
     """Checkpoint and answer of each line of a file that was asked for."""
     name = path.relative_to(folder).as_posix()
-    with Reader(path) as reader:
-        lines = [line for line in reader.lines() if line.place.startswith(b"1")]
-        for line in lines:
-            answer = reader.answer(line)
-            if answer.sent is None:
-                continue
-            question = reader.question(line)
-            entry = entries[question.model]
-            asked = digest(_litellm_id(question.model), body_of(question, answer.sent))
-            tokens = answer.input_tokens, answer.output_tokens
-            usd = usd_of(answer, entry) or 0.0
-            yield question.model, _Recorded(asked, (name, answer.key), tokens, usd)
+    for line in read_lines(path):
+        answer = line.answer()
+        if answer.sent is None:
+            continue
+        question = line.question()
+        entry = entries[question.model]
+        asked = digest(_litellm_id(question.model), body_of(question, answer.sent))
+        tokens = answer.input_tokens, answer.output_tokens
+        usd = usd_of(answer, entry) or 0.0
+        yield question.model, _Recorded(asked, (name, answer.key), tokens, usd)
 
 
 def _reconciled(model: str, account: _Account) -> Reconciled:

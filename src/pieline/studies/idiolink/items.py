@@ -10,8 +10,8 @@ from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
 from pieline.reporting.given import Given
 from pieline.reporting.items import Item, runs
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.predictions.runs import read_run
-from pieline.studies.idiolink.raw.released import meaning_qrels
 from pieline.studies.idiolink.records import Document, Query, QueryUsage, query_scores_file
 
 

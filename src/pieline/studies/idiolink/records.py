@@ -1,15 +1,15 @@
 """Texts of IdioLink: documents and queries."""
 
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from pydantic import model_validator
 
 from pieline.core.records import Id, Record
 
 Usage = Literal["literal", "idiomatic", "simplification", "sense"]
-
-
 QueryUsage = Literal["literal", "idiomatic"]
+QueryMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
+QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 
 
 class PieText(Record):

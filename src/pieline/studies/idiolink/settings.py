@@ -9,9 +9,9 @@ from pieline.models.embedder import Inputs
 from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, Semantics
 from pieline.studies.idiolink.originals.splits import SplitSizes
+from pieline.studies.idiolink.records import QueryMode
 from pieline.studies.idiolink.training.settings import Hyperparameters, Loss, TrainMode
 
-QueryMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
 Composition = Literal["full", "lit_sim_sense", "lit_idiom"]
 Origin = Literal["released_format", "constructed"]
 

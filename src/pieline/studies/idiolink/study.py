@@ -16,7 +16,7 @@ from pieline.reporting.given import Given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.originals.domains import Collection
-from pieline.studies.idiolink.records import query_scores_file
+from pieline.studies.idiolink.records import QUERY_MODES, query_scores_file
 from pieline.studies.idiolink.settings import (
     PAPERS_POINT,
     Bm25Tuning,
@@ -24,7 +24,6 @@ from pieline.studies.idiolink.settings import (
     FineTuning,
     IdiolinkSettings,
     Origin,
-    QueryMode,
 )
 from pieline.studies.idiolink.training.settings import (
     Hyperparameters,
@@ -38,7 +37,6 @@ from pieline.studies.idiolink.variants.votes import Validation
 from pieline.study import Figure, Items, LLMTaskSpec, Run, Study, Table, alternatives, raw_name
 
 RELEASED_TUPLES = paths.RELEASED_TUPLES.format(split="train")
-QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 SPLITS = ("train", "val", "test")

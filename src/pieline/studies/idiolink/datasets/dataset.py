@@ -6,7 +6,8 @@ from typing import Self
 
 from pieline.core.files import write_json
 from pieline.core.records import Record, load_jsonl, load_record, save_jsonl
-from pieline.studies.idiolink.raw.released import compose_index, meaning_qrels, write_qrels
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels, write_qrels
+from pieline.studies.idiolink.raw.released import compose_index
 from pieline.studies.idiolink.records import Document, Query
 
 DATASET_FILES = ("documents.jsonl", "queries.jsonl", "qrels.txt", "manifest.json")

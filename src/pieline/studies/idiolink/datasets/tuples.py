@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import Record, explain
-from pieline.studies.idiolink.raw.released import RELEVANT_USAGES
+from pieline.studies.idiolink.datasets.relevance import RELEVANT_USAGES
 from pieline.studies.idiolink.records import Document, Query
 
 SOFT_NEGATIVES = 3

@@ -8,13 +8,14 @@ from pieline.core.records import load_records
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.figures.modes import MODE_COLOURS, MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.by_pie import (
     gains_by_pie,
     hardest_first,
     scores_by_pie,
     zero_shot_means,
 )
-from pieline.studies.idiolink.tables.zero_shot import QUERY_MODES, notes_on
+from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
 def by_pie(given: Given) -> Figure:

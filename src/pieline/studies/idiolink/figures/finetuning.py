@@ -9,9 +9,10 @@ from pieline.core.records import load_records
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
 from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned, best_trainings, shown_loss
-from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, notes_on, per_cent
+from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, score_pct
 
 _ZERO_SHOT = "#c7c7c7"
 _TRAINED = {"sentence": "#2171b5", "span": "#d95f0e"}
@@ -38,7 +39,7 @@ def finetuning(given: Given) -> Figure:
         row[0].set_ylabel(f"{title} (%)")
         for axis, mode in zip(row, QUERY_MODES, strict=True):
             for place, model in enumerate(shown):
-                value = per_cent(plain.get((model.name, mode)), metric)
+                value = score_pct(plain.get((model.name, mode)), metric)
                 if value is not None:
                     _bar(axis, place - _WIDTH / 2, value, _ZERO_SHOT)
                 if found := best.get((model.name, mode, metric)):

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
-from pieline.studies.idiolink.tables.zero_shot import METRICS, QUERY_MODES, notes_on, per_cent
+from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, score_pct
 
 MODE_LABELS = {
     "sentence": "sentence",
@@ -38,7 +39,7 @@ def modes(given: Given) -> Figure:
             of_model = [mode for mode in QUERY_MODES if (model.name, mode) in found]
             for number, mode in enumerate(of_model):
                 item = found[model.name, mode]
-                value, interval = per_cent(item, metric), item.intervals.get(metric)
+                value, interval = score_pct(item, metric), item.intervals.get(metric)
                 if value is None:
                     continue
                 row = place + 0.2 * (number - (len(of_model) - 1) / 2)

@@ -13,6 +13,7 @@ from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.files import write_text
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import Qrels, meaning_qrels, subject_qrels
 from pieline.studies.idiolink.metrics.ranking import (
     MEASURES,
     QueryScores,
@@ -23,7 +24,6 @@ from pieline.studies.idiolink.metrics.ranking import (
 )
 from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
-from pieline.studies.idiolink.raw.released import Qrels, meaning_qrels, subject_qrels
 from pieline.studies.idiolink.records import Query
 
 QUERY_COLUMNS = (

@@ -1,17 +1,15 @@
 """The released format of IdioLink: `indexes.json` and `queries.json` per split, and its qrels."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, write_text
+from pieline.core.files import read_json
 from pieline.core.records import check_unique_ids, explain
-from pieline.studies.idiolink.records import Document, PieText, Query
+from pieline.studies.idiolink.records import Document, PieText
 
 COMPOSITIONS: dict[str, frozenset[str]] = {
     "full": frozenset({"literal", "idiomatic", "simplification", "sense"}),
@@ -20,16 +18,8 @@ COMPOSITIONS: dict[str, frozenset[str]] = {
 }
 """Usages that stay in the index, by the name of the index composition."""
 
-RELEVANT_USAGES: dict[str, frozenset[str]] = {
-    "literal": frozenset({"literal"}),
-    "idiomatic": frozenset({"idiomatic", "simplification", "sense"}),
-}
-"""Usages of the documents that a query of a usage should retrieve (section 3.1)."""
-
 B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T", bound=PieText)
-Qrels = dict[str, dict[str, int]]
-"""Relevance by query id and document id, as TREC tools have it."""
 
 
 def read_texts(path: str | Path, record: type[T]) -> list[T]:
@@ -73,34 +63,3 @@ def read_rows(path: str | Path, record: type[B], **more: str) -> list[B]:
 def compose_index(documents: Iterable[Document], composition: str) -> list[Document]:
     """The documents that an index composition keeps, in order."""
     return [text for text in documents if text.usage in COMPOSITIONS[composition]]
-
-
-def meaning_qrels(queries: Iterable[Query], documents: Sequence[Document]) -> Qrels:
-    """Relevant documents of each query: the same PIE in the same meaning (section 3.1)."""
-    by_pie = defaultdict(list)
-    for text in documents:
-        by_pie[text.pie].append(text)
-
-    @cache
-    def relevant(pie: str, usage: str) -> dict[str, int]:
-        return {text.id: 1 for text in by_pie[pie] if text.usage in RELEVANT_USAGES[usage]}
-
-    return {query.id: dict(relevant(query.pie, query.usage)) for query in queries}
-
-
-def subject_qrels(queries: Iterable[Query], documents: Iterable[Document]) -> Qrels:
-    """Documents of the query's subject, whatever their meaning: how topical is a ranking?"""
-    by_subject = defaultdict(list)
-    for text in documents:
-        by_subject[text.subject].append(text.id)
-    return {query.id: dict.fromkeys(by_subject[query.subject], 1) for query in queries}
-
-
-def write_qrels(path: str | Path, qrels: Qrels) -> None:
-    """Write qrels in TREC format (`query 0 document relevance`), sorted."""
-    lines = (
-        f"{query} 0 {document} {qrels[query][document]}\n"
-        for query in sorted(qrels)
-        for document in sorted(qrels[query])
-    )
-    write_text(path, "".join(lines))

@@ -12,9 +12,9 @@ from pieline.reporting.given import Given
 from pieline.reporting.printed import rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
-    QUERY_MODES,
     UNKNOWN,
     mode_label,
     notes_on,

@@ -20,7 +20,7 @@ from pieline.studies.idiolink.tables.zero_shot import (
     in_printed_order,
     notes_on,
     obstacles_of,
-    per_cent,
+    score_pct,
     scores_table,
     with_arrows,
 )
@@ -146,7 +146,7 @@ def best_trainings(
     """
     values = defaultdict(list)
     for item, metric in product(metrics, METRICS):
-        if (value := per_cent(item, metric)) is not None:
+        if (value := score_pct(item, metric)) is not None:
             values[Tuned.parse(item.model), item.query_mode, metric].append(value)
     best: dict[tuple[str, str, str], tuple[str, Spread]] = {}
     loss = shown_loss(metrics)

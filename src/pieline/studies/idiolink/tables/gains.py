@@ -15,7 +15,7 @@ from pieline.studies.idiolink.tables.zero_shot import (
     UNKNOWN,
     notes_on,
     obstacles_of,
-    per_cent,
+    score_pct,
 )
 
 GAINS = {
@@ -57,7 +57,7 @@ def gains(given: Given) -> TableContent:
         (item.model, item.query_mode, metric): value
         for item in metrics
         for metric in METRICS
-        if (value := per_cent(item, metric)) is not None
+        if (value := score_pct(item, metric)) is not None
     }
     counted = [model.name for model in given.models if model.published_as]
     means = average_gains(scores, counted)
@@ -70,7 +70,7 @@ def gains(given: Given) -> TableContent:
 
     def source(gain: str, metric: str) -> Source[float | None]:
         name = f"idiolink.{gain}_gain_{_TEXT_NAMES.get(metric, metric)}"
-        unknown = [UNKNOWN] if any(per_cent(item, metric) is None for item in metrics) else []
+        unknown = [UNKNOWN] if any(score_pct(item, metric) is None for item in metrics) else []
         return Source(
             key={"id": name, "gain": gain},
             records=[means.get((gain, metric))],

@@ -21,9 +21,9 @@ from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import compare, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.records import QUERY_MODES
 
 METRICS = {"r_precision": "R-Precision", "ndcg_at_10": "nDCG@10"}
-QUERY_MODES = ("sentence", "span", "instruction_sentence", "instruction_span")
 COLUMNS = [
     (metric, mode)
     for modes in (QUERY_MODES[:2], QUERY_MODES[2:])
@@ -68,7 +68,7 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     found = list(measured)
     inputs = [item.conditions.settings.get("inputs") for item in found]
     ranked = [item for item in found if isinstance(item, IdiolinkMetrics)]
-    unknown = any(per_cent(item, metric) is None for item in ranked for metric in METRICS)
+    unknown = any(score_pct(item, metric) is None for item in ranked for metric in METRICS)
     notes = {
         SAMPLE_NOTE: not all(map(data_is_told, found)),
         RELEASED_INPUTS_NOTE: "released" in inputs,
@@ -77,7 +77,7 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     return tuple(note for note, holds in notes.items() if holds)
 
 
-def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
+def score_pct(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
     """The overall score in per cent; None if it is unknown."""
     value = None if metrics is None else getattr(metrics.overall, metric)
     return None if value is None else 100 * float(value)
@@ -85,7 +85,7 @@ def per_cent(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
 
 SCORES = {
     metric: Column[IdiolinkMetrics](
-        f"{metric}_pct", label, partial(per_cent, metric=metric), best="highest", unknown=UNKNOWN
+        f"{metric}_pct", label, partial(score_pct, metric=metric), best="highest", unknown=UNKNOWN
     )
     for metric, label in METRICS.items()
 }

@@ -1,0 +1,49 @@
+"""Which documents are relevant to a query: qrels by meaning and by subject."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from pieline.core.files import write_text
+from pieline.studies.idiolink.records import Document, Query
+
+RELEVANT_USAGES: dict[str, frozenset[str]] = {
+    "literal": frozenset({"literal"}),
+    "idiomatic": frozenset({"idiomatic", "simplification", "sense"}),
+}
+"""Usages of the documents that a query of a usage should retrieve (section 3.1)."""
+
+Qrels = dict[str, dict[str, int]]
+"""Relevance by query id and document id, as TREC tools have it."""
+
+
+def meaning_qrels(queries: Iterable[Query], documents: Sequence[Document]) -> Qrels:
+    """Relevant documents of each query: the same PIE in the same meaning (section 3.1)."""
+    by_pie = defaultdict(list)
+    for text in documents:
+        by_pie[text.pie].append(text)
+
+    @cache
+    def relevant(pie: str, usage: str) -> dict[str, int]:
+        return {text.id: 1 for text in by_pie[pie] if text.usage in RELEVANT_USAGES[usage]}
+
+    return {query.id: dict(relevant(query.pie, query.usage)) for query in queries}
+
+
+def subject_qrels(queries: Iterable[Query], documents: Iterable[Document]) -> Qrels:
+    """Documents of the query's subject, whatever their meaning: how topical is a ranking?"""
+    by_subject = defaultdict(list)
+    for text in documents:
+        by_subject[text.subject].append(text.id)
+    return {query.id: dict.fromkeys(by_subject[query.subject], 1) for query in queries}
+
+
+def write_qrels(path: str | Path, qrels: Qrels) -> None:
+    """Write qrels in TREC format (`query 0 document relevance`), sorted."""
+    lines = (
+        f"{query} 0 {document} {qrels[query][document]}\n"
+        for query in sorted(qrels)
+        for document in sorted(qrels[query])
+    )
+    write_text(path, "".join(lines))
