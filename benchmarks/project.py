@@ -127,11 +127,11 @@ def jam_given():  # type: ignore[no-untyped-def]
 def table() -> None:
     """Table 3 of ID10M-JAM, of all runs."""
     from pieline.reporting.tables import write_table
-    from pieline.studies.jam.tables.results import drift
+    from pieline.studies.jam.tables.results import drift_table
     from pieline.study import Table
 
     files = Table("jam_drift", "Table 3", "", "").files
-    write_table("jam_drift", drift(jam_given()), templates=ROOT / "templates", **files)
+    write_table("jam_drift", drift_table(jam_given()), templates=ROOT / "templates", **files)
 
 
 def items() -> None:
@@ -205,7 +205,7 @@ def page() -> None:
         heads=((Head("Model"), Head("Score")),), groups=(Group(rows),), caption="Two runs."
     )
     tables = {
-        name: Table(name, "Table 1", "", "pieline.studies.jam.tables.results:drift")
+        name: Table(name, "Table 1", "", "pieline.studies.jam.tables.results:drift_table")
         for name in ("jam_drift", "idiolink")
     }
     templates = ROOT / "templates"

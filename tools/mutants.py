@@ -44,6 +44,7 @@ TESTS = {
     "studies/jam/metrics/drift": ("jam_experiments/test_drift",),
     "studies/jam/metrics/identification": ("jam_experiments/test_drift", "jam/test_spans"),
     "languages/matching": ("jam/test_spans", "jam/test_romance_matching", "idiots/test_verdicts"),
+    "languages/pointing": ("jam/test_spans", "idiots/test_verdicts"),
     "llm/idioms": READING,
     "llm/parsing": READING,
     "studies/idiolink/metrics/ranking": ("idiolink/test_zero_shot::TestMetrics",),

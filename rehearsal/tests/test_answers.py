@@ -137,7 +137,7 @@ def test_every_printed_cell_comes_back(
     table: str, number: int, given: Given, tmp_path: Path
 ) -> None:
     made_from = given.of(published=str(PUBLISHED / f"jam_table{number}.csv"))
-    _, lines = make(f"results:{table}", made_from, tmp_path)
+    _, lines = make(f"results:{table}_table", made_from, tmp_path)
     compared = [line for line in lines if line["printed"]]
     known = [line for line in compared if line["ours"]]
     # Where nothing could drift, the paper prints 0.

@@ -71,7 +71,8 @@ class LogHandler(LogHandlerBase):
         """Show what is new in a record of Snakemake's log."""
         try:
             if self._plain:
-                print(self.format(record), file=sys.stderr, flush=True)
+                stream = sys.stdout if self.common_settings.stdout else sys.stderr
+                print(self.format(record), file=stream, flush=True)
             elif event := getattr(record, "event", None):
                 getattr(self, f"_on_{event}", lambda record: None)(record)
             elif record.levelno > logging.INFO or not _NOISE.match(record.getMessage()):

@@ -1,4 +1,4 @@
-"""BIO tags and the one function that says whether a text names a PIE."""
+"""BIO tags and the functions that decide whether a text names a PIE."""
 
 import json
 from pathlib import Path
@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from support import MIRROR, needs_mirror
 
 from pieline.core.yamls import read_yaml
-from pieline.languages.matching import (
-    _stretches,
-    contains_pie,
-    matches_any,
-    matches_pie,
-    points_at_pie,
-)
+from pieline.languages.matching import contains_pie, matches_pie
+from pieline.languages.pointing import _stretches, points_at_pie
 from pieline.languages.registry import find, known
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of
@@ -238,27 +233,6 @@ def test_an_answer_of_stop_words_never_matches(data, language):
 
 
 @pytest.mark.parametrize(
-    ("prediction", "pie", "matches"),
-    [
-        ("", "break the ice", True),
-        (" A ", "a lemon", True),
-        ("They broke the ice!", "broke the ice", True),
-        ("Achilles' heel", "achilles ' heel", False),
-    ],
-)
-def test_released_scoring_takes_any_part(prediction, pie, matches):
-    assert matches_pie(prediction, pie, language="english", scoring="released") == matches
-
-
-@pytest.mark.parametrize(
-    ("predictions", "matches"),
-    [(["cold feet", "broke the ice"], True), ([], False), (["", "cold feet"], False)],
-)
-def test_any_of_several_predictions(predictions, matches):
-    assert matches_any(predictions, "break the ice", language="english") == matches
-
-
-@pytest.mark.parametrize(
     ("answer", "pie", "sentence"),
     [
         ("cold water", "pour cold water over proud plans", "They drank cold water."),
@@ -281,6 +255,7 @@ def test_verbatim_answers_name_every_released_pie(language):
     for row in rows:
         (pie,) = row["PIE"]
         assert contains_pie(row["sentence"], pie, language=language)
-        assert matches_any(row["true_idioms"], pie, language=language) or not row["true_idioms"]
+        named = [matches_pie(text, pie, language=language) for text in row["true_idioms"]]
+        assert any(named) or not named
         for span in spans_of(row["tags"]):
             assert matches_pie(span_text(row["tokens"], span), pie, language=language)

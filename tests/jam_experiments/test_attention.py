@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from jam_experiments.test_drift import judged
 from jam_experiments.tiny import WORDS
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -24,8 +25,8 @@ from pieline.studies.jam.metrics.attention import (
     pie_places,
     select_pairs,
 )
-from pieline.studies.jam.metrics.drift import Judgement
-from pieline.studies.jam.records import JamSentence, by_original
+from pieline.studies.jam.metrics.drift import JudgedOriginal
+from pieline.studies.jam.records import JamSentence
 
 
 def tiny_tokenizer() -> PreTrainedTokenizerFast:
@@ -136,33 +137,33 @@ def test_cues_are_content_words_of_the_added_context() -> None:
     assert pie_places(made(1, "at noon", figurative=False)) == [3, 4, 5]
 
 
-def judged(name: str, correct: bool, *right: bool) -> Judgement:
-    return Judgement(name, True, correct, right)
+def idiomatic(name: str, correct: bool, *right: bool) -> JudgedOriginal:
+    return judged(name, True, correct, right)
 
 
 def test_pairs_have_a_misleading_variant_and_one_that_all_runs_resolved() -> None:
     one = [
-        judged("a", True, False, True, True),
-        judged("b", True, False, False, False),  # none resolved
-        judged("c", True, True, True, True),  # none misleads
-        judged("d", False, False, True, True),  # nobody was right about it
-        judged("e", True, True, False, True),
-        judged("f", True, False, True, False),
+        idiomatic("a", True, False, True, True),
+        idiomatic("b", True, False, False, False),  # none resolved
+        idiomatic("c", True, True, True, True),  # none misleads
+        idiomatic("d", False, False, True, True),  # nobody was right about it
+        idiomatic("e", True, True, False, True),
+        idiomatic("f", True, False, True, False),
     ]
     other = [
-        judged("a", True, False, False, True),
-        judged("b", True, False, False, False),
-        judged("c", True, True, True, True),
-        judged("d", False, True, True, True),
+        idiomatic("a", True, False, False, True),
+        idiomatic("b", True, False, False, False),
+        idiomatic("c", True, True, True, True),
+        idiomatic("d", False, True, True, True),
         # Wrong about the original: its variants do not mislead, but the first is not resolved.
-        judged("e", False, False, False, True),
+        idiomatic("e", False, False, False, True),
         # Misleads nobody, yet a run that was wrong about the original does not resolve it.
-        judged("f", False, False, False, False),
+        idiomatic("f", False, False, False, False),
     ]
-    assert select_pairs([one, other]) == [("a", 0, 2), ("e", 1, 2)]
+    assert select_pairs([one, other]) == [("a", "a-v1", "a-v3"), ("e", "e-v2", "e-v3")]
     # A run that was right about no original decides nothing.
-    helpless = [judged(name, False, False, False, False) for name in "abcdef"]
-    assert select_pairs([one, other, helpless]) == [("a", 0, 2), ("e", 1, 2)]
+    helpless = [idiomatic(name, False, False, False, False) for name in "abcdef"]
+    assert select_pairs([one, other, helpless]) == [("a", "a-v1", "a-v3"), ("e", "e-v2", "e-v3")]
 
 
 @pytest.fixture
@@ -174,11 +175,16 @@ def causal(tmp_path: Path) -> CausalModel:
     )
 
 
-GROUP = [made(0, ""), made(1, "at noon the red bucket ."), made(2, "we red ."), made(3, "at")]
+GROUP = {
+    item.id: item
+    for item in (
+        made(0, ""), made(1, "at noon the red bucket ."), made(2, "we red ."), made(3, "at"),
+    )
+}  # fmt: skip
 
 
 def test_analysis_from_files(causal: CausalModel) -> None:
-    (pair,) = analyse(causal, by_original(GROUP), [("o", 0, 1)], number=10)
+    (pair,) = analyse(causal, GROUP, [("o", "o-v1", "o-v2")], number=10)
     found = pair.misleading
     assert (found.id, pair.resolved.id) == ("o-v1", "o-v2")
     assert found.words == ["at", "noon", "the", "red", "bucket", ".", "they", "broke", "the", "ice"]
@@ -190,8 +196,9 @@ def test_analysis_from_files(causal: CausalModel) -> None:
 
 def test_pairs_without_cues_take_no_place(causal: CausalModel) -> None:
     # "at" alone holds no cue word, so the pairs with the third variant are left out.
-    candidates = [("o", 0, 2), ("o", 0, 1), ("o", 2, 1), ("o", 1, 0), ("o", 0, 1)]
-    found = analyse(causal, by_original(GROUP), candidates, number=2)
+    pairs = [(1, 3), (1, 2), (3, 2), (2, 1), (1, 2)]
+    candidates = [("o", f"o-v{one}", f"o-v{other}") for one, other in pairs]
+    found = analyse(causal, GROUP, candidates, number=2)
     assert [(pair.misleading.id, pair.resolved.id) for pair in found] == [
         ("o-v1", "o-v2"),
         ("o-v2", "o-v1"),

@@ -2,6 +2,7 @@
 
 import csv
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,10 +12,9 @@ from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.significance import randomisation_test
 from pieline.core.uncertainty import Interval, ratio_interval, spread
-from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
-    Judgement,
+    JudgedOriginal,
     accuracy,
     accuracy_interval,
     compare_drifts,
@@ -24,9 +24,8 @@ from pieline.studies.jam.metrics.drift import (
     drift,
     drift_interval,
     excess_flips,
-    variants_where,
 )
-from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
+from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.tokens import tagging_scores
 from pieline.studies.jam.originals import apply_decisions, derive_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
@@ -36,15 +35,23 @@ Counts = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 SCORINGS: tuple[Scoring, ...] = ("paper", "released")
 
 
+def judged(
+    name: str, figurative: bool, correct: bool, variants: Sequence[bool] = ()
+) -> JudgedOriginal:
+    """An original and its variants, each judged rightly or not."""
+    by_id = {f"{name}-v{number}": right for number, right in enumerate(variants, 1)}
+    return JudgedOriginal(id=name, is_figurative=figurative, correct=correct, variants=by_id)
+
+
 def decisions(
     *, right: int, flips: list[int], wrong: list[int], figurative: bool = True
-) -> list[Judgement]:
+) -> list[JudgedOriginal]:
     """Originals with three variants: `right` ones, of which the first have these numbers of wrong
     variants, and wrong ones with these numbers of wrong variants."""
     numbers = flips + [0] * (right - len(flips))
     rows = [(True, number) for number in numbers] + [(False, number) for number in wrong]
     return [
-        Judgement(f"o{index}", figurative, correct, (False,) * number + (True,) * (3 - number))
+        judged(f"o{index}", figurative, correct, (False,) * number + (True,) * (3 - number))
         for index, (correct, number) in enumerate(rows)
     ]
 
@@ -53,16 +60,14 @@ def decisions(
 GPT_4O = decisions(right=161, flips=[3] * 9 + [1] * 4, wrong=[3] * 5 + [2] * 9 + [0] * 3)
 
 
-def test_variants_are_told_by_their_place_from_one() -> None:
-    cases = [Judgement("a", True, True, (False, True)), Judgement("b", True, False, (False,))]
-    assert variants_where(cases, lambda case: case.flipped) == {
-        ("a", 1): True, ("a", 2): False, ("b", 1): False,
-    }  # fmt: skip
+def test_only_variants_of_a_right_original_flip() -> None:
+    assert judged("a", True, True, [False, True]).flipped == {"a-v1": True, "a-v2": False}
+    assert judged("b", True, False, [False]).flipped == {"b-v1": False}
 
 
 def test_the_interval_of_an_accuracy_is_over_originals() -> None:
     def bounds(*right: bool) -> Interval | None:
-        cases = [Judgement(str(number), True, value, ()) for number, value in enumerate(right)]
+        cases = [judged(str(number), True, value) for number, value in enumerate(right)]
         return accuracy_interval(cases, resamples=200, seed=1)
 
     assert bounds(True, True, True) == Interval(low=1, high=1)
@@ -165,7 +170,7 @@ def test_interval_holds_the_value_and_repeats() -> None:
 def test_interval_draws_originals_with_their_variants() -> None:
     # Nine originals carry all flips: drawn one by one the interval would be far narrower.
     whole = drift_interval(GPT_4O, resamples=4000, seed=0)
-    variants = [flip for case in GPT_4O if case.correct for flip in case.flipped]
+    variants = [flip for case in GPT_4O if case.correct for flip in case.flipped.values()]
     single = ratio_interval(variants, [1] * len(variants), resamples=4000, seed=0)
     assert whole is not None
     assert single is not None
@@ -266,6 +271,21 @@ def test_right_or_wrong(
     sentence = original("They go dutch.", "go dutch", figurative=figurative)
     found = [is_correct(idioms, sentence, scoring=scoring) for scoring in SCORINGS]
     assert found == [paper, released]
+
+
+@pytest.mark.parametrize(
+    ("idiom", "pie", "right"),
+    [
+        ("", "break the ice", True),
+        (" A ", "a lemon", True),
+        ("They broke the ice!", "broke the ice", True),
+        ("Achilles' heel", "achilles ' heel", False),
+    ],
+)
+def test_released_scoring_takes_any_part(idiom: str, pie: str, right: bool) -> None:
+    sentence = original(f"He said {pie}.", pie)
+    for idioms in ([idiom], ["over the moon", idiom]):
+        assert is_correct(idioms, sentence, scoring="released") == right
 
 
 def test_released_scoring_compares_what_the_released_analysis_did() -> None:

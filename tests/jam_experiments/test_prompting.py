@@ -6,7 +6,6 @@ import os
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -16,27 +15,25 @@ from jam_experiments.tiny import sentences
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
+from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
-from pieline.llm.prompts import PromptFolder
 from pieline.llm.questions import Message, Question
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.bio import Span, tags_of
-from pieline.studies.jam.predictions.prompt_examples import choose_examples
+from pieline.studies.jam.predictions.prompt_examples import Example, choose_examples
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
     Identification,
-    Prompting,
     combine,
-    identify,
+    prompt_file,
     questions_about,
-    read_sample,
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence
 
-PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
-RELEASED = PromptFolder(PROMPTS.folder / "released")
+PROMPTS = ROOT / "prompts" / "jam"
+RELEASED = PROMPTS / "released"
 TRAIN = sentences(60, seed=1)
 
 
@@ -73,17 +70,47 @@ def sentence(language: str = "english") -> JamSentence:
     )
 
 
-def prompting(setting: PromptSetting, seed: int = 42, **few_shot: object) -> Prompting:
+def task(
+    setting: PromptSetting, *, folder: Path = PROMPTS, seed: int = 42, **few_shot: object
+) -> Identification:
+    """A task whose files are those of a folder of prompts, and `sentences` and `train` nowhere."""
     shown = setting == "few_shot_sc_cotbest"
-    parameters = FewShot.model_validate(few_shot) if shown else ZeroShot()
-    examples = choose_examples(TRAIN, idiomatic=5, literal=5, seed=seed, language="english")
-    return Prompting(
+    return Identification(
+        model="m",
+        spec=model().execution_spec(),
+        inputs={
+            "prompt": str(folder / prompt_file(setting)),
+            "example": str(folder / "few_shot_example.jinja"),
+        },
+        outputs={},
+        recordings="",
         setting=setting,
         seed=seed,
-        parameters=parameters,
-        prompts=PROMPTS,
-        examples=examples if isinstance(parameters, FewShot) else (),
+        parameters=FewShot.model_validate(few_shot) if shown else ZeroShot(),
     )
+
+
+def with_files(asked: Identification, folder: Path, *asked_about: JamSentence) -> Identification:
+    """The task with its other files in a folder, which gets the sentences."""
+    files = {name: str(folder / name) for name in ("sentences", "train", "predictions")}
+    save_jsonl(files["sentences"], asked_about)
+    outputs = {"predictions": files.pop("predictions")}
+    return asked.model_copy(update={"inputs": {**asked.inputs, **files}, "outputs": outputs})
+
+
+def questions(
+    asked: Identification,
+    about: JamSentence,
+    *,
+    entry: LLMEntry | None = None,
+    examples: Sequence[Example] | None = None,
+) -> list[Question]:
+    """The questions about a sentence; few-shot prompts show examples of TRAIN unless others."""
+    if examples is None and isinstance(asked.parameters, FewShot):
+        examples = choose_examples(
+            TRAIN, idiomatic=5, literal=5, seed=asked.seed, language="english"
+        )
+    return questions_about([about], entry or model(), asked, examples or ())[about.id]
 
 
 FIGURE_4 = (
@@ -99,9 +126,7 @@ FIGURE_4 = (
 
 
 def test_zero_shot_is_figure_4_and_nothing_else() -> None:
-    (question,) = questions_about([sentence("german")], model(), prompting("zero_shot"))[
-        "test-0001"
-    ]
+    (question,) = questions(task("zero_shot"), sentence("german"))
     assert [tuple(turn) for turn in question.messages] == [
         ("system", FIGURE_4),
         ("user", "Sentence: They asked to go dutch."),
@@ -110,14 +135,12 @@ def test_zero_shot_is_figure_4_and_nothing_else() -> None:
 
 
 def test_few_shot_shows_ten_examples_and_samples_five_times() -> None:
-    questions = questions_about([sentence()], model(), prompting("few_shot_sc_cotbest"))[
-        "test-0001"
-    ]
-    assert len(questions) == len({question.key for question in questions}) == 5
-    assert {question.parameters["temperature"] for question in questions} == {0.8}
+    asked = questions(task("few_shot_sc_cotbest"), sentence())
+    assert len(asked) == len({question.key for question in asked}) == 5
+    assert {question.parameters["temperature"] for question in asked} == {0.8}
     # One seed for all would make the five answers one.
-    assert len({question.parameters["seed"] for question in questions}) == 5
-    system, *turns, last = questions[0].messages
+    assert len({question.parameters["seed"] for question in asked}) == 5
+    system, *turns, last = asked[0].messages
     assert system.content.startswith(FIGURE_4.replace("German", "English"))
     assert last.content == "Sentence: They asked to go dutch."
     assert [turn.role for turn in turns] == ["user", "assistant"] * 10
@@ -170,8 +193,8 @@ def test_a_literal_example_shows_its_pie_as_a_rejected_candidate(
         train[1]: shown,
     }
     assert [example.lacks_candidate for example in examples].count(True) == (shown is None)
-    asked = replace(prompting("few_shot_sc_cotbest"), examples=examples)
-    (question, *_) = questions_about([sentence(language)], model(), asked)["test-0001"]
+    asked = task("few_shot_sc_cotbest")
+    (question, *_) = questions(asked, sentence(language), examples=examples)
     answers = dict(zip(question.messages[1:-1:2], question.messages[2:-1:2], strict=True))
     answer = answers[Message("user", f"Sentence: {literal}")].content
     if shown:
@@ -195,8 +218,7 @@ def test_sentences_with_a_literal_pie_come_first_and_others_fill_up() -> None:
 
 def test_examples_follow_the_seed() -> None:
     def shown(seed: int) -> list[str]:
-        asked = prompting("few_shot_sc_cotbest", seed=seed)
-        question = questions_about([sentence()], model(), asked)["test-0001"][0]
+        question = questions(task("few_shot_sc_cotbest", seed=seed), sentence())[0]
         return [turn.content for turn in question.messages[1:-1:2]]
 
     assert shown(42) == shown(42)
@@ -278,18 +300,18 @@ def test_too_few_examples_are_one_line() -> None:
 
 def test_reasoning_models_are_asked_zero_shot_without_temperature() -> None:
     thinker = model(reasoning=True)
-    (question,) = questions_about([sentence()], thinker, prompting("zero_shot"))["test-0001"]
+    (question,) = questions(task("zero_shot"), sentence(), entry=thinker)
     assert "temperature" not in question.parameters
     with pytest.raises(UserError, match="not asked in the setting"):
-        questions_about([sentence()], thinker, prompting("few_shot_sc_cotbest"))
+        questions(task("few_shot_sc_cotbest"), sentence(), entry=thinker)
 
 
 def test_schema_setting_needs_a_provider_that_enforces_it() -> None:
-    asked = prompting("zero_shot_schema")
-    (question,) = questions_about([sentence()], model(), asked)["test-0001"]
+    asked = task("zero_shot_schema")
+    (question,) = questions(asked, sentence())
     assert question.parameters["response_format"]["type"] == "json_schema"
     with pytest.raises(UserError, match="enforces no form of the answer"):
-        questions_about([sentence()], model(accepts=["temperature"]), asked)
+        questions(asked, sentence(), entry=model(accepts=["temperature"]))
 
 
 @pytest.mark.parametrize(
@@ -311,8 +333,8 @@ def test_schema_setting_needs_a_provider_that_enforces_it() -> None:
 def test_reading_one_answer(
     text: str | None, finish: str, outcome: str, idioms: tuple[str, ...] | None
 ) -> None:
-    found = read_sample(Answer(key="k", text=text, finish_reason=finish))
-    assert (found.outcome, found.idioms) == (outcome, idioms)
+    found = task("zero_shot").reading(Answer(key="k", text=text, finish_reason=finish))
+    assert (found.outcome, found.value) == (outcome, None if idioms is None else list(idioms))
     assert bool(found.rule) == (idioms is not None)
 
 
@@ -405,7 +427,7 @@ def test_one_answer_counts_by_itself_and_in_full() -> None:
     assert found.idioms == ("x y", "broke the ice")
 
 
-def test_identify_asks_every_question_once_and_keeps_the_order() -> None:
+def test_a_run_asks_every_question_once_and_keeps_the_order(tmp_path: Path) -> None:
     seen: list[Question] = []
 
     def ask(questions: Sequence[Question]) -> Mapping[str, Answer]:
@@ -417,12 +439,18 @@ def test_identify_asks_every_question_once_and_keeps_the_order() -> None:
         }
 
     first = sentence()
-    second = first.model_copy(update={"id": "test-0002", "sentence": "Another one."})
-    found = identify([first, second], model(), prompting("few_shot_sc_cotbest"), ask)
+    other = {"sentence": "We asked to go dutch.", "tokens": ("We ", *first.tokens[1:])}
+    second = first.model_copy(update={"id": "test-0002", **other})
+    asked = with_files(task("few_shot_sc_cotbest"), tmp_path, first, second)
+    Path(asked.inputs["train"]).write_text(write_id10m(TRAIN))
+    asked.run(model(), ask)
+    found = load_jsonl(asked.outputs["predictions"], IdiomPrediction)
     assert [item.id for item in found] == ["test-0001", "test-0002"]
     assert [item.idioms for item in found] == [("go dutch",)] * 2
     assert len(seen) == 10
+    assert seen == asked.questions(model())
     assert [item.key for item in found[0].samples] == [question.key for question in seen[:5]]
+    assert all(item.rule for item in found[0].samples)
 
 
 def test_impossible_votes_are_refused() -> None:
@@ -438,36 +466,23 @@ def test_the_prompt_file_names_its_source() -> None:
 def test_a_changed_train_split_gives_other_examples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "sentences.jsonl").write_text(f"{sentence().model_dump_json()}\n")
-    train = tmp_path / "train.tsv"
-    task = Identification(
-        model="m",
-        spec=model().execution_spec(),
-        inputs={
-            "sentences": str(tmp_path / "sentences.jsonl"),
-            "prompt": str(PROMPTS.folder / "few_shot_sc_cotbest.jinja"),
-            "train": str(train),
-        },
-        outputs={"predictions": str(tmp_path / "predictions.jsonl")},
-        recordings="",
-        setting="few_shot_sc_cotbest",
-        seed=42,
-        parameters=FewShot(examples="contrastive"),
-    )
+    asked = task("few_shot_sc_cotbest", examples="contrastive")
+    asked = with_files(asked, tmp_path, sentence())
+    train = Path(asked.inputs["train"])
     shown = []
     for seed in (1, 2):
         train.write_text(write_id10m(sentences(60, seed=seed)))
         os.utime(train, ns=(seed, seed))
-        shown.append([question.messages for question in task.questions(model())])
-        assert shown[-1] == [question.messages for question in task.questions(model())]
+        shown.append([question.messages for question in asked.questions(model())])
+        assert shown[-1] == [question.messages for question in asked.questions(model())]
     assert shown[0] != shown[1]
-    task.run(model(), lambda asked: {one.key: Answer(key=one.key, text="[]") for one in asked})
+    asked.run(model(), lambda sent: {one.key: Answer(key=one.key, text="[]") for one in sent})
     assert "5 of the examples show no candidate" in capsys.readouterr().err
 
 
 def test_the_released_form_is_enforced_and_asked_as_the_code_asks() -> None:
-    asked = replace(prompting("zero_shot"), prompts=RELEASED)
-    (question,) = questions_about([sentence("german")], model(), asked)["test-0001"]
+    asked = task("zero_shot", folder=RELEASED)
+    (question,) = questions(asked, sentence("german"))
     system, user = question.messages
     assert user.content == "Sentence:They asked to go dutch.\n"
     assert system.content.split() == FIGURE_4.split()
@@ -475,12 +490,11 @@ def test_the_released_form_is_enforced_and_asked_as_the_code_asks() -> None:
     assert form["strict"] is True
     assert (list(form["schema"]["properties"]), form["schema"]["required"]) == (["idioms"],) * 2
     with pytest.raises(UserError, match="enforces no form of the answer"):
-        questions_about([sentence()], model(accepts=["temperature"]), asked)
+        questions(asked, sentence(), entry=model(accepts=["temperature"]))
 
 
 def test_released_examples_are_the_filled_in_form() -> None:
-    asked = replace(prompting("few_shot_sc_cotbest"), prompts=RELEASED)
-    question = questions_about([sentence()], model(), asked)["test-0001"][0]
+    question = questions(task("few_shot_sc_cotbest", folder=RELEASED), sentence())[0]
     fields = ["sentence", "potential_idioms", "explanation", "idioms"]
     schema = question.parameters["response_format"]["json_schema"]["schema"]
     assert list(schema["properties"]) == schema["required"] == fields
@@ -510,5 +524,6 @@ def test_of_the_enforced_form_only_the_choice_is_read(named: list[str], explanat
         "explanation": explanation,
         "idioms": named,
     }
-    found = read_sample(Answer(key="k", text=json.dumps(fields), finish_reason="stop"))
-    assert (found.outcome, found.idioms) == ("ok", tuple(named))
+    answer = Answer(key="k", text=json.dumps(fields), finish_reason="stop")
+    found = task("few_shot_sc_cotbest").reading(answer)
+    assert (found.outcome, found.value) == ("ok", named)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jam.jam_cases import original as jam_original
-from jam_experiments.test_drift import GPT_4O
+from jam_experiments.test_drift import GPT_4O, judged
 from matplotlib.figure import Figure
 from support import ROOT
 
@@ -25,13 +25,13 @@ from pieline.reporting.printed import probability, read_published
 from pieline.reporting.tables import write_table
 from pieline.studies.jam.figures.results import billions
 from pieline.studies.jam.metrics.drift import (
-    Judgement,
+    JudgedOriginal,
     confusion_as_printed,
     confusion_of_correct,
     confusion_of_variants,
     drift,
 )
-from pieline.studies.jam.metrics.runs import JamMetrics, JudgedOriginal, jam_metrics
+from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics
 from pieline.studies.jam.metrics.seeds import confused_runs, prompted
 from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.predictions.baselines import predict
@@ -61,7 +61,7 @@ MODELS = [
 
 
 def metrics(
-    judgements: list[Judgement],
+    judgements: list[JudgedOriginal],
     *,
     model: str = "gpt-4o",
     setting: str = "zero_shot",
@@ -83,21 +83,15 @@ def metrics(
         "tagging_of_originals": NO_TAGS, "tagging_of_variants": NO_TAGS,
         "outcomes": {"ok": 4 * len(judgements)}, "computed_from": {},
         "conditions": Conditions(deviations=deviations),
-        "judged": [
-            JudgedOriginal(
-                id=case.original_id, is_figurative=case.is_figurative, correct=case.correct,
-                variants={f"{case.original_id}-v{n}": r for n, r in enumerate(case.variants, 1)},
-            )
-            for case in judgements
-        ],
+        "judged": judgements,
     }  # fmt: skip
     return JamMetrics.model_validate(values)
 
 
-def right_originals(number: int, *, originals: int = 178, flips: int = 0) -> list[Judgement]:
+def right_originals(number: int, *, originals: int = 178, flips: int = 0) -> list[JudgedOriginal]:
     """So many right originals; the first `flips` of them have one wrong variant."""
     return [
-        Judgement(f"o{index}", index >= 20, index < number, (index >= flips, True, True))
+        judged(f"o{index}", index >= 20, index < number, (index >= flips, True, True))
         for index in range(originals)
     ]
 
@@ -139,7 +133,7 @@ def make(maker: str, made_from: Given, folder: Path) -> tuple[str, list[dict[str
 def write(table: str, found: list[JamMetrics], folder: Path) -> tuple[str, list[dict[str, str]]]:
     number = {"drift": 3, "usage": 5, "confusion": 6}[table]
     made_from = given(found, folder, published=f"jam_table{number}.csv")
-    return make(f"results:{table}", made_from, folder)
+    return make(f"results:{table}_table", made_from, folder)
 
 
 def cell(
@@ -196,11 +190,13 @@ def test_what_was_not_run_is_unknown_with_its_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("found", [[], [metrics(GPT_4O)]], ids=["nothing ran", "one ran"])
-@pytest.mark.parametrize("maker", ["results:drift", "results:usage", "runs:runs", "runs:pairs"])
+@pytest.mark.parametrize(
+    "maker", ["results:drift_table", "results:usage_table", "runs:runs", "runs:pairs"]
+)
 def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
     maker: str, found: list[JamMetrics], tmp_path: Path
 ) -> None:
-    published = {"results:drift": "jam_table3.csv", "results:usage": "jam_table5.csv"}
+    published = {"results:drift_table": "jam_table3.csv", "results:usage_table": "jam_table5.csv"}
     made_from = given(found, tmp_path, published=published.get(maker, "jam_table6.csv"))
     keys = {f"gpt-4o/few_shot_sc_cotbest/{name}/42": "no key" for name in ("english", "german")}
     left_out = {**keys, "gpt-4o/zero_shot_schema/english/42": "no such form"}
@@ -239,7 +235,7 @@ def test_a_seed_that_was_left_out_is_a_note(tmp_path: Path) -> None:
     made_from = given(SEEDS[:2], tmp_path, published="jam_table3.csv")
     seed = {"gpt-4o-mini/zero_shot/english/44": "no key"}
     made_from = made_from.model_copy(update={"not_run": made_from.not_run | seed})
-    text, rows = make("results:drift", made_from, tmp_path)
+    text, rows = make("results:drift_table", made_from, tmp_path)
     assert "Without seed 44 of GPT-4o mini (Zero-shot, English): no key." in text
     assert cell(rows, "gpt-4o-mini", "success")["seeds"] == "42 43"
 
@@ -392,7 +388,7 @@ def test_a_printed_deviation_of_zero_is_no_certainty(tmp_path: Path) -> None:
         if seed
         else metrics(
             [case for case in right_originals(157) if case.is_figurative]
-            + [Judgement(f"o{n}", False, n < 19, (True,) * 3) for n in range(20)],
+            + [judged(f"o{n}", False, n < 19, (True,) * 3) for n in range(20)],
             model="gpt-4o-mini", seed=seed,
         )
         for seed in range(3)
@@ -456,7 +452,7 @@ def test_rows_stand_in_the_paper_s_order_and_ours_after_them(tmp_path: Path) -> 
     found = [metrics(GPT_4O, model=name) for name in ("ours", "gpt-4o")]
     made_from = given(found, tmp_path, published="jam_table3.csv")
     made_from = made_from.model_copy(update={"models": (ours, *made_from.models)})
-    text, _ = make("results:drift", made_from, tmp_path)
+    text, _ = make("results:drift_table", made_from, tmp_path)
     _, rows = text.split(r"\midrule", 1)
     labels = ["GPT-4o mini", "GPT-4o &", "Ours"]
     assert sorted(labels, key=rows.index) == labels
@@ -510,7 +506,7 @@ def test_baselines_have_rows_of_their_own_and_no_place_among_language_models(
     made_from = given([metrics(GPT_4O), none], tmp_path, published="jam_table3.csv")
     described = ModelDescription(name="always-none", kind="baseline", label="Always “none”")
     made_from = made_from.model_copy(update={"models": (*made_from.models, described)})
-    text, _ = make("results:drift", made_from, tmp_path)
+    text, _ = make("results:drift_table", made_from, tmp_path)
     assert re.search(r"No model &\n?\s*Always “none” & 483.00 & 6.42", text)
     assert list(prompted([none])) == []
 
@@ -535,18 +531,18 @@ def test_a_variant_confuses_a_run_if_most_seeds_are_confused() -> None:
     encoder = metrics(right_originals(178, flips=99), model="bert", setting="fine_tuned")
     counts = confused_runs(prompted([*seeds, single, encoder]), "english")
     confused = {name: count for name, count in counts.items() if count}
-    assert confused == {("o0", 1): 2, ("o1", 1): 1}
+    assert confused == {"o0-v1": 2, "o1-v1": 1}
     assert len(counts) == 534
 
 
 FEW_SHOT = "few_shot_sc_cotbest"
 
 
-def shifted(start: int, flips: int) -> list[Judgement]:
+def shifted(start: int, flips: int) -> list[JudgedOriginal]:
     """All originals right; those from a place on have one wrong variant each."""
     wrong = range(start, start + flips)
     return [
-        Judgement(f"o{index}", index >= 20, True, (index not in wrong, True, True))
+        judged(f"o{index}", index >= 20, True, (index not in wrong, True, True))
         for index in range(178)
     ]
 

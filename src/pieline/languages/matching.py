@@ -1,24 +1,20 @@
-"""The functions that say whether a text names a PIE."""
+"""Whether a text names a PIE, in ID10M-JAM and wherever the sentence does not matter."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal
 
 from pieline.languages.inflection import base_forms, same_word
 from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 
-Scoring = Literal["paper", "released"]
 
-
-def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = "paper") -> bool:
+def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
     """Whether a predicted text names a PIE: the project's one matching function.
 
-    `paper` (ID10M-JAM, section 4.1: "normalization and regular-expression matching"): both texts
-    are normalised, inflected forms of a word are equal, and one of these holds:
+    Both texts are normalised (ID10M-JAM, section 4.1: "normalization and regular-expression
+    matching"), inflected forms of a word are equal, and one of these holds:
 
     - they are the same words;
     - the prediction holds the PIE as it stands and is not much longer: at most three times as
@@ -35,36 +31,18 @@ def matches_pie(prediction: str, pie: str, *, language: str, scoring: Scoring = 
     Where neither text holds the other, the order of the two does not matter. An answer without a
     content word never matches, except a PIE that has none itself ("wie dem auch sei") and is
     given whole. An empty answer never matches.
-
-    `released` (the analysis published with ID10M-JAM): lowercased and stripped, one contains the
-    other, so that "" and "a" match nearly everything. What it does with literal sentences, where
-    any prediction counts as wrong, is for the caller to do.
     """
-    if scoring == "released":
-        one, other = prediction.strip().lower(), pie.strip().lower()
-        return one in other or other in one
     predicted, wanted = words_of(prediction, language), words_of(pie, language)
     if predicted == wanted or find(language).stop_words.issuperset(predicted):
         return bool(predicted) and predicted == wanted
-    if len(predicted) <= max(_LONGEST_ANSWER, 3 * len(wanted)) and (
+    if not is_much_longer(predicted, wanted) and (
         (wanted and _holds(predicted, wanted, language))
         or find(language).bound_words.intersection(predicted, wanted)
     ):
         return True
-    return _overlap(
+    return share_most_words(
         _joined(predicted, wanted, language), _joined(wanted, predicted, language), language
     )
-
-
-def matches_any(
-    predictions: Iterable[str],
-    pie: str,
-    *,
-    language: str,
-    scoring: Scoring = "paper",
-) -> bool:
-    """Whether any of several predicted texts names a PIE (see `matches_pie`)."""
-    return any(matches_pie(text, pie, language=language, scoring=scoring) for text in predictions)
 
 
 def contains_pie(text: str, pie: str, *, language: str) -> bool:
@@ -99,50 +77,9 @@ def words_of(text: str, language: str) -> list[str]:
     return normalise(text).split()
 
 
-def points_at_pie(
-    answer: str, pie: str, *, sentence: str, language: str, echoes: bool = False
-) -> bool:
-    """Whether a person would say that an answer means the PIE of this very sentence.
-
-    The sentence being known, less has to be named than for `matches_pie`. Of an answer, or of a
-    part of it that is quoted or set off by a sign, one of these holds:
-
-    - it names the PIE by `matches_pie`, also if light verbs, adverbs of degree and "like" are left
-      out on both sides ("out on a limb" for "go out on a limb"), or as other words of the same
-      letters ("easy-peasy", "easypeasy");
-    - it is quoted from the sentence, is not much longer than the PIE (see `matches_pie`), and has
-      two or more of the PIE's content words, and more than half of them ("brick wall" for "like
-      talking to a brick wall"); of a PIE with one content word, that one and most of its words
-      ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the blue");
-    - where the sentence `echoes` the PIE without using it (a distractor of IdioTS), it is quoted
-      from the sentence, and some words in a row are spelt nearly as the PIE.
-    """
-    spoken = find(language)
-    known, wanted = words_of(sentence, language), words_of(pie, language)
-    heavy = _without(spoken.light_words, wanted)
-    for part in (answer, *_SET_OFF.split(answer)):
-        words = words_of(part, language)
-        if matches_pie(part, pie, language=language) or _overlap(
-            _kernel(words, language), _kernel(wanted, language), language
-        ):
-            return True
-        if len(words) > max(_LONGEST_ANSWER, 3 * len(wanted)):
-            continue
-        others = _without(spoken.light_words, words)
-        sizes = set(range(1, len(others) + 1)) - {len(heavy)}
-        if "".join(heavy) in map("".join, _stretches(others, sizes)) or (
-            all(any(same_word(word, other, language) for other in known) for word in words)
-            and (_has_most(words, wanted, language) or (echoes and _sounds_like(words, wanted)))
-        ):
-            return True
-    return False
-
-
-_LONGEST_ANSWER = 8
-_ALIKE = 0.7
-"""From which likeness of their letters two phrases sound alike. The words that only one of the two
-has must be half as much alike: "paint the boat" is no play on "miss the boat"."""
-_SET_OFF = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
+def is_much_longer(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether an answer is too long to name a PIE: it may only repeat the sentence."""
+    return len(words) > max(8, 3 * len(wanted))
 
 
 def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
@@ -156,13 +93,13 @@ def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
     )
 
 
-def _overlap(one: Sequence[str], other: Sequence[str], language: str) -> bool:
+def share_most_words(one: Sequence[str], other: Sequence[str], language: str) -> bool:
     """Whether two texts share most of their words (the third rule of `matches_pie`). Symmetric."""
     first, second = _content(one, other, language), _content(other, one, language)
-    if 2 * _shared(first, second, language) <= max(len(first), len(second)):
+    if 2 * count_shared(first, second, language) <= max(len(first), len(second)):
         return False
-    first, second = (_without(find(language).light_words, text) for text in (one, other))
-    return 3 * _shared(first, second, language) > len(first) + len(second)
+    first, second = (without(find(language).light_words, text) for text in (one, other))
+    return 3 * count_shared(first, second, language) > len(first) + len(second)
 
 
 def _content(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
@@ -195,49 +132,12 @@ def _joined(words: Sequence[str], others: Sequence[str], language: str) -> list[
     return [whole if word == verb else word for word in words if word != prefix]
 
 
-def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
-    """Whether words have two or more of the words that a PIE is known by, and most of them."""
-    kernel = _kernel(wanted, language)
-    content = _without(find(language).stop_words, kernel)
-    if len(content) == 1 and not _shared(content, words, language):
-        return False
-    telling = content if len(content) > 1 else kernel
-    shared = _shared(telling, words, language)
-    return shared > 1 and 2 * shared > len(telling)
-
-
-def _sounds_like(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether some words in a row are spelt nearly as a PIE."""
-    return any(
-        _likeness(part, wanted) >= _ALIKE
-        and _likeness(_without(wanted, part), _without(part, wanted)) >= _ALIKE / 2
-        for part in _stretches(words, range(max(1, len(wanted) - 1), len(wanted) + 2))
-    )
-
-
-def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
-    return SequenceMatcher(None, " ".join(words), " ".join(others), autojunk=False).ratio()
-
-
-def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
-    """Every run of so many words."""
-    return (words[start : start + size] for size in sizes for start in range(len(words) - size + 1))
-
-
-def _kernel(words: Sequence[str], language: str) -> list[str]:
-    """Words without light and supporting ones, if two are left without the latter."""
-    spoken = find(language)
-    heavy = _without(spoken.light_words, words)
-    supporting = spoken.light_verbs | spoken.supporting
-    kernel = [word for word in heavy if supporting.isdisjoint(base_forms(word, language))]
-    return kernel if len(kernel) > 1 else heavy
-
-
-def _without(dropped: Collection[str], words: Sequence[str]) -> list[str]:
+def without(dropped: Collection[str], words: Sequence[str]) -> list[str]:
+    """The words that are not dropped, in order."""
     return [word for word in words if word not in dropped]
 
 
-def _shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
+def count_shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
     """How many words of each text are also in the other; the smaller number. Symmetric."""
     return min(
         sum(any(same_word(word, other, language) for other in two) for word in one)

@@ -19,7 +19,7 @@ from pieline.core.records import Frozen, Id, save_jsonl, validated
 from pieline.core.tables import read_table
 from pieline.languages.denial import is_commented, kind_of, truth_of, views
 from pieline.languages.english import ANSWERS
-from pieline.languages.matching import points_at_pie
+from pieline.languages.pointing import points_at_pie
 from pieline.languages.spelling import normalise
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 

@@ -7,8 +7,8 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from pieline.core.records import Name
 from pieline.core.settings import Settings, check_settings
-from pieline.languages.matching import Scoring
 from pieline.languages.settings import LanguageName
+from pieline.studies.jam.metrics.identification import Scoring
 from pieline.studies.jam.predictions.prompt_settings import (
     FewShot,
     OwnPrompt,

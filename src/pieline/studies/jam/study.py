@@ -61,70 +61,6 @@ from pieline.study import (
 
 WRITER = "Gemini 2.5 Pro"
 """What wrote the paper's variants (section 3.3, appendix G)."""
-
-_TABLES = {
-    "jam_statistics": (
-        "dataset:statistics",
-        "Table 2",
-        "Sentences and variants of ID10M and ID10M-JAM.",
-    ),
-    "jam_drift": ("results:drift", "Table 3", "Successes and negative drift of every model."),
-    "jam_text": (
-        "text:text",
-        "Section 5",
-        "Numbers of the running text that follow from the figures.",
-    ),
-    "jam_humans": (
-        "appendix:humans",
-        "Section 5.1",
-        "Two people on the hard variants, in per cent.",
-    ),
-    "jam_usage": ("results:usage", "Table 5", "Successes and negative drift by usage."),
-    "jam_confusion": (
-        "results:confusion",
-        "Table 6",
-        "Originals of which all, none or some variants confuse a model.",
-    ),
-    "jam_neutral": ("appendix:neutral", "Appendix G", "Confusing variants with neutral context."),
-    "jam_attention": ("appendix:attention", "Appendix H", "Where the tokens of a PIE attend to."),
-    "jam_pairs": (
-        "runs:pairs",
-        "not in the paper",
-        "Which of two runs drifts more, by a paired randomisation test over originals.",
-    ),
-    "jam_runs": ("runs:runs", "not in the paper", "Every run with its seeds and intervals."),
-}
-"""Maker (`module:function`), place in the paper and caption of each table, by name."""
-_FIGURES = {
-    "jam_flow": (
-        "dataset:flow",
-        "Section 3",
-        "From ID10M's test split to originals and hard variants.",
-    ),
-    "jam_accuracy_vs_drift": (
-        "results:accuracy_vs_drift",
-        "Figure 2",
-        "Accuracy on the originals against negative drift.",
-    ),
-    "jam_confused_models": (
-        "results:confused_models",
-        "Figure 3",
-        "How many models each hard variant confuses.",
-    ),
-    "jam_all_vs_mixed": (
-        "results:all_vs_mixed",
-        "Figure 6",
-        "All-confused against partly confused originals.",
-    ),
-    "jam_attention": (
-        "attention:attention",
-        "Figure 7",
-        "Attention from the tokens of a PIE to its context.",
-    ),
-}
-"""The same of each figure."""
-
-
 _NOT_OF_PAPER = {
     "file": "{}: originals by decisions of one's own.",
     "tags": "{}: originals by ID10M's tags alone, which nobody filtered.",
@@ -743,18 +679,32 @@ class JamStudy(Study[JamSettings]):
         numbers = self.run.here("published/text_numbers.csv")
         # Numbers of the text, and figures, are of what this run asked or trained.
         made_here, results, settings = self._runs(), self._results(), self.settings
-        statistics = self._statistics().of(published=self._published(2), text_numbers=numbers)
-        sizes = self._table("jam_statistics", statistics)
+        sizes = Table(
+            "jam_statistics",
+            "Table 2",
+            "Sentences and variants of ID10M and ID10M-JAM.",
+            "pieline.studies.jam.tables.dataset:statistics",
+            self._statistics().of(published=self._published(2), text_numbers=numbers),
+        )
         if not self._compares:
             return [sizes]
         example, datasets, hyperparameters, prompt, checkpoints, artifacts = self._descriptions()
-        found = [
+        tables = [
             example,
             datasets,
             sizes,
-            self._table("jam_drift", results.of(published=self._published(3))),
-            self._table(
+            Table(
+                "jam_drift",
+                "Table 3",
+                "Successes and negative drift of every model.",
+                "pieline.studies.jam.tables.results:drift_table",
+                results.of(published=self._published(3)),
+            ),
+            Table(
                 "jam_text",
+                "Section 5",
+                "Numbers of the running text that follow from the figures.",
+                "pieline.studies.jam.tables.text:text",
                 made_here.of(text_numbers=numbers, published=self._published(3)).model_copy(
                     update={"options": {"figure3": settings.figure3.model_dump()}}
                 ),
@@ -766,13 +716,34 @@ class JamStudy(Study[JamSettings]):
                 metrics=() if reason else (paths.HUMANS,),
                 files={"text_numbers": numbers},
                 not_run={"people": reason} if reason else {},
+                notes=self._notes,
             )
-            found.append(self._table("jam_humans", humans))
-        found += [
+            tables.append(
+                Table(
+                    "jam_humans",
+                    "Section 5.1",
+                    "Two people on the hard variants, in per cent.",
+                    "pieline.studies.jam.tables.appendix:humans",
+                    humans,
+                )
+            )
+        tables += [
             hyperparameters,
             prompt,
-            self._table("jam_usage", results.of(published=self._published(5))),
-            self._table("jam_confusion", results.of(published=self._published(6))),
+            Table(
+                "jam_usage",
+                "Table 5",
+                "Successes and negative drift by usage.",
+                "pieline.studies.jam.tables.results:usage_table",
+                results.of(published=self._published(5)),
+            ),
+            Table(
+                "jam_confusion",
+                "Table 6",
+                "Originals of which all, none or some variants confuse a model.",
+                "pieline.studies.jam.tables.results:confusion_table",
+                results.of(published=self._published(6)),
+            ),
         ]
         for run in self.neutral_run("llm", "encoder"):
             reason = self._why_no_neutral(run)
@@ -782,19 +753,47 @@ class JamStudy(Study[JamSettings]):
                 models=self.run.described([run["model"]]),
                 not_run={run["model"]: reason} if reason else {},
                 options=run,
+                notes=self._notes,
             )
-            found.append(self._table("jam_neutral", neutral))
+            tables.append(
+                Table(
+                    "jam_neutral",
+                    "Appendix G",
+                    "Confusing variants with neutral context.",
+                    "pieline.studies.jam.tables.appendix:neutral",
+                    neutral,
+                )
+            )
         if settings.attention:
-            found.append(self._table("jam_attention", self._attention()))
-        tested = self._runs("predictions").model_copy(
-            update={"options": {"permutations": settings.permutations}}
-        )
+            tables.append(
+                Table(
+                    "jam_attention",
+                    "Appendix H",
+                    "Where the tokens of a PIE attend to.",
+                    "pieline.studies.jam.tables.appendix:attention",
+                    self._attention(),
+                )
+            )
         return [
-            *found,
+            *tables,
             checkpoints,
             artifacts,
-            self._table("jam_pairs", tested),
-            self._table("jam_runs", results),
+            Table(
+                "jam_pairs",
+                "not in the paper",
+                "Which of two runs drifts more, by a paired randomisation test over originals.",
+                "pieline.studies.jam.tables.runs:pairs",
+                self._runs("predictions").model_copy(
+                    update={"options": {"permutations": settings.permutations}}
+                ),
+            ),
+            Table(
+                "jam_runs",
+                "not in the paper",
+                "Every run with its seeds and intervals.",
+                "pieline.studies.jam.tables.runs:runs",
+                results,
+            ),
         ]
 
     def _descriptions(self) -> list[Table]:
@@ -813,7 +812,7 @@ class JamStudy(Study[JamSettings]):
                 "Figure 1",
                 "An original of each usage and a hard variant of it.",
                 "pieline.studies.jam.tables.described:example",
-                self._noted(Given(files=sentences)),
+                Given(files=sentences, notes=self._notes),
             ),
             Table(
                 "jam_datasets",
@@ -874,51 +873,71 @@ class JamStudy(Study[JamSettings]):
 
     def figures(self) -> list[Figure]:
         """What filtering leaves; with runs on variants also Figures 2, 3, 6 and 7."""
-        found = [self._figure("jam_flow", self._statistics())]
-        if not self._compares:
-            return found
-        runs = self._runs().model_copy(
-            update={
-                "options": {
-                    "languages": list(self.settings.languages),
-                    "figure3": self.settings.figure3.model_dump(),
-                }
-            }
+        flow = Figure(
+            "jam_flow",
+            "Section 3",
+            "From ID10M's test split to originals and hard variants.",
+            "pieline.studies.jam.figures.dataset:flow",
+            self._statistics(),
         )
+        if not self._compares:
+            return [flow]
+        options = {
+            "languages": list(self.settings.languages),
+            "figure3": self.settings.figure3.model_dump(),
+        }
+        runs = self._runs().model_copy(update={"options": options})
         numbers = self.run.here("published/text_numbers.csv")
-        drift = runs.of(published=self._published(3), text_numbers=numbers)
-        found += [
-            self._figure("jam_accuracy_vs_drift", drift),
-            self._figure("jam_confused_models", runs.of(text_numbers=numbers)),
-            self._figure("jam_all_vs_mixed", runs.of(published=self._published(6))),
+        figures = [
+            flow,
+            Figure(
+                "jam_accuracy_vs_drift",
+                "Figure 2",
+                "Accuracy on the originals against negative drift.",
+                "pieline.studies.jam.figures.results:accuracy_vs_drift",
+                runs.of(published=self._published(3), text_numbers=numbers),
+            ),
+            Figure(
+                "jam_confused_models",
+                "Figure 3",
+                "How many models each hard variant confuses.",
+                "pieline.studies.jam.figures.results:confused_models",
+                runs.of(text_numbers=numbers),
+            ),
+            Figure(
+                "jam_all_vs_mixed",
+                "Figure 6",
+                "All-confused against partly confused originals.",
+                "pieline.studies.jam.figures.results:all_vs_mixed",
+                runs.of(published=self._published(6)),
+            ),
         ]
-        if self.settings.attention and (given := self._attention()).metrics:
-            found.append(self._figure("jam_attention", given))
-        return found
+        if self.settings.attention and (attention := self._attention()).metrics:
+            figures.append(
+                Figure(
+                    "jam_attention",
+                    "Figure 7",
+                    "Attention from the tokens of a PIE to its context.",
+                    "pieline.studies.jam.figures.attention:attention",
+                    attention,
+                )
+            )
+        return figures
 
-    def _table(self, name: str, given: Given) -> Table:
-        maker, place, caption = _TABLES[name]
-        maker = f"pieline.studies.jam.tables.{maker}"
-        return Table(name, place, caption, maker, self._noted(given))
-
-    def _figure(self, name: str, given: Given) -> Figure:
-        maker, place, caption = _FIGURES[name]
-        maker = f"pieline.studies.jam.figures.{maker}"
-        return Figure(name, place, caption, maker, self._noted(given))
-
-    def _noted(self, given: Given) -> Given:
-        """With what is to be said of data that are not the paper's."""
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What is to be said of data that are not the paper's."""
         if self.run.is_sample:
-            return given.model_copy(update={"notes": (SAMPLE_NOTE,)})
-        found = []
-        for decided, said in _NOT_OF_PAPER.items():
+            return (SAMPLE_NOTE,)
+        notes = []
+        for decided, note in _NOT_OF_PAPER.items():
             chosen = [name for name in self.settings.languages if self.decided_by(name) == decided]
-            found += [said.format(_listed(chosen))] if chosen else []
+            notes += [note.format(_listed(chosen))] if chosen else []
         # A study that is not chosen may lack its writer.
         if (model := self.settings.variants.model) and self.written_languages:
             writer = self.run.entry(model).label
-            found.append(_WRITTEN.format(writer, _listed(self.written_languages)))
-        return given.model_copy(update={"notes": tuple(found)})
+            notes.append(_WRITTEN.format(writer, _listed(self.written_languages)))
+        return tuple(notes)
 
     def _published(self, number: int) -> str:
         return self.run.here(f"published/jam_table{number}.csv")
@@ -927,7 +946,8 @@ class JamStudy(Study[JamSettings]):
         """The runs, those of other kinds `besides`, and those that were not made."""
         languages, models = self.settings.languages, self.settings.models
         metrics = self.metrics_on(*languages, besides=besides)
-        return self.given(metrics, models, "llm", "encoder")
+        given = self.given(metrics, models, "llm", "encoder")
+        return given.model_copy(update={"notes": self._notes})
 
     def _results(self) -> Given:
         """All runs, and the baselines."""
@@ -943,7 +963,8 @@ class JamStudy(Study[JamSettings]):
 
     def _statistics(self) -> Given:
         languages = self.settings.languages
-        return Given(metrics=tuple(paths.STATISTICS.format(language=name) for name in languages))
+        metrics = tuple(paths.STATISTICS.format(language=name) for name in languages)
+        return Given(metrics=metrics, notes=self._notes)
 
     def _attention(self) -> Given:
         analysis = self.settings.attention
@@ -955,6 +976,7 @@ class JamStudy(Study[JamSettings]):
             models=self.run.described([analysis.model]),
             not_run={} if made else {analysis.model: "no run tells which variants mislead"},
             options=place,
+            notes=self._notes,
         )
 
     def items(self) -> Items:

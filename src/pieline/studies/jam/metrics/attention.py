@@ -28,10 +28,10 @@ from pieline.studies.jam.metrics.attention_records import (
     AttentionPair,
     MeanShare,
 )
-from pieline.studies.jam.metrics.drift import Judgement
+from pieline.studies.jam.metrics.drift import JudgedOriginal
 from pieline.studies.jam.metrics.identification import tags_of_idioms
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.records import JamSentence, by_original
+from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.variants.projection import added_context
 
 DECIMALS = 5
@@ -175,7 +175,7 @@ def attended_variant(
     )
 
 
-def select_pairs(runs: Sequence[Sequence[Judgement]]) -> list[tuple[str, int, int]]:
+def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[tuple[str, str, str]]:
     """Originals with a variant that misled some run (MIS) and one that every run resolved (COR).
 
     A variant misleads a run that was right about its original and is wrong about it; a run resolves
@@ -184,27 +184,28 @@ def select_pairs(runs: Sequence[Sequence[Judgement]]) -> list[tuple[str, int, in
     come first.
 
     Returns:
-        The original, and the places among its variants (from 0) of MIS and COR.
+        The ids of the original, MIS and COR.
     """
-    cases: dict[str, list[Judgement]] = defaultdict(list)
+    cases: dict[str, list[JudgedOriginal]] = defaultdict(list)
     for run in runs:
         if any(case.correct for case in run):
             for case in run:
-                cases[case.original_id].append(case)
+                cases[case.id].append(case)
     candidates = []
     for name, judged in cases.items():
-        misled = [sum(flips) for flips in zip(*(case.flipped for case in judged), strict=True)]
-        rights = zip(*(case.variants for case in judged), strict=True)
-        resolved = [place for place, right in enumerate(rights) if all(right)]
-        if resolved and any(misled):
-            candidates.append((-max(misled), name, misled.index(max(misled)), resolved[0]))
+        variants = sorted(judged[0].variants)
+        misled = {one: sum(case.flipped[one] for case in judged) for one in variants}
+        resolved = [one for one in variants if all(case.variants[one] for case in judged)]
+        if resolved and any(misled.values()):
+            worst = max(variants, key=lambda one: misled[one])
+            candidates.append((-misled[worst], name, worst, resolved[0]))
     return [(name, worst, best) for _, name, worst, best in sorted(candidates)]
 
 
 def analyse(
     causal: CausalModel,
-    sentences: Mapping[str, Sequence[JamSentence]],
-    candidates: Sequence[tuple[str, int, int]],
+    sentences: Mapping[str, JamSentence],
+    candidates: Sequence[tuple[str, str, str]],
     *,
     number: int,
 ) -> list[AttentionPair]:
@@ -214,7 +215,7 @@ def analyse(
 
     Args:
         causal: the model that is looked into.
-        sentences: those of `by_original`.
+        sentences: originals and variants, by id.
         candidates: the pairs, in order.
         number: how many pairs are wanted at most.
     """
@@ -222,9 +223,9 @@ def analyse(
     for name, worst, best in candidates:
         if len(pairs) == number:
             break
-        original, *variants = sentences[name]
-        misleading = attended_variant(causal, original, variants[worst])
-        resolved = attended_variant(causal, original, variants[best])
+        original = sentences[name]
+        misleading = attended_variant(causal, original, sentences[worst])
+        resolved = attended_variant(causal, original, sentences[best])
         if misleading and resolved:
             pairs.append(
                 AttentionPair(
@@ -261,8 +262,9 @@ def attention_metrics(
 
     The decisions of `runs` say which variants mislead; at most `pairs` are looked into.
     """
-    candidates = select_pairs([run.judgements() for run in runs])
-    found = analyse(causal, by_original(sentences), candidates, number=pairs)
+    candidates = select_pairs([run.judged for run in runs])
+    by_id = {item.id: item for item in sentences}
+    found = analyse(causal, by_id, candidates, number=pairs)
     shares = [(pair.misleading.share, pair.resolved.share) for pair in found]
     return AttentionMetrics(
         language=sentences[0].language,

@@ -4,8 +4,7 @@ Everything here is computed from one thing: of each original, whether the model 
 and about each of its hard variants.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations
 from statistics import fmean
 from typing import TypeVar
@@ -20,26 +19,25 @@ from pieline.core.uncertainty import Interval, ratio_interval
 K = TypeVar("K")
 
 
-@dataclass(frozen=True)
-class Judgement:
+class JudgedOriginal(Frozen):
     """Whether a model was right about an original and about its variants.
 
     Attributes:
-        original_id: the original.
+        id: of the original.
         is_figurative: whether its PIE is used idiomatically.
         correct: whether the model was right about the original.
-        variants: whether it was right about each variant, in their order.
+        variants: whether it was right about each variant, by its id.
     """
 
-    original_id: str
+    id: str
     is_figurative: bool
     correct: bool
-    variants: tuple[bool, ...]
+    variants: dict[str, bool]
 
     @property
-    def flipped(self) -> tuple[bool, ...]:
-        """Of each variant, whether a right decision became a wrong one."""
-        return tuple(self.correct and not right for right in self.variants)
+    def flipped(self) -> dict[str, bool]:
+        """Of each variant, by its id, whether a right decision became a wrong one."""
+        return {name: self.correct and not right for name, right in self.variants.items()}
 
 
 class Drift(Frozen):
@@ -90,11 +88,11 @@ class DriftComparison(Frozen):
     p_holm: float
 
 
-def drift(judgements: Iterable[Judgement], interval: Interval | None = None) -> Drift:
+def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) -> Drift:
     """S_M, F_M and ND_M of some originals."""
-    cases = list(judgements)
+    cases = list(judged)
     success = sum(len(case.variants) for case in cases if case.correct)
-    flipped = sum(sum(case.flipped) for case in cases)
+    flipped = sum(sum(case.flipped.values()) for case in cases)
     return Drift(
         originals=len(cases),
         variants=sum(len(case.variants) for case in cases),
@@ -105,13 +103,13 @@ def drift(judgements: Iterable[Judgement], interval: Interval | None = None) -> 
     )
 
 
-def accuracy(judgements: Iterable[Judgement]) -> float | None:
+def accuracy(judged: Iterable[JudgedOriginal]) -> float | None:
     """Share of originals that the model was right about (section 5); None without originals."""
-    right = [case.correct for case in judgements]
+    right = [case.correct for case in judged]
     return fmean(right) if right else None
 
 
-def confusion_as_printed(judgements: Iterable[Judgement]) -> Confusion:
+def confusion_as_printed(judged: Iterable[JudgedOriginal]) -> Confusion:
     """AC, NC and MX as Table 6 counts language models: over all originals, by wrong variants.
 
     The text has the three over originals that the model was right about, but the printed counts
@@ -120,18 +118,19 @@ def confusion_as_printed(judgements: Iterable[Judgement]) -> Confusion:
     counting wrong variants whatever the original: so this does.
     """
     return _confusion(
-        [not right for right in case.variants] for case in judgements if case.variants
+        [not right for right in case.variants.values()] for case in judged if case.variants
     )
 
 
-def confusion_of_correct(judgements: Iterable[Judgement]) -> Confusion:
+def confusion_of_correct(judged: Iterable[JudgedOriginal]) -> Confusion:
     """AC, NC and MX as appendix F's text has them: originals that the model was right about."""
-    return _confusion(case.flipped for case in judgements if case.correct and case.variants)
+    cases = (case for case in judged if case.correct and case.variants)
+    return _confusion(list(case.flipped.values()) for case in cases)
 
 
-def confusion_of_variants(judgements: Iterable[Judgement]) -> Confusion:
+def confusion_of_variants(judged: Iterable[JudgedOriginal]) -> Confusion:
     """AC, NC and MX as Table 6 has them for encoders: F_M, S_M - F_M and nothing mixed."""
-    total = drift(judgements)
+    total = drift(judged)
     return Confusion(
         all_confused=total.flipped, none_confused=total.success - total.flipped, mixed=0
     )
@@ -147,28 +146,28 @@ def _confusion(confused: Iterable[Sequence[bool]]) -> Confusion:
 
 
 def drift_interval(
-    judgements: Sequence[Judgement], *, resamples: int, seed: int
+    judged: Sequence[JudgedOriginal], *, resamples: int, seed: int
 ) -> Interval | None:
     """Bootstrap interval of ND_M: originals are drawn with their variants.
 
     Variants of one original are not independent, so drawing them one by one would be too narrow.
     None where no original was judged right; draws without a right one are left out.
     """
-    success = [len(case.variants) if case.correct else 0 for case in judgements]
-    flipped = [sum(case.flipped) for case in judgements]
+    success = [len(case.variants) if case.correct else 0 for case in judged]
+    flipped = [sum(case.flipped.values()) for case in judged]
     return ratio_interval(flipped, success, resamples=resamples, seed=seed)
 
 
 def accuracy_interval(
-    judgements: Sequence[Judgement], *, resamples: int, seed: int
+    judged: Sequence[JudgedOriginal], *, resamples: int, seed: int
 ) -> Interval | None:
     """Bootstrap interval of the accuracy on originals."""
-    right = [int(case.correct) for case in judgements]
+    right = [int(case.correct) for case in judged]
     return ratio_interval(right, [1] * len(right), resamples=resamples, seed=seed)
 
 
 def compare_drifts(
-    runs: Mapping[K, Sequence[Sequence[Judgement]]], *, permutations: int, seed: int
+    runs: Mapping[K, Sequence[Sequence[JudgedOriginal]]], *, permutations: int, seed: int
 ) -> dict[tuple[K, K], DriftComparison]:
     """Test every two runs for equal negative drift on the same originals.
 
@@ -177,8 +176,8 @@ def compare_drifts(
     runs different far too often.
 
     Args:
-        runs: the judgements of each seed, by run. Runs without any success have no drift and are
-            left out.
+        runs: the originals as judged with each seed, by run. Runs without any success have no drift
+            and are left out.
         permutations: sign patterns at most (see `randomisation_test`).
         seed: of the patterns; the same serve every pair.
 
@@ -219,22 +218,11 @@ def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDA
     return np.asarray(difference[1] - difference[0] * flipped / expected)
 
 
-def _by_original(seeds: Sequence[Sequence[Judgement]]) -> dict[str, tuple[float, float]]:
+def _by_original(seeds: Sequence[Sequence[JudgedOriginal]]) -> dict[str, tuple[float, float]]:
     """Successes and flips of each original, by name, as means over seeds."""
     found: dict[str, tuple[float, float]] = {}
-    for case in sorted(chain.from_iterable(seeds), key=lambda case: case.original_id):
-        success, flipped = found.get(case.original_id, (0.0, 0.0))
+    for case in sorted(chain.from_iterable(seeds), key=lambda case: case.id):
+        success, flipped = found.get(case.id, (0.0, 0.0))
         success += len(case.variants) * case.correct / len(seeds)
-        found[case.original_id] = success, flipped + sum(case.flipped) / len(seeds)
+        found[case.id] = success, flipped + sum(case.flipped.values()) / len(seeds)
     return found
-
-
-def variants_where(
-    judgements: Iterable[Judgement], decide: Callable[[Judgement], Sequence[bool]]
-) -> dict[tuple[str, int], bool]:
-    """A decision of each variant, by original and the variant's place among its siblings from 1."""
-    return {
-        (case.original_id, number): value
-        for case in judgements
-        for number, value in enumerate(decide(case), start=1)
-    }

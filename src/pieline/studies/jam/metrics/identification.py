@@ -1,11 +1,15 @@
 """Whether a model identified a PIE: the one decision behind every number of ID10M-JAM."""
 
 from collections.abc import Sequence
+from itertools import product
+from typing import Literal
 
-from pieline.languages.matching import Scoring, matches_any
+from pieline.languages.matching import matches_pie
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import OUTSIDE, Span, Tag, spans_of, tags_of
 from pieline.studies.jam.records import TaggedRecord
+
+Scoring = Literal["paper", "released"]
 
 
 def is_correct(
@@ -17,26 +21,34 @@ def is_correct(
     is named. A prediction that could not be read is never right: it says neither.
 
     `released` (the analysis published with ID10M-JAM): on a literal sentence any named idiom is
-    wrong, whichever it is; on a figurative one an idiom counts if it contains one of the sentence's
-    `true_idioms` or is contained in one, so that "" and "a" count. A prediction that could not be
-    read counts as one that names nothing, which makes it right on literal sentences.
+    wrong, whichever it is; on a figurative one an idiom counts if, both lowercased and stripped, it
+    contains one of the sentence's `true_idioms` or is contained in one, so that "" and "a" count. A
+    prediction that could not be read counts as one that names nothing, which makes it right on
+    literal sentences.
 
     Args:
         idioms: named by the prediction; None where it could not be read.
         sentence: what was judged.
         scoring: which of the two.
     """
-    figurative, wanted = sentence.is_figurative, sentence.pies
     if scoring == "released":
-        if not figurative:
+        if not sentence.is_figurative:
             return not idioms
         # The field PIE, which the release has as well, is spelt otherwise ("zur  Genüge").
-        wanted = sentence.true_idioms
-    elif idioms is None:
+        pairs = product(idioms or (), sentence.true_idioms)
+        return any(_contains_other(idiom, pie) for idiom, pie in pairs)
+    if idioms is None:
         return False
-    language, named = sentence.language, idioms or ()
-    found = any(matches_any(named, pie, language=language, scoring=scoring) for pie in wanted)
-    return found == figurative
+    named = any(
+        matches_pie(idiom, pie, language=sentence.language)
+        for idiom, pie in product(idioms, sentence.pies)
+    )
+    return named == sentence.is_figurative
+
+
+def _contains_other(one: str, other: str) -> bool:
+    one, other = one.strip().lower(), other.strip().lower()
+    return one in other or other in one
 
 
 def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.uncertainty import Interval, ratio_interval
-from pieline.languages.matching import Scoring
-from pieline.studies.jam.metrics.identification import is_correct
+from pieline.studies.jam.metrics.identification import Scoring, is_correct
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 

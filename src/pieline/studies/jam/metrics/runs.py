@@ -6,14 +6,12 @@ from pathlib import Path
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError
-from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval
-from pieline.languages.matching import Scoring
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
     Confusion,
     Drift,
-    Judgement,
+    JudgedOriginal,
     accuracy,
     accuracy_interval,
     confusion_as_printed,
@@ -22,24 +20,10 @@ from pieline.studies.jam.metrics.drift import (
     drift,
     drift_interval,
 )
-from pieline.studies.jam.metrics.identification import is_correct, tags_of_idioms
+from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.tokens import TaggingScores, tagging_scores
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence, by_original
-
-
-class JudgedOriginal(Frozen):
-    """A `Judgement` as it is written."""
-
-    id: str
-    is_figurative: bool
-    correct: bool
-    variants: dict[str, bool]
-
-    def judgement(self) -> Judgement:
-        """For `pieline.studies.jam.metrics.drift`; variants in the order of their names."""
-        right = tuple(self.variants[name] for name in sorted(self.variants))
-        return Judgement(self.id, self.is_figurative, self.correct, right)
 
 
 class JamMetrics(MetricRecord):
@@ -77,10 +61,6 @@ class JamMetrics(MetricRecord):
     tagging_of_variants: TaggingScores | None
     outcomes: dict[str, int]
     judged: list[JudgedOriginal]
-
-    def judgements(self) -> list[Judgement]:
-        """The decisions, for further counting."""
-        return [item.judgement() for item in self.judged]
 
 
 def match_predictions(
@@ -156,9 +136,8 @@ def jam_metrics(
         ValueError: no originals.
     """
     judged = judge(sentences, predictions, scoring=scoring)
-    judgements = [item.judgement() for item in judged]
 
-    def drift_of(cases: Sequence[Judgement]) -> Drift:
+    def drift_of(cases: Sequence[JudgedOriginal]) -> Drift:
         return drift(cases, drift_interval(cases, resamples=resamples, seed=0))
 
     def tags(items: Sequence[JamSentence]) -> TaggingScores | None:
@@ -180,14 +159,14 @@ def jam_metrics(
         scoring=scoring,
         dataset_is_released=released,
         data_note=data_note,
-        accuracy=accuracy(judgements),
-        accuracy_interval=accuracy_interval(judgements, resamples=resamples, seed=0),
-        overall=drift_of(judgements),
-        literal=drift_of([case for case in judgements if not case.is_figurative]),
-        idiomatic=drift_of([case for case in judgements if case.is_figurative]),
-        confusion=confusion_as_printed(judgements),
-        confusion_of_correct=confusion_of_correct(judgements),
-        confusion_of_variants=confusion_of_variants(judgements),
+        accuracy=accuracy(judged),
+        accuracy_interval=accuracy_interval(judged, resamples=resamples, seed=0),
+        overall=drift_of(judged),
+        literal=drift_of([case for case in judged if not case.is_figurative]),
+        idiomatic=drift_of([case for case in judged if case.is_figurative]),
+        confusion=confusion_as_printed(judged),
+        confusion_of_correct=confusion_of_correct(judged),
+        confusion_of_variants=confusion_of_variants(judged),
         tagging_of_originals=of_originals,
         tagging_of_variants=tags([item for item in sentences if not item.is_original]),
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),

@@ -2,11 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar, get_args
 
 from pieline.core.outcomes import READABLE
 from pieline.reporting.printed import per_cent
-from pieline.studies.jam.metrics.drift import variants_where
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.predictions.prompt_settings import PromptSetting
@@ -88,17 +88,17 @@ def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]
     return {key: found for key, found in seeds.items() if found}
 
 
-def confused_runs(runs: Runs, language: str) -> dict[tuple[str, int], int]:
-    """How many runs each variant of a language confuses.
+def confused_runs(runs: Runs, language: str) -> dict[str, int]:
+    """How many runs each variant of a language confuses, by its id.
 
     A run of several seeds is confused by a variant if most of its seeds are.
     """
-    totals: Counter[tuple[str, int]] = Counter()
+    totals = Counter[str]()
     for key, found in runs.items():
         if key.language != language:
             continue
-        votes: Counter[tuple[str, int]] = Counter()
-        for item in found:
-            votes.update(variants_where(item.judgements(), lambda case: case.flipped))
+        votes = Counter[str]()
+        for case in chain.from_iterable(item.judged for item in found):
+            votes.update(case.flipped)
         totals.update({name: int(2 * count > len(found)) for name, count in votes.items()})
     return dict(totals)

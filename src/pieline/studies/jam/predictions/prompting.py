@@ -2,8 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.parsing import Parsed
-from pieline.llm.prompts import PromptFolder
+from pieline.llm.prompts import load_prompt
 from pieline.llm.questions import Message, Question, make_question
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
@@ -54,9 +53,11 @@ ANSWER_SCHEMA: dict[str, Any] = {
 end a list."""
 
 
-@dataclass(frozen=True)
-class Prompting:
-    """How one run asks.
+class Identification(Task):
+    """The idioms that a model names in each sentence; one prediction per sentence.
+
+    `inputs` are `sentences` and `prompt`, and for few-shot prompting `example` (the template of the
+    examples) and `train` (the split that they are drawn from). The only output is `predictions`.
 
     Attributes:
         setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
@@ -65,82 +66,6 @@ class Prompting:
             itself may have the form enforced, as those of the released code do.
         seed: of the run; chooses the examples too.
         parameters: of the setting.
-        prompts: folder of the templates.
-        examples: those that few-shot prompting shows, in the language of the sentences.
-        template: file of the folder that asks; empty: that of the setting.
-    """
-
-    setting: str
-    seed: int
-    parameters: ZeroShot | FewShot
-    prompts: PromptFolder
-    examples: Sequence[Example] = ()
-    template: str = ""
-
-    @property
-    def samples(self) -> int:
-        """Answers to each sentence."""
-        return self.few_shot.samples if self.few_shot else 1
-
-    @property
-    def few_shot(self) -> FewShot | None:
-        """The parameters where examples are shown and several answers combined."""
-        return self.parameters if isinstance(self.parameters, FewShot) else None
-
-
-def questions_about(
-    sentences: Sequence[JamSentence], spec: LLMEntry, prompting: Prompting
-) -> dict[str, list[Question]]:
-    """The questions about each sentence, by its id.
-
-    A reasoning model is asked without a temperature, and only zero-shot (section 4.3). Samples
-    of one sentence differ in their number and, where the provider accepts one, in their seed.
-
-    Raises:
-        UserError: a setting that is not for this model.
-    """
-    if not is_asked(spec, prompting.setting):
-        raise UserError(
-            f"this model is not asked in the setting {prompting.setting!r}",
-            where=spec.label,
-            mend="ask it zero_shot",
-        )
-    prompt = prompting.prompts.load(prompting.template or prompt_file(prompting.setting))
-    enforced = ANSWER_SCHEMA if prompting.setting == SCHEMA_SETTING else prompt.response_format
-    if enforced and (lack := cannot_be_asked(spec, SCHEMA_SETTING)):
-        raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
-    wanted: dict[str, Any] = {
-        "max_tokens": prompting.parameters.max_tokens,
-        "response_format": enforced,
-    }
-    if not spec.reasoning:
-        wanted["temperature"] = prompting.parameters.temperature
-    examples = _turns(prompting)
-    questions = {}
-    for sentence in sentences:
-        messages = prompt.messages(
-            sentence=sentence.sentence.strip(), language=sentence.language.capitalize()
-        )
-        # The examples stand between the system's turn and the question.
-        turns = (*messages[:-1], *examples, messages[-1])
-        questions[sentence.id] = [
-            make_question(
-                spec,
-                turns,
-                wanted | {"seed": _sample_seed(prompting, number)},
-                sample=number,
-                name=sentence.id,
-            )
-            for number in range(prompting.samples)
-        ]
-    return questions
-
-
-class Identification(Task):
-    """The idioms that a model names in each sentence; one prediction a sentence.
-
-    `inputs` are `sentences` and `prompt`, and for few-shot prompting `example` (the template of the
-    examples) and `train` (the split that they are drawn from). The only output is `predictions`.
     """
 
     setting: str
@@ -148,9 +73,9 @@ class Identification(Task):
     parameters: ZeroShot | FewShot
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """One question a sentence, or as many as there are samples."""
+        """One question per sentence, or as many as there are samples."""
         sentences = self._sentences()
-        groups = questions_about(sentences, entry, self._prompting(sentences))
+        groups = questions_about(sentences, entry, self, self._examples(sentences))
         return [question for group in groups.values() for question in group]
 
     def likely_output_tokens(self) -> int:
@@ -160,40 +85,104 @@ class Identification(Task):
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and write which idioms the answers name."""
         sentences = self._sentences()
-        prompting = self._prompting(sentences)
-        contrastive = prompting.few_shot and prompting.few_shot.examples == "contrastive"
-        lacking = sum(example.lacks_candidate for example in prompting.examples)
-        if contrastive and lacking:
+        examples = self._examples(sentences)
+        few_shot = self.parameters if isinstance(self.parameters, FewShot) else None
+        lacking = sum(example.lacks_candidate for example in examples)
+        if few_shot and few_shot.examples == "contrastive" and lacking:
             print(
                 f"{lacking} of the examples show no candidate: the train split has too few"
                 " sentences without an idiom in which a PIE is used literally",
                 file=sys.stderr,
             )
-        predictions = identify(sentences, entry, prompting, ask)
+        questions = questions_about(sentences, entry, self, examples)
+        answers = ask([question for group in questions.values() for question in group])
+        predictions = []
+        for sentence in sentences:
+            samples = [self._sample(answers[asked.key]) for asked in questions[sentence.id]]
+            predictions.append(
+                combine(sentence.id, samples, language=sentence.language, few_shot=few_shot)
+            )
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[list[str]]:
         """The idioms that it names."""
         return parse_idioms(answer)
 
+    def _sample(self, answer: Answer) -> IdiomSample:
+        read = self.reading(answer)
+        named = None if read.value is None else tuple(read.value)
+        return IdiomSample(key=answer.key, outcome=read.outcome.value, rule=read.rule, idioms=named)
+
     def _sentences(self) -> list[JamSentence]:
         return load_sentences(self.inputs["sentences"])
 
-    def _prompting(self, sentences: Sequence[JamSentence]) -> Prompting:
-        return Prompting(
-            setting=self.setting,
-            seed=self.seed,
-            parameters=self.parameters,
-            prompts=PromptFolder(Path(self.inputs["prompt"]).parent),
-            examples=self._examples(sentences[0].language) if sentences else (),
-            template=Path(self.inputs["prompt"]).name,
-        )
-
-    def _examples(self, language: str) -> Sequence[Example]:
-        if not isinstance(self.parameters, FewShot):
+    def _examples(self, sentences: Sequence[JamSentence]) -> Sequence[Example]:
+        """The examples that few-shot prompting shows, in the language of the sentences."""
+        if not sentences or not isinstance(self.parameters, FewShot):
             return ()
         train = self.inputs["train"]
-        return _chosen(train, _changed(train), self.parameters, language, self.seed)
+        return _chosen(train, _changed(train), self.parameters, sentences[0].language, self.seed)
+
+
+def questions_about(
+    sentences: Sequence[JamSentence],
+    entry: LLMEntry,
+    task: Identification,
+    examples: Sequence[Example] = (),
+) -> dict[str, list[Question]]:
+    """The questions about each sentence, by its id; the prompt shows the examples.
+
+    A reasoning model is asked without a temperature, and only zero-shot (section 4.3). Samples
+    of one sentence differ in their number and, where the provider accepts one, in their seed.
+
+    Raises:
+        UserError: a setting that is not for this model.
+    """
+    if not is_asked(entry, task.setting):
+        raise UserError(
+            f"this model is not asked in the setting {task.setting!r}",
+            where=entry.label,
+            mend="ask it zero_shot",
+        )
+    prompt = load_prompt(task.inputs["prompt"])
+    enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
+    if enforced and (lack := cannot_be_asked(entry, SCHEMA_SETTING)):
+        raise UserError(lack, where=entry.label, mend="leave the model or the setting out")
+    wanted: dict[str, Any] = {
+        "max_tokens": task.parameters.max_tokens,
+        "response_format": enforced,
+    }
+    if not entry.reasoning:
+        wanted["temperature"] = task.parameters.temperature
+    seeds = [task.seed]
+    if isinstance(task.parameters, FewShot) and (samples := task.parameters.samples) > 1:
+        # One seed for all samples would make them one and the same answer.
+        seeds = [100 * task.seed + number for number in range(samples)]
+    shown = _turns(task.inputs["example"], examples) if examples else []
+    questions = {}
+    for sentence in sentences:
+        messages = prompt.messages(
+            sentence=sentence.sentence.strip(), language=sentence.language.capitalize()
+        )
+        # The examples are between the system's turn and the question.
+        turns = (*messages[:-1], *shown, messages[-1])
+        questions[sentence.id] = [
+            make_question(entry, turns, wanted | {"seed": seed}, sample=number, name=sentence.id)
+            for number, seed in enumerate(seeds)
+        ]
+    return questions
+
+
+def _turns(template: str, examples: Iterable[Example]) -> list[Message]:
+    """Turns of the examples: a sentence, then the answer that is wanted."""
+    prompt = load_prompt(template)
+    return [
+        turn
+        for sentence, literal_pie in examples
+        for turn in prompt.messages(
+            sentence=sentence.text.strip(), idioms=sentence.idioms, literal_pie=literal_pie
+        )
+    ]
 
 
 @lru_cache(maxsize=64)
@@ -227,53 +216,6 @@ def prompt_file(setting: str) -> str:
 def is_asked(spec: LLMEntry, setting: str) -> bool:
     """Whether the study asks a model so: reasoning models only zero-shot (section 4.3)."""
     return setting != FEW_SHOT or not spec.reasoning
-
-
-def _sample_seed(prompting: Prompting, number: int) -> int:
-    # One seed for all samples would make them one and the same answer.
-    return prompting.seed if prompting.samples == 1 else 100 * prompting.seed + number
-
-
-def _turns(prompting: Prompting) -> list[Message]:
-    """Turns of the examples: a sentence, then the answer that is wanted."""
-    if not prompting.examples:
-        return []
-    prompt = prompting.prompts.load("few_shot_example.jinja")
-    return [
-        turn
-        for sentence, literal_pie in prompting.examples
-        for turn in prompt.messages(
-            sentence=sentence.text.strip(), idioms=sentence.idioms, literal_pie=literal_pie
-        )
-    ]
-
-
-def identify(
-    sentences: Sequence[JamSentence], spec: LLMEntry, prompting: Prompting, ask: Ask
-) -> list[IdiomPrediction]:
-    """Ask a model about sentences of one language; one prediction a sentence, in order.
-
-    Raises:
-        UserError: see `questions_about` and `pieline.llm.client.ask`.
-    """
-    questions = questions_about(sentences, spec, prompting)
-    answers = ask([question for group in questions.values() for question in group])
-    return [
-        combine(
-            sentence.id,
-            [read_sample(answers[question.key]) for question in questions[sentence.id]],
-            language=sentence.language,
-            few_shot=prompting.few_shot,
-        )
-        for sentence in sentences
-    ]
-
-
-def read_sample(answer: Answer) -> IdiomSample:
-    """The idioms that one answer names."""
-    parsed = parse_idioms(answer)
-    named = None if parsed.value is None else tuple(parsed.value)
-    return IdiomSample(key=answer.key, outcome=parsed.outcome.value, rule=parsed.rule, idioms=named)
 
 
 def combine(

@@ -5,16 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 
-from pieline.core.records import load_records
 from pieline.languages.registry import find
-from pieline.reporting.columns import Column, Source, cell, headers, row
+from pieline.reporting.columns import Column, Source, cell, headers, records_of, row
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import Comparison, per_cent
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
-from pieline.studies.jam.metrics.drift import Drift
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.metrics.seeds import RunKey, Value, negative_drift, unreadable
+from pieline.studies.jam.metrics.seeds import RunKey, negative_drift, unreadable
 from pieline.studies.jam.tables.common import (
     GROUPS,
     JUDGED,
@@ -42,22 +40,6 @@ NOT_SO = "not with this setting and language in this configuration"
 """Why there is no number of ours of a model that is run otherwise."""
 
 
-def _drift(name: str, letter: str, value: Value) -> Column[JamMetrics]:
-    return Column(
-        f"negative_drift{name}_pct",
-        f"ND_{letter} (%) ↓",
-        value,
-        latex=rf"$\mathit{{ND}}_{letter}$ (\%) $\downarrow$",
-        unknown="no such original was judged right, so nothing could drift",
-    )
-
-
-def _success(name: str, letter: str, part: Callable[[JamMetrics], Drift]) -> Column[JamMetrics]:
-    return Column(
-        f"success{name}", f"S_{letter}", lambda item: part(item).success, latex=f"$S_{letter}$"
-    )
-
-
 def _confusion(name: str, header: str) -> Column[JamMetrics]:
     def value(metrics: JamMetrics) -> float:
         # The paper counts variants of encoders, and originals of language models.
@@ -67,17 +49,36 @@ def _confusion(name: str, header: str) -> Column[JamMetrics]:
     return Column(name, header, value)
 
 
-_SUCCESS = _success("", "M", lambda item: item.overall)
+_NO_DRIFT = "no such original was judged right, so nothing could drift"
+_SUCCESS = Column[JamMetrics]("success", "S_M", lambda item: item.overall.success, "$S_M$")
 DRIFT: list[Column[JamMetrics]] = [
     _SUCCESS,
-    _drift("", "M", negative_drift),
+    Column(
+        "negative_drift_pct",
+        "ND_M (%) ↓",
+        negative_drift,
+        r"$\mathit{ND}_M$ (\%) $\downarrow$",
+        unknown=_NO_DRIFT,
+    ),
 ]
 USAGE: list[Column[JamMetrics]] = [
     _SUCCESS,
-    _success("_literal", "L", lambda item: item.literal),
-    _drift("_literal", "L", lambda item: per_cent(item.literal.negative_drift)),
-    _success("_idiomatic", "I", lambda item: item.idiomatic),
-    _drift("_idiomatic", "I", lambda item: per_cent(item.idiomatic.negative_drift)),
+    Column("success_literal", "S_L", lambda item: item.literal.success, "$S_L$"),
+    Column(
+        "negative_drift_literal_pct",
+        "ND_L (%) ↓",
+        lambda item: per_cent(item.literal.negative_drift),
+        r"$\mathit{ND}_L$ (\%) $\downarrow$",
+        unknown=_NO_DRIFT,
+    ),
+    Column("success_idiomatic", "S_I", lambda item: item.idiomatic.success, "$S_I$"),
+    Column(
+        "negative_drift_idiomatic_pct",
+        "ND_I (%) ↓",
+        lambda item: per_cent(item.idiomatic.negative_drift),
+        r"$\mathit{ND}_I$ (\%) $\downarrow$",
+        unknown=_NO_DRIFT,
+    ),
 ]
 CONFUSION: list[Column[JamMetrics]] = [
     _confusion("all_confused", "AC"),
@@ -89,7 +90,7 @@ _UNREADABLE = Column[Sequence[JamMetrics]](
 )
 
 
-def drift(given: Given) -> TableContent:
+def drift_table(given: Given) -> TableContent:
     """Table 3: successes and negative drift."""
     return _table(
         given,
@@ -101,7 +102,7 @@ def drift(given: Given) -> TableContent:
     )
 
 
-def usage(given: Given) -> TableContent:
+def usage_table(given: Given) -> TableContent:
     """Table 5: the same by usage."""
     return _table(
         given,
@@ -115,7 +116,7 @@ def usage(given: Given) -> TableContent:
     )
 
 
-def confusion(given: Given) -> TableContent:
+def confusion_table(given: Given) -> TableContent:
     """Table 6: all-confused, none-confused and mixed originals."""
     return _table(
         given,
@@ -150,7 +151,8 @@ def _table(
         symbols: how LaTeX writes them, by plain text.
         of: out of how many the numbers of a language are.
     """
-    metrics, found = load_records(given.metrics, JamMetrics), run_sources(given)
+    found = run_sources(given)
+    metrics = records_of(found)
     left_out = not_made(given, found)
     shown = languages_of([*found, *left_out])
     by_row = _by_row(given, found, left_out)

@@ -143,7 +143,7 @@ def pairs(given: Given) -> TableContent:
 
     for language in languages_of(made):
         judged = {
-            key: [item.judgements() for item in source.records]
+            key: [item.judged for item in source.records]
             for key, source in made.items()
             if key.language == language
         }

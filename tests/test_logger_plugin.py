@@ -1,4 +1,4 @@
-"""What a run shows is short: a line a rule through a pipe, bars on a terminal, and each failure."""
+"""The logger plugin: a line per rule in a pipe, bars on a terminal, reasons and failures."""
 
 import logging
 import os
@@ -8,9 +8,14 @@ import termios
 from pathlib import Path
 
 import pytest
+from snakemake.settings.types import OutputSettings
 from support import ROOT
 
-from pieline.core.display import Display
+from snakemake_logger_plugin_pieline import LogHandler
+
+
+def handler(**settings: bool) -> LogHandler:
+    return LogHandler(OutputSettings(**settings), None)
 
 
 def record(event: str | None, text: str = "", **fields: object) -> logging.LogRecord:
@@ -18,11 +23,11 @@ def record(event: str | None, text: str = "", **fields: object) -> logging.LogRe
     return logging.makeLogRecord({"msg": text, "levelno": logging.INFO, "event": event, **fields})
 
 
-def run_of(display: Display, *ends: logging.LogRecord) -> None:
+def run_of(display: LogHandler, *ends: logging.LogRecord, reason: str = "") -> None:
     """Two rules of two jobs and one, of which those ends come."""
     display.handle(record("run_info", stats={"search": 2, "table": 1, "total": 3}))
     for number, rule in enumerate(["search", "search", "table"]):
-        display.handle(record("job_info", jobid=number, rule_name=rule))
+        display.handle(record("job_info", jobid=number, rule_name=rule, reason=reason))
     for end in ends:
         display.handle(end)
 
@@ -37,7 +42,7 @@ def failed(*logs: str, **fields: object) -> logging.LogRecord:
 
 
 def test_a_rule_is_told_when_its_last_job_is_done(capsys: pytest.CaptureFixture[str]) -> None:
-    display = Display()
+    display = handler()
     display.handle(record(None, "Select jobs to execute..."))
     display.handle(record("shellcmd", "python search.py"))
     run_of(display, *finished(0, 1, 2))
@@ -58,7 +63,7 @@ def test_a_failure_names_rule_error_and_log(
     log.write_text("Traceback:\n  ...\nerror: a.json: not JSON; repair it\n\n")
     error = record("error", "RuleException:\nCalledProcessError in file x\nCommand 'python long'"
                             " died with <Signals.SIGKILL: 9>.")  # fmt: skip
-    display = Display()
+    display = handler()
     run_of(display, error, failed(str(log), rule_msg="OUT_OF_MEMORY", aux={"external_jobid": 7}))
     display.close()
     assert capsys.readouterr().err.splitlines()[1:] == [
@@ -73,14 +78,14 @@ def test_a_job_that_was_killed_silently_says_how_it_ended(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     error = record("error", "CalledProcessError\nCommand 'x' died with <Signals.SIGKILL: 9>.")
-    run_of(Display(), error, failed("logs/none.log"))
+    run_of(handler(), error, failed("logs/none.log"))
     assert "\ntable failed: died with <Signals.SIGKILL: 9>.\n" in capsys.readouterr().err
 
 
 def test_a_failure_that_scrolled_away_is_told_again_at_the_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    display = Display()
+    display = handler()
     run_of(display, failed("logs/table.log"), *finished(0, 1))
     display.close()
     *_, head, what, where = capsys.readouterr().err.splitlines()
@@ -96,16 +101,53 @@ def test_the_log_of_a_failed_job_is_shown_where_that_was_asked_for(
 ) -> None:
     log = tmp_path / "table.log"
     log.write_text("it began\nerror: it ended\n")
-    run_of(Display(shows_logs=True), failed(str(log)))
+    run_of(handler(show_failed_logs=True), failed(str(log)))
     assert capsys.readouterr().err.endswith(f"    log: {log}\nit began\nerror: it ended\n")
+
+
+OLD, NEW = "src/a.py " + 16 * "0", "src/a.py " + 16 * "1"
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ("Missing output files: a.csv; Input files updated by another job: b.json", ""),
+        ("", ""),
+        ("Updated input files: own.csv", "Updated input files: own.csv"),
+        (f"Params have changed: before: '{OLD}' now: '{NEW}' ", "changed src/a.py"),
+        (
+            f"Params have changed: before: '{OLD}',10 now: '{NEW}',20 ",
+            "changed src/a.py; params changed from 10 to 20",
+        ),
+        ("Params have changed: before: <nothing exclusive> now: 'x' ",
+         "params changed from <nothing exclusive> to 'x'"),
+        ("Forced execution", "Forced execution"),
+    ],
+)  # fmt: skip
+def test_says_once_why_a_rule_runs_again(
+    reason: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_of(handler(), reason=reason)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "runs again" in line]
+    expected = [f"{rule} runs again: {shown}" for rule in ("search", "table")]
+    assert lines == (expected if shown else [])
+
+
+@pytest.mark.parametrize("settings", [{"dryrun": True}, {"verbose": True}])
+def test_dry_and_verbose_runs_look_as_snakemake_writes_them(
+    settings: dict[str, bool], capsys: pytest.CaptureFixture[str]
+) -> None:
+    display = handler(stdout=True, **settings)
+    display.setFormatter(logging.Formatter("as usual: %(message)s"))
+    display.handle(record("job_info", "rule search"))
+    assert capsys.readouterr() == ("as usual: rule search\n", "")
 
 
 def test_on_a_terminal_there_are_bars_below_what_jobs_print() -> None:
     code = """
-import os, test_display
-from pieline.core.display import Display
-display = Display()
-test_display.run_of(display, *test_display.finished(0))
+import os, test_logger_plugin
+display = test_logger_plugin.handler()
+test_logger_plugin.run_of(display, *test_logger_plugin.finished(0))
 os.write(2, b"half\\rof a job\\n")
 os.write(1, b"on stdout\\n")
 display.close()
