@@ -1,6 +1,6 @@
 """Count the jobs of a dry run and what a cluster is sent for them.
 
-Usage: snakemake --profile profiles/slurm --configfile config/paper.yaml -n all 2>&1 \
+Usage: snakemake --profile profiles/slurm --configfile config/paper.yaml -n all \
     | python tools/count_submissions.py
 """
 

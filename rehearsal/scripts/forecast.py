@@ -31,11 +31,8 @@ command += [
 ]
 with TemporaryDirectory() as folder:
     command += ["--directory", folder, "--dry-run", "--forceall", "all"]
-    # Snakemake lists its jobs on stderr.
-    listed = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
-plan = listed.stderr
-if listed.returncode:
-    sys.exit(plan)
+    listed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+plan = listed.stdout
 counting = [sys.executable, snakemake.input.counting]
 counted = subprocess.run(counting, input=plan, stdout=subprocess.PIPE, text=True, check=True)
 
