@@ -297,7 +297,7 @@ def test_what_is_billed_is_an_answer_and_asked_once(
     with ProviderServer(reply) as server:
         entry = server.play(API[name])
         (answer,) = asked(folder, entry, question)
-        assert asked(folder, entry, question) == [answer.model_copy(update={"sent": None})]
+        assert asked(folder, entry, question) == [answer]
         assert len(server.requests) == 1
     assert (answer.text, answer.input_tokens, answer.output_tokens) == (None, 9, 3)
     assert {field: getattr(answer, field) for field in kept} == kept
