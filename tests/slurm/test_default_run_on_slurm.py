@@ -32,7 +32,7 @@ def test_the_default_run_has_the_bytes_of_a_local_one(default_run: Path, tmp_pat
     assert {job["JobState"] for found in jobs.values() for job in found} == {"COMPLETED"}
     with_gpu = {name for name, found in jobs.items() for job in found if "TresPerJob" in job}
     # Contrastive training, and embedding and attention of the larger model.
-    assert with_gpu == {"fine_tune", "embed_documents", "embed_queries", "jam_attention"}
+    assert with_gpu == {"fine_tune", "embed", "jam_attention"}
     on_gpu = [job for name in with_gpu for job in jobs[name] if "TresPerJob" in job]
     assert {(job["Partition"], job["TresPerJob"]) for job in on_gpu} == {("gpu", "gres:gpu:1")}
 

@@ -55,7 +55,7 @@ def test_default_run_is_few_submissions(plan: str) -> None:
     rows = table(run_script("count_submissions", text=plan))
     jobs, submissions = (int(cell.replace(",", "")) for cell in rows["all"])
     assert f"total{jobs:>10}".split() in [line.split() for line in plan.splitlines()]
-    with_gpu = {"embed_documents", "embed_queries", "fine_tune", "fine_tune_tagger"}
+    with_gpu = {"embed", "fine_tune", "fine_tune_tagger"}
     with_gpu |= {"jam_attention", "tag_idioms", "tag_neutral"}
     alone = {name.removeprefix("rule ") for name in rows if name.startswith("rule ")}
     assert alone <= with_gpu
@@ -69,11 +69,11 @@ def test_large_group_is_several_submissions() -> None:
         "[Mon Jan  1 00:00:00 2029] Group job scores (jobs in lexicogr. order):\n"
         "    rule idiolink_metrics:\n        output: a\n    rule rank_by_embedding:\n"
         "Group job scores (jobs in lexicogr. order):\n    rule idiolink_metrics:\n"
-        "rule embed_documents:\n    output: b\nrule raw_file:\n    output: c\n"
+        "rule embed:\n    output: b\nrule raw_file:\n    output: c\n"
     )
     rows = table(run_script("count_submissions", text=text))
     assert rows["group scores"] == ["3", "2"]
-    assert rows["rule embed_documents"] == ["1", "1"]
+    assert rows["rule embed"] == ["1", "1"]
     assert rows["beside snakemake"] == ["1", "0"]
     assert rows["all"] == ["5", "3"]
 
