@@ -9,12 +9,14 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
+from support import Forks
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,7 +69,12 @@ def run_script(
 
 
 def start_script(
-    name: str, *, before: str = "", environment: Mapping[str, str] | None = None, **job: Any
+    name: str,
+    *,
+    before: str = "",
+    environment: Mapping[str, str] | None = None,
+    trains: bool = False,
+    **job: Any,
 ) -> subprocess.CompletedProcess[str]:
     """Run a script in a process of its own, to its end.
 
@@ -75,16 +82,31 @@ def start_script(
         name: of the script.
         before: Python code that runs first.
         environment: variables to add.
+        trains: whether to fork it from a process that has imported torch.
         job: what `run_script` takes; there must be a log.
     """
-    code = f"{before}\nimport runpy; runpy.run_path({__file__!r}, run_name='__main__')"
-    added = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **(environment or {})}
+    code = f"{before}\nrunpy.run_path({__file__!r}, run_name='__main__')"
+    folders = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    added = {"PYTHONPATH": folders, "OMP_NUM_THREADS": "1", **(environment or {})}
+    arguments = (name, json.dumps(job, default=str))
+    if trains:
+        return _with_torch().run(code, *arguments, environment=os.environ | added)
     return subprocess.run(
-        [sys.executable, "-c", code, name, json.dumps(job, default=str)],
+        [sys.executable, "-c", f"import runpy\n{code}", *arguments],
         env=os.environ | added,
         capture_output=True,
         text=True,
         check=False,
+    )
+
+
+@cache
+def _with_torch() -> Forks:
+    """A process that has imported what scripts that train need, which takes them seconds."""
+    return Forks(
+        f"sys.path[:0] = [{str(ROOT / 'src')!r}, {str(ROOT / 'tests')!r}]\n"
+        "import runpy, sentence_transformers, seqeval.metrics\n"
+        "import transformers.models.bert.modeling_bert"
     )
 
 

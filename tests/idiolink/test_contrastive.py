@@ -495,6 +495,7 @@ def test_killed_and_resumed_program_writes_the_same_bytes(
         folder = tmp_path / name
         return start_script(
             "fine_tune",
+            trains=True,
             before=before,
             input={
                 "tuples": tmp_path / "tuples.jsonl",

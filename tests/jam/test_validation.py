@@ -33,7 +33,7 @@ from pieline.studies.jam.variants.validation import (
 )
 
 ICE = original("Marta broke the ice with a joke.", "broke the ice")
-CHECKS = VariantChecks().model_dump()
+CHECKS = VariantChecks()
 CONTEXT = "The lake behind the hostel had been frozen since Christmas."
 
 

@@ -150,7 +150,7 @@ def test_the_whole_path_from_originals_to_the_dataset(asking):
         min_valid=3,
         kept=3,
         seed=42,
-        checks=VariantChecks().model_dump(),
+        checks=VariantChecks(),
     )
     assert [item.original_id for item in dataset.sentences] == [ICE.id] * 4
     assert dataset.manifest.dropped_originals == [BEANS.id, MUM.id, WATER.id]

@@ -225,6 +225,7 @@ def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: 
     def run(folder: Path, before: str = "") -> int:
         return start_script(
             "fine_tune_tagger",
+            trains=True,
             before=before,
             input={"train": tmp_path / "train.tsv", "dev": tmp_path / "dev.tsv"},
             output={"weights": folder / "weights", "log": folder / "training.json"},

@@ -94,7 +94,6 @@ def test_training_and_prediction_read_the_same_words(project: Path) -> None:
     for stage in ("datasets", "predictions"):
         rules = (project / f"rules/{stage}.smk").read_text(encoding="utf-8")
         assert "words=JAM.settings.fine_tuning.input," in rules
-    assert "input whitespace, the paper text" in plan
 
 
 def test_a_label_trains_nothing(project: Path) -> None:

@@ -75,9 +75,7 @@ def test_small_models_take_no_gpu(study: ClusterRun) -> None:
 
 def test_slurm_logs_lie_in_logs(study: ClusterRun) -> None:
     job = study.jobs()["embed"][0]
-    assert Path(job["StdOut"]).is_relative_to(
-        study.folder / "logs" / "slurm" / "rule_embed"
-    )
+    assert Path(job["StdOut"]).is_relative_to(study.folder / "logs" / "slurm" / "rule_embed")
 
 
 def test_what_the_time_limit_kills_comes_back_with_more(

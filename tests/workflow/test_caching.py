@@ -250,7 +250,7 @@ def test_running_a_plan_runs_exactly_the_plan_and_leaves_nothing(finished: Path)
     planned = plan(finished)
     result = run_snakemake(finished, "--cores", "2", "all")
     assert result.returncode == 0, result.stderr[-3000:]
-    assert "was made: src/pieline/studies/idiots/tables.py\n" in result.stderr
+    assert "table runs again: changed src/pieline/studies/idiots/tables.py\n" in result.stderr
     log = max((finished / ".snakemake/log").iterdir()).read_text(encoding="utf-8")
     ran = re.findall(r"(?m)^(?:local)?rule (\w+):\n", log)
     assert sorted(rule for rule in ran if rule != "all") == sorted(job.rule for job in planned)

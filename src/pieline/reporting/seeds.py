@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import fdtri, stdtrit
 
 from pieline.core.uncertainty import CONFIDENCE, Spread
 from pieline.reporting.printed import PrintedRow
@@ -90,6 +89,9 @@ def mean_ranges(
     Returns:
         Nothing where there is no printed deviation, nor one that stands in.
     """
+    # Only some tables need it, and it takes half of the time of making one to import.
+    from scipy.special import stdtrit
+
     if pool and not printed.deviation:
         deviation, of_pool = pooled(pool)
         error = deviation * math.sqrt(1 / ours.seeds + 1 / printed.seeds)
@@ -125,6 +127,8 @@ def deviation_ranges(
 
     For the other arguments see `mean_ranges`; of a printed 0 there is only an upper bound.
     """
+    from scipy.special import fdtri
+
     if pool and not printed.deviation:
         deviation, degrees = pooled(pool)
         high = deviation * math.sqrt(float(fdtri(seeds - 1, degrees, 1 - _TAIL)))

@@ -4,16 +4,18 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers.modeling_utils
 from safetensors import SafetensorError
-from sentence_transformers import SentenceTransformer
 from tokenizers import processors
 from transformers import PreTrainedTokenizerBase
 
 from pieline.core.errors import UserError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 _UNUSED = "pooler."
 """Weights of a layer that makes no vector that is used here."""
@@ -122,7 +124,7 @@ def last_token(tokenizer: Any) -> int | None:
     return int(whole[-1]) if whole[-1:] != bare[-1:] else None
 
 
-def require_both_ways(model: SentenceTransformer, where: str) -> None:
+def require_both_ways(model: "SentenceTransformer", where: str) -> None:
     """Check that the first token's vector depends on a later one.
 
     Raises:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import torch
-from sentence_transformers import SentenceTransformer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pieline.core.files import atomic_folder
@@ -14,7 +13,6 @@ from pieline.studies.idiolink.predictions.checkpoint_checks import (
     complete_weights,
     require_pooling_in_files,
 )
-from pieline.studies.idiolink.predictions.encoders import save_folder
 
 
 def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
@@ -35,6 +33,11 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
             return
         if entry.pooling == "checkpoint":
             require_pooling_in_files(location, where)
+        # It takes seconds to import.
+        from sentence_transformers import SentenceTransformer
+
+        from pieline.studies.idiolink.predictions.encoders import save_folder
+
         model = SentenceTransformer(
             location,
             device="cpu",
