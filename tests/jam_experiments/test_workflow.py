@@ -104,14 +104,3 @@ def test_a_label_trains_nothing(project: Path) -> None:
         assert planned(project) == set()
     finally:
         models.write_text(before)
-
-
-def test_training_again_gives_the_same_bytes(project: Path) -> None:
-    names = [
-        "results/training/jam/english/tiny/seed-5/weights/model.safetensors",
-        "results/predictions/jam/english/tiny/fine_tuned/seed-5.jsonl",
-        METRICS,
-    ]
-    before = [(project / name).read_bytes() for name in names]
-    snakemake(project, "--cores", "1", "--forcerun", "fine_tune_tagger")
-    assert [(project / name).read_bytes() for name in names] == before
