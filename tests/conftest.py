@@ -13,10 +13,10 @@ from support import copy_project, copy_run, run_snakemake
 gc.disable()
 
 # The same examples in every run, so that a test fails for whoever broke it; without deadlines,
-# because workers share the cores and a language's dictionary loads within some example; half as
-# many as usual, because `make explore` draws a thousand.
+# because workers share the cores and a language's dictionary loads within some example; a quarter
+# of the usual number, because `make explore` draws a thousand.
 hypothesis.settings.register_profile(
-    "repeatable", derandomize=True, database=None, deadline=None, max_examples=50
+    "repeatable", derandomize=True, database=None, deadline=None, max_examples=25
 )
 hypothesis.settings.register_profile("explore", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
@@ -44,7 +44,7 @@ def _start(item: pytest.Item) -> int:
     if not {"default_run", "finished"} & set(getattr(item, "fixturenames", ())):
         return 2
     # Whoever takes up a long file last has the others wait.
-    return 3 if item.path.stem in ("test_caching", "test_one_core") else 4
+    return 3 if item.path.stem in ("test_caching", "test_idiots_workflow") else 4
 
 
 @pytest.fixture(autouse=True)

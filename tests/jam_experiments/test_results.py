@@ -18,7 +18,7 @@ from pieline.core.files import write_json
 from pieline.core.named import named
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.figures import save_figure, use_style
+from pieline.reporting.figures import use_style
 from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import probability, read_published
@@ -742,20 +742,3 @@ def test_reasoning_models_are_in_the_medians_of_both_settings(tmp_path: Path) ->
     assert ours["accuracy_english"]["reproduced"] == RANGE
     assert ours["accuracy_german_few_shot"]["reproduced"] == "yes"
     assert ours["drift_english"]["reproduced"] == "no"
-
-
-def test_figures_repeat_to_the_byte(tmp_path: Path) -> None:
-    use_style(ROOT / "templates/pieline.mplstyle")
-    found = [metrics(GPT_4O), *SEEDS, metrics(GPT_4O, model="o3-mini", language="german")]
-    made_from = given(found, tmp_path)
-    kinds = ("accuracy_vs_drift", "confused_models", "all_vs_mixed")
-    for name in ("first", "second"):
-        for kind in kinds:
-            figure = figure_of(kind, made_from)
-            save_figure(
-                figure, pdf=tmp_path / f"{name}-{kind}.pdf", png=tmp_path / f"{name}-{kind}.png"
-            )
-    for kind in kinds:
-        for suffix in ("pdf", "png"):
-            first = (tmp_path / f"first-{kind}.{suffix}").read_bytes()
-            assert first == (tmp_path / f"second-{kind}.{suffix}").read_bytes()
