@@ -96,9 +96,9 @@ def modules(name, *named, folder="scripts"):
     """A script and the library modules that it imports, directly or not, or loads by name.
 
     `named` are paths `module:name`; a script that is a module itself is named there, and `name` is
-    None. Each file is given with a digest of its content, as a param of
-    the rule: its content decides what a change makes stale, the reason for a rerun names it, and no
-    job has sixty more input files.
+    None. Each file is given with a digest of its content, as a param of the rule: its content
+    decides what a change makes stale, the reason for a rerun names it, and no job has sixty more
+    input files.
     """
     scripts = [ROOT / folder / f"{name}.py"] if name else []
     loaded = [path.partition(":")[0] for path in named]

@@ -88,7 +88,7 @@ rule claims:
     params:
         *modules("claims"),
         models=WHOLE.described_models(),
-        papers=WHOLE.papers(),
+        papers=WHOLE.displays.papers(),
         mark=WHOLE.mark,
     script:
         "../scripts/claims.py"

@@ -13,11 +13,11 @@ rule sampled_tuples:
     conda:
         "../envs/core.yaml"
     params:
-        *modules("training_tuples"),
+        *modules("sampled_tuples"),
         hard=IDIOLINK.settings.finetuning.hard_negatives,
         soft=IDIOLINK.settings.finetuning.soft_negatives,
     script:
-        "../scripts/training_tuples.py"
+        "../scripts/sampled_tuples.py"
 
 
 rule released_tuples:
@@ -33,11 +33,11 @@ rule released_tuples:
     conda:
         "../envs/core.yaml"
     params:
-        *modules("training_tuples"),
+        *modules("released_tuples"),
         hard=IDIOLINK.settings.finetuning.hard_negatives,
         soft=IDIOLINK.settings.finetuning.soft_negatives,
     script:
-        "../scripts/training_tuples.py"
+        "../scripts/released_tuples.py"
 
 
 rule fine_tune:
@@ -75,7 +75,6 @@ rule fine_tune:
             wildcards.model, wildcards.train_mode, wildcards.loss, wildcards.seed
         ).canonical(),
         threads=IDIOLINK.settings.finetuning.threads,
-        checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
     script:
         "../scripts/fine_tune.py"
 
@@ -111,6 +110,5 @@ rule fine_tune_tagger:
         *modules("fine_tune_tagger"),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
         settings=JAM.tagging_settings(),
-        checkpoint=lambda wildcards, output: f"{Path(output.log).parent}/checkpoint.pt",
     script:
         "../scripts/fine_tune_tagger.py"

@@ -21,7 +21,7 @@ ours = load_ours(snakemake.input.tables, catalogue, printed, names)
 claims = load_claims(published / "claims.yaml")
 write_claims(
     judge_claims(claims, catalogue, printed, ours),
-    papers=dict(paper.split("=", maxsplit=1) for paper in snakemake.params.papers),
+    papers=snakemake.params.papers,
     json=snakemake.output.json,
     csv=snakemake.output.csv,
     tex=snakemake.output.tex,

@@ -22,7 +22,7 @@ from pieline.studies.idiolink.training.settings import TrainingSettings
 start_log(snakemake.log[0])
 spec = EmbedderEntry.from_spec(snakemake.params.spec)
 weights = optional(snakemake.input.weights)
-checkpoint = Path(snakemake.params.checkpoint)
+checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
 require_weights(spec, weights)
 use_threads(snakemake.threads)
 use_deterministic_kernels()

@@ -11,7 +11,7 @@ from pieline.studies.jam.training.tagger import load_tagger
 from pieline.studies.jam.training.training import fine_tune, make_deterministic
 
 start_log(snakemake.log[0])
-checkpoint = Path(snakemake.params.checkpoint)
+checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
 make_deterministic(1)
 seed = int(snakemake.wildcards.seed)
 tagger = load_tagger(EncoderEntry.from_spec(snakemake.params.spec), seed=seed)

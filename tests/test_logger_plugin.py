@@ -140,7 +140,7 @@ def test_dry_and_verbose_runs_look_as_snakemake_writes_them(
     display = handler(stdout=True, **settings)
     display.setFormatter(logging.Formatter("as usual: %(message)s"))
     display.handle(record("job_info", "rule search"))
-    assert capsys.readouterr() == ("as usual: rule search\n", "")
+    assert capsys.readouterr() == ("\nas usual: rule search\n", "")
 
 
 def test_on_a_terminal_there_are_bars_below_what_jobs_print() -> None:

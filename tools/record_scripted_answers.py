@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError, run_command
 from pieline.core.files import canonical_json, write_text
-from pieline.core.records import parse_record
 from pieline.core.yamls import read_yaml
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
@@ -54,7 +53,7 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
     _, pairs, _ = filter_magpie(
         sample / "magpie" / "MAGPIE_sample.jsonl",
         study.exclusions(),
-        parse_record(study.pie_options(), FilterOptions, option="idiolink.construction"),
+        FilterOptions.model_validate_json(study.pie_options()),
         candidates=None,
         documents=[],
         computed_from={},

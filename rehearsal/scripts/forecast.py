@@ -16,23 +16,15 @@ from pieline.reporting.latex import render_html
 from rehearsal.forecast import ASSUMED, Forecaster, Texts, read_plan
 
 start_log(snakemake.log[0])
+mirror = Path(snakemake.params.mirror).absolute()
+profile = str(Path(snakemake.input.profile).parent)
 command = [sys.executable, "-m", "snakemake", "--snakefile", snakemake.input.snakefile]
-command += [
-    "--profile",
-    str(Path(snakemake.input.profile).parent),
-    "--configfile",
-    snakemake.input.config,
-]
+command += ["--profile", profile, "--configfile", snakemake.input.config]
 # All that can be asked at any price is in the plan.
-command += [
-    "--config",
-    f"mirror={Path(snakemake.params.mirror).absolute()}",
-    "llm={max_cost_usd: 100000}",
-]
+command += ["--config", f"mirror={mirror}", "llm={max_cost_usd: 100000}"]
 with TemporaryDirectory() as folder:
     command += ["--directory", folder, "--dry-run", "--forceall", "all"]
-    listed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-plan = listed.stdout
+    plan = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 counting = [sys.executable, snakemake.input.counting]
 counted = subprocess.run(counting, input=plan, stdout=subprocess.PIPE, text=True, check=True)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from idiots.idiots_cases import score
@@ -121,14 +122,18 @@ class TestPrompt:
         before = detection_cells(folder)
         wrong = "pieline.studies.idiots.predictions.load_prompt"
         prompt = named(wrong.replace(".load", ":load"))(ROOT / "prompts/idiots/detect.jinja")
-        other = type(prompt).messages
-        monkeypatch.setattr(
-            type(prompt), "messages",
-            lambda self, **names: [
+        other, changed = type(prompt).messages, []
+
+        def messages(self: Any, **names: Any) -> list[Any]:
+            turns = [
                 turn._replace(content=f"Say hello. {turn.content}") for turn in other(self, **names)
-            ],
-        )  # fmt: skip
+            ]
+            changed.append(turns)
+            return turns
+
+        monkeypatch.setattr(type(prompt), "messages", messages)
         after = detection_cells(folder)
+        assert len(changed) >= len(suite(folder))
         assert after == before
         assert is_listed("Whether questions ask")
 

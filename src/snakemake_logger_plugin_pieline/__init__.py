@@ -28,6 +28,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+from snakemake.logging import ColorizingTextHandler
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 EVERY_S = 30.0
@@ -37,7 +38,7 @@ _NOISE = re.compile(
     r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
     r"|Using shell: |Conda environments: ignored|Group jobs: inactive"
 )
-_ORDINARY = ("Missing output files", "Input files updated by another job")
+_ORDINARY = ("Missing output files", "Input files updated by another job", "Rules with ")
 _CHANGED_FILE = re.compile(r"'(\S+\.py) [0-9a-f]{16}',?")
 _CHANGED_PARAMS = re.compile(r"before: (.*) now: (.*)", re.DOTALL)
 
@@ -54,9 +55,10 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         """Set up the state; called by the interface."""
         settings: Any = self.common_settings
-        self._plain = (
-            settings.dryrun or settings.verbose or settings.printshellcmds or settings.debug_dag
-        )
+        self._usual: ColorizingTextHandler | None = None
+        if settings.dryrun or settings.verbose or settings.printshellcmds or settings.debug_dag:
+            stream = sys.stdout if settings.stdout else sys.stderr
+            self._usual = ColorizingTextHandler(nocolor=settings.nocolor, stream=stream)
         self._console = Console(stderr=True, no_color=settings.nocolor or None, highlight=False)
         self._bars: _Bars | None = None
         self._rules: dict[int, str] = {}
@@ -70,9 +72,9 @@ class LogHandler(LogHandlerBase):
     def emit(self, record: LogRecord) -> None:
         """Show what is new in a record of Snakemake's log."""
         try:
-            if self._plain:
-                stream = sys.stdout if self.common_settings.stdout else sys.stderr
-                print(self.format(record), file=stream, flush=True)
+            if self._usual:
+                self._usual.setFormatter(self.formatter)
+                self._usual.emit(record)
             elif event := getattr(record, "event", None):
                 getattr(self, f"_on_{event}", lambda record: None)(record)
             elif record.levelno > logging.INFO or not _NOISE.match(record.getMessage()):

@@ -507,7 +507,6 @@ def test_killed_and_resumed_program_writes_the_same_bytes(
             params={
                 "spec": tiny.execution_spec(),
                 "settings": settings(max_epochs=4, patience=4).model_dump_json(),
-                "checkpoint": folder / "checkpoint.pt",
             },
             log=str(tmp_path / "log"),
         ).returncode

@@ -220,14 +220,12 @@ def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
         check([*listed, another], settings(folder))
 
 
-def test_a_task_survives_its_command_line(folder: Path, registry: Registry) -> None:
+def test_a_task_survives_as_params_of_a_rule(folder: Path, registry: Registry) -> None:
     (task,) = jobs(folder, registry, "gpt-4o")
     again = load_task(task.path(), task.canonical())
     assert again == task
     with pytest.raises(UserError, match="Nothing"):
         load_task("pieline.studies.idiots.predictions:Nothing", task.canonical())
-    with pytest.raises(UserError, match="--given"):
-        load_task(task.path(), "{}")
 
 
 def test_every_language_model_can_be_handed_to_a_job(registry: Registry) -> None:

@@ -3,6 +3,7 @@
 import csv
 import json
 
+from jam_cases import released_row
 from llm.fault_server import FaultServer, answer
 from support import MIRROR, needs_mirror, run_snakemake
 
@@ -55,7 +56,7 @@ def test_the_mirror_gives_the_released_originals_and_table_2(project):
         originals = load_jsonl(project / name, Original)
         released = MIRROR / "id10m-jam" / f"{originals[0].language}.json"
         rows = json.loads(released.read_text(encoding="utf-8"))
-        assert [item.released_row() for item in originals] == rows
+        assert [released_row(item) for item in originals] == rows
     with (project / "paper_tables/jam_statistics.csv").open(encoding="utf-8") as stream:
         cells = {
             (row["dataset"], row["language"], row["number"]): row for row in csv.DictReader(stream)

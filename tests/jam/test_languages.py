@@ -112,7 +112,8 @@ GPU_SCRIPTS = [
     "fine_tune_tagger",
     "rank_by_embedding",
     "tag_idioms",
-    "training_tuples",
+    "sampled_tuples",
+    "released_tuples",
 ]
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from jam_cases import SAMPLE, sample_originals, write
+from jam_cases import SAMPLE, released_row, sample_originals, write
 from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
@@ -176,7 +176,7 @@ def test_derived_decisions_give_the_released_originals_back(tmp_path, language, 
     decisions = load_decisions(path)
     originals = apply_decisions(raw, decisions, language=language, where=path)
     released = json.loads(rows.read_text(encoding="utf-8"))
-    assert [item.released_row() for item in originals] == released
+    assert [released_row(item) for item in originals] == released
     report = filtering_report(raw, decisions, originals)
     assert counts.items() <= report.items()
     kinds = [item["kind"] for item in report["oddities"]]
@@ -239,7 +239,7 @@ def test_the_real_test_splits_without_a_release(language, figurative, literal, r
     assert report["oddities"] == []
 
 
-def released_row(sentence, pie="kept mum", **fields):
+def row(sentence, pie="kept mum", **fields):
     """A row of a released file."""
     values = {"true_idioms": [pie], "is_figurative": True, "tokens": [sentence]}
     values |= {"tags": ["B-IDIOM"], "tag_ids": [1], "was_fixed": True}
@@ -247,13 +247,13 @@ def released_row(sentence, pie="kept mum", **fields):
 
 
 def test_a_released_row_from_elsewhere_is_named(tmp_path, raw):
-    path = write(tmp_path / "x.json", json.dumps([released_row("Something else was kept mum.")]))
+    path = write(tmp_path / "x.json", json.dumps([row("Something else was kept mum.")]))
     with pytest.raises(UserError, match=r"x\.json: record 1: .*no raw sentence"):
         derive_decisions(raw, read_released_originals(path), where=path)
 
 
 def test_released_rows_must_keep_the_raw_order(tmp_path, raw):
-    rows = [released_row("She kept bees.", "kept bees"), released_row("He kept mum.")]
+    rows = [row("She kept bees.", "kept bees"), row("He kept mum.")]
     path = write(tmp_path / "x.json", json.dumps(rows))
     with pytest.raises(UserError, match=r"x\.json: record 2"):
         derive_decisions(raw, read_released_originals(path), where=path)

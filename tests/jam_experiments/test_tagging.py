@@ -232,7 +232,6 @@ def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: 
             params={
                 "spec": entry.execution_spec(),
                 "settings": SETTINGS.model_dump_json(),
-                "checkpoint": folder / "checkpoint.pt",
             },
             wildcards={"seed": 5},
             log=str(tmp_path / "log"),

@@ -95,7 +95,7 @@ def test_studies_come_in_the_configurations_order() -> None:
         "paper_tables/b_scores.csv",
         "paper_tables/a_scores.csv",
     ]
-    assert whole("b", "a").papers() == ["b=Paper B", "a=Paper A"]
+    assert list(whole("b", "a").displays.papers().items()) == [("b", "Paper B"), ("a", "Paper A")]
 
 
 def test_what_is_left_out_is_counted_for_each_reason_and_model(

@@ -72,12 +72,6 @@ UNREAD = {
 }  # fmt: skip
 """What rules name without their script reading it by that name."""
 
-OF_OTHER_RULES = {
-    "released_tuples": {"wildcards.seed"},
-    "sampled_tuples": {"input.released"},
-}
-"""What a script reads only when it runs for another rule."""
-
 RULES_FILES = sorted([*ROOT.glob("rules/*.smk"), *ROOT.glob("rehearsal/*.smk")])
 SCRIPT_FILES = {
     path.stem: path
@@ -325,9 +319,7 @@ def test_a_script_starts_its_log_first(script: Path) -> None:
 
 def test_a_rule_declares_what_its_script_reads(rule_set: RuleSet) -> None:
     def lacking(rule: Rule) -> set[str]:
-        return (
-            attributes_of(script_of(rule)) - declared(rule) - OF_OTHER_RULES.get(rule.name, set())
-        )
+        return attributes_of(script_of(rule)) - declared(rule)
 
     assert {rule.name: lacking(rule) for rule in rule_set.rules if lacking(rule)} == {}
     for rule in rule_set.rules:

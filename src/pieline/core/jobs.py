@@ -31,7 +31,7 @@ def optional(files: Sequence[str]) -> str | None:
 
 
 def _end_log(tee: "subprocess.Popen[bytes]") -> None:
-    """Wait until the log is complete, so that whoever waits for this process can read it."""
+    """Wait until the log is complete, so that it can be read when this process has ended."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     # A child that outlives the job may keep the pipe open.

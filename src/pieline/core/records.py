@@ -40,7 +40,7 @@ class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def canonical(self) -> str:
-        """Canonical JSON for the command line of a script.
+        """Canonical JSON, as rules hand it to scripts.
 
         With its defaults: they tell one kind of settings from another where a field takes either.
         """
@@ -102,16 +102,6 @@ def load_record(path: str | Path, record: type[R]) -> R:
 def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
     """Read JSON files of one record each (see `load_record`)."""
     return [load_record(path, record) for path in paths]
-
-
-def parse_record(text: str, record: type[R], *, option: str) -> R:
-    """Read the JSON that a rule hands to its script.
-
-    Raises:
-        UserError: the text is no such record; names the option of the command line.
-    """
-    mend = f"pass {', '.join(record.model_fields)} as JSON"
-    return validated(record, text, where=option, mend=mend, is_json=True)
 
 
 def load_jsonl(path: str | Path, record: type[R]) -> list[R]:

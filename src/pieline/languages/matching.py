@@ -1,4 +1,4 @@
-"""Whether a text names a PIE, in ID10M-JAM and wherever the sentence does not matter."""
+"""Whether a text names a PIE, in ID10M-JAM and elsewhere, if its sentence does not matter."""
 
 import re
 from collections.abc import Collection, Sequence

@@ -20,8 +20,8 @@ def main() -> None:
     """Serve until the process is ended."""
     import xllamacpp
 
-    said = json.loads(sys.argv[1])
-    if said["gpu_layers"] and not any(
+    options = json.loads(sys.argv[1])
+    if options["gpu_layers"] and not any(
         "GPU" in str(device["type"]) for device in xllamacpp.get_device_info()
     ):
         sys.exit(
@@ -29,24 +29,24 @@ def main() -> None:
             " install xllamacpp for your GPU, or set gpu_layers: 0"
         )
     # llama.cpp does not say why it cannot use a port.
-    socket.create_server(("127.0.0.1", said["port"])).close()
+    socket.create_server(("127.0.0.1", options["port"])).close()
     parameters = xllamacpp.CommonParams()
-    parameters.model.path = said["weights"]
-    parameters.model_alias = {said["name"]}
+    parameters.model.path = options["weights"]
+    parameters.model_alias = {options["name"]}
     parameters.hostnames = ["127.0.0.1"]
-    parameters.port = said["port"]
-    parameters.n_parallel = said["slots"]
-    parameters.n_ctx = said["context_length"] * said["slots"]
-    if said["chat_template"]:
-        parameters.chat_template = said["chat_template"]
+    parameters.port = options["port"]
+    parameters.n_parallel = options["slots"]
+    parameters.n_ctx = options["context_length"] * options["slots"]
+    if options["chat_template"]:
+        parameters.chat_template = options["chat_template"]
     parameters.cache_prompt = False
     parameters.cache_ram_mib = 0
     parameters.n_ctx_checkpoints = 0
     parameters.sampling.seed = SEED
-    parameters.cpuparams.n_threads = said["threads"]
-    parameters.cpuparams_batch.n_threads = said["threads"]
-    parameters.n_threads_http = said["slots"] + 1
-    parameters.n_gpu_layers = said["gpu_layers"]
+    parameters.cpuparams.n_threads = options["threads"]
+    parameters.cpuparams_batch.n_threads = options["threads"]
+    parameters.n_threads_http = options["slots"] + 1
+    parameters.n_gpu_layers = options["gpu_layers"]
     parameters.ui = False
     parameters.endpoint_slots = False
     parameters.verbosity = 0

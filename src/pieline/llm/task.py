@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pieline.core.named import named
-from pieline.core.records import Frozen, parse_record
+from pieline.core.records import Frozen
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Parsed
 from pieline.llm.questions import Question
@@ -88,10 +88,6 @@ def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]
 
 
 def load_task(path: str, given: str) -> Task:
-    """A task from the name of its class (`Task.path`) and its canonical JSON.
-
-    Raises:
-        UserError: there is no such class, or the text is no such task.
-    """
-    task: Task = parse_record(given, named(path), option="--given")
+    """A task from the name of its class (`Task.path`) and its canonical JSON."""
+    task: Task = named(path).model_validate_json(given)
     return task

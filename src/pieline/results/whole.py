@@ -101,10 +101,6 @@ class Whole:
         """The files with this ending, of tables (csv, html, tex) or of figures (pdf, png)."""
         return self.displays.files(ending)
 
-    def papers(self) -> list[str]:
-        """`study=title` of every paper, those of the run first."""
-        return [f"{name}={title}" for name, title in self.displays.papers().items()]
-
     def item_classes(self) -> list[str]:
         """The classes of the items, which also read what lies behind the metric files."""
         return [study.items for study in self.displays.studies if study.items]

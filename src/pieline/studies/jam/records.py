@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from pieline.core.records import Record
-from pieline.studies.jam.bio import TAG_IDS, Tag, spans_of
+from pieline.studies.jam.bio import Tag, spans_of
 
 DecidedBy = Literal["file", "release", "tags"]
 """Where the decisions that filter ID10M come from: someone's file, the released originals, or the
@@ -72,19 +72,6 @@ class Original(TaggedRecord):
 
     id: str
     was_fixed: bool
-
-    def released_row(self) -> dict[str, Any]:
-        """The record as `id10m_fixed/<language>.json` of the release has it."""
-        return {
-            "sentence": self.sentence,
-            "PIE": list(self.pies),
-            "true_idioms": list(self.true_idioms),
-            "is_figurative": self.is_figurative,
-            "tokens": list(self.tokens),
-            "tags": list(self.tags),
-            "tag_ids": [TAG_IDS[tag] for tag in self.tags],
-            "was_fixed": self.was_fixed,
-        }
 
 
 class Variant(TaggedRecord):

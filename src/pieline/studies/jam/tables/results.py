@@ -160,7 +160,8 @@ def _table(
     models = {model.name: model for model in (*given.models, *given.absent)}
     width = len(headers((), columns))
     abreast = max(2, _ABREAST // width // 2 * 2)
-    all_heads, groups = [], []
+    heads: tuple[tuple[Head, ...], ...] = ()
+    groups: list[Group] = []
     for start in range(0, max(1, len(shown)), abreast):
         languages = shown[start : start + abreast]
         missing = (abreast - len(languages)) * width if start else 0
@@ -183,7 +184,7 @@ def _table(
             (*headers(["", ""]), *(Head(find(name).label, width) for name in languages), *filler),
             (*headers(["Setting", "Model"], [*columns] * len(languages)), *filler),
         )
-        all_heads.append(own)
+        heads = heads or own
         titles = [title for title in dict.fromkeys([*GROUPS, *rows]) if rows[title] or not shown]
         groups += [
             Group(tuple(rows[title]), title_of(title), own if start and title == titles[0] else ())
@@ -194,7 +195,7 @@ def _table(
     told = f" (of {told})" if told else ""
     compared = any(item.dataset_is_released for item in metrics)
     return TableContent(
-        heads=all_heads[0],
+        heads=heads,
         groups=tuple(groups),
         caption=caption.format(*symbols, of=told),
         caption_latex=caption.format(*symbols.values(), of=told),

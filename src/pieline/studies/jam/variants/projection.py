@@ -177,12 +177,3 @@ def _closing_punctuation(rest: str) -> int:
     """How many characters right after the last word still end the sentence."""
     found = re.match(r"[.!?…]*[\"'”’»)]*", rest)
     return found.end() if found else 0
-
-
-def tags_of_words(tokens: Sequence[str], tags: Sequence[Tag]) -> list[tuple[str, Tag]]:
-    """Each word (a token with a letter or digit), in lower case and bare, with its tag."""
-    return [
-        ("".join(letter for letter, _ in _letters(token)), tag)
-        for token, tag in zip(tokens, tags, strict=True)
-        if _letters(token)
-    ]
