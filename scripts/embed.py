@@ -27,26 +27,21 @@ require_weights(entry, folder)
 use_threads(snakemake.threads)
 digests = weights_digests(entry, folder)
 model = load_encoder(entry, weights=folder)
-shards = [
-    Shards.beside(output, entry, weights=digests, texts=sha256(texts))
-    for output, texts in (
-        (snakemake.output.documents, snakemake.input.documents),
-        (snakemake.output.queries[0], snakemake.input.queries),
-    )
-]
+texts, asked = sha256(snakemake.input.documents), sha256(snakemake.input.queries)
+output, outputs = snakemake.output.documents, snakemake.output.queries
+shards = (
+    Shards.beside(output, entry, weights=digests, texts=texts),
+    Shards.beside(outputs[0], entry, weights=digests, texts=asked),
+)
 documents = load_jsonl(snakemake.input.documents, Document)
 queries = load_jsonl(snakemake.input.queries, Query)
 of_documents = embed_index(model, documents, entry, shards=shards[0])
 of_queries = embed_query_modes(model, queries, entry, shards=shards[1])
 revision = loaded_revision(model)
-for output, vectors, texts in (
-    (snakemake.output.documents, of_documents, snakemake.input.documents),
-    *(
-        (output, of_queries[Path(output).parent.name], snakemake.input.queries)
-        for output in snakemake.output.queries
-    ),
-):
-    save_vectors(output, vectors)
-    save_manifest(output, entry, revision=revision, weights=digests, texts=sha256(texts))
+save_vectors(output, of_documents)
+save_manifest(output, entry, revision=revision, weights=digests, texts=texts)
+for path in outputs:
+    save_vectors(path, of_queries[Path(path).parent.name])
+    save_manifest(path, entry, revision=revision, weights=digests, texts=asked)
 for unfinished in shards:
     unfinished.remove()
