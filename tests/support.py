@@ -12,8 +12,12 @@ import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from pieline.studies.jam.bio import TAG_IDS
+from pieline.studies.jam.records import Original
 
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
@@ -139,4 +143,18 @@ def output_digests(folder: Path) -> dict[str, str]:
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(files)
         if path.is_file()
+    }
+
+
+def released_row(item: Original) -> dict[str, Any]:
+    """An original as `id10m_fixed/<language>.json` of the release has it."""
+    return {
+        "sentence": item.sentence,
+        "PIE": list(item.pies),
+        "true_idioms": list(item.true_idioms),
+        "is_figurative": item.is_figurative,
+        "tokens": list(item.tokens),
+        "tags": list(item.tags),
+        "tag_ids": [TAG_IDS[tag] for tag in item.tags],
+        "was_fixed": item.was_fixed,
     }

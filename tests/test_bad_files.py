@@ -19,7 +19,7 @@ import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from support import ROOT
+from support import ROOT, released_row
 
 from pieline.config import load_config
 from pieline.core.errors import UserError, run_command
@@ -287,7 +287,7 @@ FILES = [
     ),
     File(
         "originals.json",
-        json.dumps([item.released_row() for item in ORIGINALS]),
+        json.dumps([released_row(item) for item in ORIGINALS]),
         read_released_originals,
     ),
     File(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support import MIRROR, ROOT, needs_mirror
+from support import MIRROR, ROOT, needs_mirror, released_row
 
 from pieline.core.errors import UserError
 from pieline.core.files import digests
@@ -77,7 +77,7 @@ class Corpora:
         save_decisions(folder / "decisions.tsv", decisions)
         decisions = load_decisions(folder / "decisions.tsv")
         originals = apply_decisions(sentences, decisions, language=language, where=released)
-        assert [item.released_row() | {"true_idioms": []} for item in originals] == [
+        assert [released_row(item) | {"true_idioms": []} for item in originals] == [
             row.model_dump(mode="json") | {"true_idioms": []}
             for row in read_released_originals(released)
         ]

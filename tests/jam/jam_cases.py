@@ -5,7 +5,7 @@ from typing import Any
 
 from support import ROOT
 
-from pieline.studies.jam.bio import TAG_IDS, Span, Tag, tags_of
+from pieline.studies.jam.bio import Span, Tag, tags_of
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import Original, Variant
@@ -21,20 +21,6 @@ def sample_originals(language: str) -> list[Original]:
     decisions = SAMPLE / "decisions" / f"{language}.tsv"
     raw = read_id10m(SAMPLE / f"test_{language}.tsv", split="test")
     return apply_decisions(raw, load_decisions(decisions), language=language, where=decisions)
-
-
-def released_row(item: Original) -> dict[str, Any]:
-    """An original as `id10m_fixed/<language>.json` of the release has it."""
-    return {
-        "sentence": item.sentence,
-        "PIE": list(item.pies),
-        "true_idioms": list(item.true_idioms),
-        "is_figurative": item.is_figurative,
-        "tokens": list(item.tokens),
-        "tags": list(item.tags),
-        "tag_ids": [TAG_IDS[tag] for tag in item.tags],
-        "was_fixed": item.was_fixed,
-    }
 
 
 def sample_variants(language: str) -> list[Variant]:

@@ -3,9 +3,8 @@
 import csv
 import json
 
-from jam_cases import released_row
 from llm.fault_server import FaultServer, answer
-from support import MIRROR, needs_mirror, run_snakemake
+from support import MIRROR, needs_mirror, released_row, run_snakemake
 
 from pieline.core.records import load_jsonl
 from pieline.studies.jam.datasets.dataset import load_manifest

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from jam_cases import SAMPLE, released_row, sample_originals, write
-from support import MIRROR, needs_mirror
+from jam_cases import SAMPLE, sample_originals, write
+from support import MIRROR, needs_mirror, released_row
 
 from pieline.core.errors import UserError
 from pieline.studies.jam.bio import Span, tags_of
