@@ -231,7 +231,7 @@ class TestCheckpoints:
         if not shape:
             del weights[changed]
         save_file(weights, place, metadata={"format": "pt"})
-        problem = r"1 of the model's weights are not in it, .*query"
+        problem = r"1 of the model's weights are missing or of another shape: .*query"
         with pytest.raises(UserError, match=problem):
             load_encoder(tiny_entry(folder), device="cpu")
         # Converted, those that were drawn could not be told from its own any more.
@@ -244,7 +244,7 @@ class TestCheckpoints:
     def test_broken_weights_are_refused(self, tmp_path: Path) -> None:
         place = save_tiny("bert", tmp_path / "bert") / "model.safetensors"
         place.write_bytes(place.read_bytes()[:2000])
-        with pytest.raises(UserError, match=r"its weights cannot be read.*download them again"):
+        with pytest.raises(UserError, match=r"cannot load the weights: .*download them again"):
             load_encoder(tiny_entry(place.parent, pooling="mean"), device="cpu")
 
     def test_no_pooling_is_invented(self, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ class TestCheckpoints:
         folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
         rows = json.loads((folder / "modules.json").read_text())
         (folder / "modules.json").write_text(json.dumps([rows[0], rows[2] | {"idx": 1}]))
-        with pytest.raises(UserError, match="behind its transformer stands Normalize"):
+        with pytest.raises(UserError, match="second module is not a pooling"):
             load_encoder(tiny_entry(folder), device="cpu")
 
     def test_pinned_code_takes_a_pooling_of_the_entry(self, tmp_path: Path) -> None:

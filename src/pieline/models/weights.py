@@ -2,8 +2,6 @@
 
 import importlib.util
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256 as new_sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, sha256
 from pieline.models.entries import CheckpointEntry
-from pieline.models.hub import FETCHING, offline, on_hub, remote_code, unpinned
+from pieline.models.hub import FETCHING, on_hub, remote_code, unpinned
 
 if TYPE_CHECKING:
     # Jobs that embed are not stale where the entries of language models change.
@@ -81,31 +79,6 @@ def require_weights(entry: CheckpointEntry, weights: str | Path | None) -> None:
     """
     if not weights:
         weights_location(entry)
-
-
-@contextmanager
-def loading(entry: CheckpointEntry) -> Iterator[None]:
-    """Make one line of whatever keeps the weights from being loaded in the block.
-
-    Raises:
-        UserError: they cannot be.
-    """
-    try:
-        # All that is loaded is here by now; what a library asks for besides is not worth a request.
-        with offline():
-            yield
-    except (OSError, ValueError) as error:
-        if "file named model.safetensors" in str(error):
-            raise UserError(
-                "there are no safetensors weights at this commit",
-                where=f"{entry.checkpoint} ({entry.source})",
-                mend="pin a commit that has them, or set pickled: true to have them converted once",
-            ) from None
-        raise UserError(
-            f"cannot load the weights: {str(error).splitlines()[0]}",
-            where=f"{entry.checkpoint} ({entry.source})",
-            mend="correct the entry, or delete these files and fetch them again",
-        ) from None
 
 
 def find_weights(spec: "LLMEntry") -> Path:

@@ -1,14 +1,10 @@
-"""What a library would pass over in silence: a checkpoint is loaded as it was trained, or not."""
+"""Checks that an embedder is loaded as it was trained, where the libraries are silent."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-import transformers.modeling_utils
-from safetensors import SafetensorError
 from tokenizers import processors
 from transformers import PreTrainedTokenizerBase
 
@@ -16,41 +12,6 @@ from pieline.core.errors import UserError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-_UNUSED = "pooler."
-"""Weights of a layer that makes no vector that is used here."""
-
-
-@contextmanager
-def complete_weights(where: str) -> Iterator[None]:
-    """Refuse a checkpoint without all weights of its architecture; the library would draw them.
-
-    Raises:
-        UserError: weights are missing or of another shape, or their file is broken.
-    """
-    library: Any = transformers.modeling_utils
-    report = library.log_state_dict_report
-
-    def check(*arguments: Any, loading_info: Any, **options: Any) -> None:
-        # A weight of another shape comes with both shapes.
-        found = {*loading_info.missing_keys, *(name for name, *_ in loading_info.mismatched_keys)}
-        if missing := sorted(name for name in found if _UNUSED not in name):
-            raise UserError(
-                f"{len(missing)} of the model's weights are not in it, {missing[0]} the first",
-                where=where,
-                mend="pin weights and code (revision, code_revision) that belong together",
-            )
-        report(*arguments, loading_info=loading_info, **options)
-
-    library.log_state_dict_report = check
-    try:
-        yield
-    except SafetensorError as error:
-        raise UserError(
-            f"its weights cannot be read: {error}", where=where, mend="download them again"
-        ) from None
-    finally:
-        library.log_state_dict_report = report
 
 
 def require_pooling_in_files(location: str, where: str) -> None:

@@ -11,9 +11,9 @@ from sentence_transformers.models import Normalize, Pooling, Transformer
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_folder, sha256
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.weights import loading, weights_location
+from pieline.models.loading import loading, require_all_weights, require_finite, require_tokenizer
+from pieline.models.weights import weights_location
 from pieline.studies.idiolink.predictions.checkpoint_checks import (
-    complete_weights,
     end_inputs_with,
     end_token_in_files,
     last_token,
@@ -51,13 +51,16 @@ def load_encoder(
     """
     location = str(weights) if weights else weights_location(entry)
     where = f"{entry.checkpoint} ({entry.source})"
-    with loading(entry), complete_weights(where):
+    with loading(entry):
         if entry.pooling == "checkpoint":
             require_pooling_in_files(location, where)
         model = _assembled(entry, location, device=device, dtype=dtype or entry.dtype)
-    if not isinstance(model[1], Pooling | LatentAttentionPooling):
+        require_all_weights(backbone_of(model), location, where)
+        require_finite(model, where)
+        require_tokenizer(model.tokenizer, backbone_of(model), location, where)
+    if len(model) < 2 or not isinstance(model[1], Pooling | LatentAttentionPooling):
         raise UserError(
-            f"behind its transformer stands {type(model[1]).__name__}, not a pooling",
+            "its second module is not a pooling",
             where=where,
             mend="name the pooling in the model's entry",
         )
@@ -80,7 +83,12 @@ def _assembled(
     entry: EmbedderEntry, location: str, *, device: str | None, dtype: str
 ) -> SentenceTransformer:
     """The modules that the checkpoint's files name, or its transformer with the entry's pooling."""
-    model_kwargs: dict[str, Any] = {"dtype": getattr(torch, dtype), "use_safetensors": True}
+    model_kwargs: dict[str, Any] = {
+        "dtype": getattr(torch, dtype),
+        "use_safetensors": True,
+        # Reported with the names of the weights by `require_all_weights`.
+        "ignore_mismatched_sizes": True,
+    }
     if entry.attention:
         model_kwargs["attn_implementation"] = entry.attention
     if entry.pooling == "checkpoint":

@@ -7,12 +7,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pieline.core.files import atomic_folder
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.weights import loading, weights_location
+from pieline.models.loading import load_model, loading, require_all_weights
+from pieline.models.weights import weights_location
 from pieline.patches import parse_gguf_once
-from pieline.studies.idiolink.predictions.checkpoint_checks import (
-    complete_weights,
-    require_pooling_in_files,
-)
+from pieline.studies.idiolink.predictions.checkpoint_checks import require_pooling_in_files
 
 
 def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
@@ -27,30 +25,37 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
     """
     where = f"{entry.checkpoint} ({entry.source})"
     location = weights_location(entry)
-    with loading(entry), complete_weights(where):
+    with loading(entry):
         if entry.is_gguf:
-            _unpack_gguf(Path(location), output)
+            _unpack_gguf(Path(location), output, where)
             return
         if entry.pooling == "checkpoint":
             require_pooling_in_files(location, where)
         # It takes seconds to import.
         from sentence_transformers import SentenceTransformer
 
-        from pieline.studies.idiolink.predictions.encoders import save_folder
+        from pieline.studies.idiolink.predictions.encoders import backbone_of, save_folder
 
         model = SentenceTransformer(
             location,
             device="cpu",
             # Nothing but tensors is read of a pickle: torch.load(weights_only=True).
-            model_kwargs={"dtype": torch.float32, "use_safetensors": False},
+            model_kwargs={
+                "dtype": torch.float32,
+                "use_safetensors": False,
+                "ignore_mismatched_sizes": True,
+            },
         )
+        require_all_weights(backbone_of(model), location, where)
         save_folder(model, output)
 
 
-def _unpack_gguf(path: Path, output: Path) -> None:
+def _unpack_gguf(path: Path, output: Path, where: str) -> None:
     folder, name = str(path.parent), path.name
     with parse_gguf_once():
-        loaded = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
+        loaded = load_model(
+            AutoModelForCausalLM, folder, where, gguf_file=name, dtype=torch.float32
+        )
         tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     # transformers refuses to save what it marks as quantised, though it holds plain float32 by now.
     plain_config = type(loaded.config).from_dict(

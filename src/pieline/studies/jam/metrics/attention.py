@@ -20,7 +20,8 @@ from pieline.core.uncertainty import ratio_interval
 from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 from pieline.models.entries import CheckpointEntry
-from pieline.models.weights import loading, weights_location
+from pieline.models.loading import load_model, loading, require_tokenizer
+from pieline.models.weights import weights_location
 from pieline.studies.jam.bio import OUTSIDE
 from pieline.studies.jam.metrics.attention_records import (
     AttendedVariant,
@@ -50,18 +51,22 @@ def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = No
     """Load a model for `attention_to_words`, from the folder `weights` if there is one.
 
     Raises:
-        UserError: the weights cannot be had.
+        UserError: the checkpoint is not complete; names it and what to do.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     location = str(weights) if weights else weights_location(entry)
+    where = f"{entry.checkpoint} ({entry.source})"
     with loading(entry):
         tokenizer = AutoTokenizer.from_pretrained(location)
-        model: Any = AutoModelForCausalLM.from_pretrained(
+        model = load_model(
+            AutoModelForCausalLM,
             location,
+            where,
             dtype=getattr(torch, entry.dtype),
             attn_implementation="eager",
         )
+        require_tokenizer(tokenizer, model, location, where)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return CausalModel(model.to(device).eval(), tokenizer)
 

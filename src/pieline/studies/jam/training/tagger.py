@@ -11,7 +11,13 @@ from transformers.utils import logging as transformers_logging
 
 from pieline.core.files import atomic_folder
 from pieline.models.entries import EncoderEntry
-from pieline.models.weights import loading, weights_location
+from pieline.models.loading import (
+    load_model,
+    load_with_new_head,
+    loading,
+    require_tokenizer,
+)
+from pieline.models.weights import weights_location
 from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag
 from pieline.studies.jam.training.subwords import collate, decode, encode
 
@@ -84,20 +90,24 @@ def load_tagger(
     head, with this seed.
 
     Raises:
-        UserError: the weights cannot be had; names the checkpoint and what to do.
+        UserError: the checkpoint is not complete; names it and what to do.
     """
     location = str(weights) if weights else weights_location(entry)
+    where = f"{entry.checkpoint} ({entry.source})"
     # It warns of a missing tagging head, which is what fine-tuning is for.
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(seed)
     with loading(entry):
         tokenizer = AutoTokenizer.from_pretrained(location, use_fast=True)
-        model = AutoModelForTokenClassification.from_pretrained(
+        model = (load_model if weights else load_with_new_head)(
+            AutoModelForTokenClassification,
             location,
+            where,
             id2label=dict(enumerate(TAGS)),
             label2id=TAG_IDS,
             dtype=torch.float32,
         )
+        require_tokenizer(tokenizer, model, location, where)
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return Tagger(model.to(place).eval(), tokenizer, entry.max_length)
