@@ -1,5 +1,6 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
+from pieline.llm.recordings import answers_token
 from pieline.llm.estimates import check as check_answers, estimates, record_now
 from pieline.llm.task import load_task
 
@@ -15,6 +16,7 @@ for name, asking, models in chain.from_iterable(map(by_place, LLM_TASKS.values()
             ),
         output:
             **asking.outputs,
+            evidence=asking.evidence,
         log:
             f"logs/{asking.first_output()}.log",
         benchmark:
@@ -31,6 +33,9 @@ for name, asking, models in chain.from_iterable(map(by_place, LLM_TASKS.values()
             *modules("ask", asking.task.path()),
             kind=asking.task.path(),
             task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
+            answers=lambda wildcards, asking=asking: answers_token(
+                asking.evidence.format(**wildcards), asking.make(**wildcards).recordings
+            ),
             # Another mode reads the same answers, except this one.
             fresh=CONFIG.llm.mode == "fresh",
         script:

@@ -1,6 +1,5 @@
 """Configuration, registry, studies, and the helpers that every stage uses."""
 
-import hashlib
 import json
 import os
 import re
@@ -30,7 +29,8 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 from pieline.config import layered, load_config, load_studies
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
-from pieline.core.files import check_writable
+from pieline.core.evidence import evidence_of
+from pieline.core.files import check_writable, remembered_sha256
 from pieline.languages.registry import known as known_languages
 from pieline.llm.obstacles import obstacles
 from pieline.models.registry import load_registry
@@ -78,6 +78,12 @@ TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
 WHOLE = Whole(EVERY_STUDY, CONFIG)
+if workflow.exec_mode == ExecMode.DEFAULT and not Path(".snakemake/metadata").is_dir():
+    # Snakemake knows nothing of results that were copied here without its own folder.
+    try:
+        WHOLE.check_settings()
+    except UserError as error:
+        exit_with(error)
 
 
 def here(path):
@@ -91,8 +97,13 @@ def log_of(output):
     return f"logs/{path}.log"
 
 
-@cache
 def modules(name, *named, folder="scripts"):
+    """What decides a job's result beside its inputs and settings: code, and files of no rule."""
+    return [*code_behind(name, *named, folder=folder), contents]
+
+
+@cache
+def code_behind(name, *named, folder="scripts"):
     """A script and the library modules that it imports, directly or not, or loads by name.
 
     `named` are paths `module:name`; a script that is a module itself is named there, and `name` is
@@ -107,9 +118,15 @@ def modules(name, *named, folder="scripts"):
     return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 
+def contents(wildcards, input):
+    """The content of a job's inputs that no rule makes: yours may come with an old time stamp."""
+    files = [Path(path) for path in input if not path.startswith("results/")]
+    return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in files if path.is_file()]
+
+
 def modules_by(wildcard, name, named):
     """The `modules` of a rule whose wildcard says which of these its script loads by name."""
-    each = {value: modules(name, path) for value, path in named.items()}
+    each = {value: code_behind(name, path) for value, path in named.items()}
 
     def where_loaded(entry):
         def param(wildcards):
@@ -119,13 +136,14 @@ def modules_by(wildcard, name, named):
 
         return param
 
-    return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
+    entries = sorted(set(chain.from_iterable(each.values())))
+    return [*map(where_loaded, entries), contents]
 
 
 @cache
 def digest(path):
     """A digest of a file's content, short enough to be shown."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return remembered_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
 
 
 os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())

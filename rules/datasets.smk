@@ -13,6 +13,7 @@ rule idiolink_dataset:
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
     output:
         **idiolink_paths.dataset("{split}"),
+        evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     log:
         log_of(idiolink_paths.dataset("{split}")["documents"]),
     conda:
@@ -29,8 +30,10 @@ rule idiolink_composition:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
         manifest=idiolink_paths.dataset("{split}")["manifest"],
+        evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     output:
         **idiolink_paths.dataset("{split}-{composition}"),
+        evidence=evidence_of(idiolink_paths.dataset("{split}-{composition}")["documents"]),
     log:
         log_of(idiolink_paths.dataset("{split}-{composition}")["documents"]),
     conda:
@@ -50,6 +53,7 @@ rule idiots_dataset:
     output:
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
+        evidence=evidence_of(idiots_paths.SENTENCES),
     log:
         log_of(idiots_paths.SENTENCES),
     conda:
@@ -68,6 +72,7 @@ rule jam_dataset:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
         variants=jam_paths.VARIANTS,
+        evidence=[evidence_of(jam_paths.ORIGINALS), evidence_of(jam_paths.VARIANTS)],
         released=lambda wildcards: JAM.released_variants(wildcards.language),
         upstream=WHOLE.run.upstream,
         annotations=lambda wildcards: JAM.annotations(wildcards.language),
@@ -76,6 +81,7 @@ rule jam_dataset:
         dataset=jam_paths.DATASET,
         manifest=jam_paths.MANIFEST,
         disputed=jam_paths.DISPUTED,
+        evidence=evidence_of(jam_paths.DATASET),
     log:
         log_of(jam_paths.DATASET),
     conda:

@@ -5,6 +5,10 @@ rule idiolink_metrics:
     """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, and of each query."""
     input:
         run=idiolink_paths.RUN,
+        evidence=[
+            evidence_of(idiolink_paths.RUN),
+            evidence_of(idiolink_paths.dataset("{index}")["documents"]),
+        ],
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
         qrels=idiolink_paths.dataset("{index}")["qrels"],
@@ -25,7 +29,7 @@ rule idiolink_metrics:
         *modules("idiolink_metrics"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
+        conditions=lambda wildcards, output: IDIOLINK.asked(output[0]),
     script:
         "../scripts/idiolink_metrics.py"
 
@@ -34,6 +38,7 @@ rule idiots_metrics:
     """Detection, True Positive Consistency and distractors of a run, with intervals."""
     input:
         predictions=idiots_paths.PREDICTIONS,
+        evidence=[evidence_of(idiots_paths.PREDICTIONS), evidence_of(idiots_paths.SENTENCES)],
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
         verdicts=IDIOTS.verdicts(),
@@ -48,7 +53,7 @@ rule idiots_metrics:
     params:
         *modules("idiots_metrics"),
         resamples=IDIOTS.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOTS.conditions(wildcards.model, wildcards.setting),
+        conditions=lambda wildcards, output: IDIOTS.asked(output[0]),
     script:
         "../scripts/idiots_metrics.py"
 
@@ -60,6 +65,7 @@ rule jam_statistics:
         report=jam_paths.ORIGINALS_REPORT,
         train=lambda wildcards: JAM.training_file(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
+        evidence=lambda wildcards: evidence_of(JAM.sentences(wildcards.language)),
     output:
         jam_paths.STATISTICS,
     log:
@@ -68,7 +74,7 @@ rule jam_statistics:
         "../envs/core.yaml"
     params:
         *modules("jam_statistics"),
-        conditions=JAM.data_conditions(),
+        conditions=lambda wildcards, output: JAM.asked(output[0]),
     script:
         "../scripts/jam_statistics.py"
 
@@ -77,6 +83,10 @@ rule jam_metrics:
     """Negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
     input:
         predictions=jam_paths.PREDICTIONS,
+        evidence=lambda wildcards: [
+            evidence_of(jam_paths.PREDICTIONS).format(**wildcards),
+            evidence_of(JAM.sentences(wildcards.language)),
+        ],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
         report=jam_paths.ORIGINALS_REPORT,
@@ -91,7 +101,7 @@ rule jam_metrics:
     params:
         *modules("jam_metrics"),
         scoring=JAM.settings.scoring,
-        conditions=lambda wildcards: JAM.conditions(wildcards.model, wildcards.setting),
+        conditions=lambda wildcards, output: JAM.asked(output[0]),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_metrics.py"
@@ -101,6 +111,7 @@ rule jam_baselines:
     """Scores of what needs no model: no idiom anywhere, the PIE everywhere, the majority."""
     input:
         sentences=jam_paths.DATASET,
+        evidence=evidence_of(jam_paths.DATASET),
         manifest=jam_paths.MANIFEST,
     output:
         JAM.baselines("{language}"),
@@ -111,7 +122,7 @@ rule jam_baselines:
     params:
         *modules("jam_baselines"),
         scoring=JAM.settings.scoring,
-        conditions=JAM.baseline_conditions(),
+        conditions=lambda wildcards, output: JAM.asked(output[0]),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_baselines.py"
@@ -133,7 +144,7 @@ rule idiolink_checks:
         folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
         splits=lambda wildcards: IDIOLINK.splits(wildcards.origin),
         sample=IDIOLINK.run.is_sample,
-        conditions=lambda wildcards: IDIOLINK.data_conditions(wildcards.origin),
+        conditions=lambda wildcards, output: IDIOLINK.asked(output[0]),
     script:
         "../scripts/idiolink_checks.py"
 
@@ -156,7 +167,7 @@ rule idiolink_construction_metrics:
         *modules("idiolink_construction_metrics"),
         validator=IDIOLINK.settings.construction.validator,
         sample=IDIOLINK.run.is_sample,
-        conditions=IDIOLINK.data_conditions("constructed"),
+        conditions=lambda wildcards, output: IDIOLINK.asked(output[0]),
     script:
         "../scripts/idiolink_construction_metrics.py"
 
@@ -166,6 +177,10 @@ rule idiolink_significance:
     input:
         runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
         dataset=IDIOLINK.dataset("test"),
+        evidence=lambda wildcards: [
+            evidence_of(idiolink_paths.dataset("test")["documents"]),
+            *map(evidence_of, IDIOLINK.tested_runs(wildcards.model, wildcards.seed)),
+        ],
     output:
         idiolink_paths.SIGNIFICANCE,
     log:
@@ -182,7 +197,7 @@ rule idiolink_significance:
         permutations=IDIOLINK.settings.permutations,
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOLINK.conditions(wildcards.model),
+        conditions=lambda wildcards, output: IDIOLINK.asked(output[0]),
     script:
         "../scripts/idiolink_significance.py"
 
@@ -192,6 +207,10 @@ rule jam_neutral_metrics:
     input:
         predictions=jam_paths.NEUTRAL_PREDICTIONS,
         neutral=jam_paths.NEUTRAL_VARIANTS,
+        evidence=[
+            evidence_of(jam_paths.NEUTRAL_PREDICTIONS),
+            evidence_of(jam_paths.NEUTRAL_VARIANTS),
+        ],
         metrics=jam_paths.METRICS,
     output:
         jam_paths.NEUTRAL_METRICS,
@@ -203,7 +222,7 @@ rule jam_neutral_metrics:
         "../envs/core.yaml"
     params:
         *modules("jam_neutral_metrics"),
-        conditions=lambda wildcards: JAM.neutral_conditions(wildcards.model, wildcards.setting),
+        conditions=lambda wildcards, output: JAM.asked(output[0]),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_neutral_metrics.py"
@@ -214,6 +233,7 @@ rule jam_humans:
     input:
         labels=JAM.human_labels(),
         sentences=jam_paths.DATASET.format(language="english"),
+        evidence=evidence_of(jam_paths.DATASET).format(language="english"),
         manifest=jam_paths.MANIFEST.format(language="english"),
     output:
         jam_paths.HUMANS,
@@ -223,7 +243,7 @@ rule jam_humans:
         "../envs/core.yaml"
     params:
         *modules("jam_humans"),
-        conditions=JAM.data_conditions(),
+        conditions=lambda wildcards, output: JAM.asked(output[0]),
     script:
         "../scripts/jam_humans.py"
 
@@ -234,6 +254,7 @@ rule jam_attention:
         weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
         sentences=jam_paths.DATASET,
+        evidence=evidence_of(jam_paths.DATASET),
         metrics=lambda wildcards: JAM.metrics_on(wildcards.language),
     output:
         jam_paths.ATTENTION,
@@ -254,7 +275,7 @@ rule jam_attention:
     params:
         *modules("jam_attention"),
         spec=lambda wildcards: JAM.weights_spec(wildcards.model),
-        conditions=lambda wildcards: JAM.attention_conditions(wildcards.model),
+        conditions=lambda wildcards, output: JAM.asked(output[0]),
         pairs=JAM.pairs,
         resamples=JAM.settings.bootstrap_resamples,
     script:

@@ -137,6 +137,7 @@ rule results_page:
     params:
         *modules("results_page", *WHOLE.item_classes()),
         displays=lambda wildcards: WHOLE.displays.canonical(),
+        asked=lambda wildcards: WHOLE.asked(WHOLE.metrics()),
         models=WHOLE.described_models(),
         depth=CONFIG.page.depth,
     script:
@@ -193,6 +194,7 @@ rule provenance:
         lock=here("envs/requirements.lock"),
         raw=WHOLE.raw_files(),
         metrics=lambda wildcards: WHOLE.metrics(),
+        predictions=lambda wildcards: WHOLE.behind(),
         tables=WHOLE.files("csv"),
         latex=WHOLE.files("tex"),
         html=WHOLE.files("html"),

@@ -34,6 +34,7 @@ rule bm25_search:
         ),
     output:
         idiolink_paths.RUN,
+        evidence=evidence_of(idiolink_paths.RUN),
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
@@ -65,6 +66,7 @@ rule embed:
             texts=["documents", *IDIOLINK.query_modes],
             allow_missing=True,
         ),
+        evidence=evidence_of(idiolink_paths.VECTORS.replace("{texts}", "documents")),
     log:
         log_of(idiolink_paths.VECTORS.replace("{texts}", "documents")),
     benchmark:
@@ -99,8 +101,14 @@ rule rank_by_embedding:
             IDIOLINK.vectors(wildcards.index, wildcards.model, mode, wildcards.seed)
             for mode in IDIOLINK.query_modes
         ],
+        evidence=lambda wildcards: evidence_of(
+            IDIOLINK.vectors(wildcards.index, wildcards.model, "documents", wildcards.seed)
+        ),
     output:
-        expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
+        runs=expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
+        evidence=expand(
+            evidence_of(idiolink_paths.RUN), query_mode=IDIOLINK.query_modes, allow_missing=True
+        ),
     log:
         log_of(idiolink_paths.RUN.replace("{query_mode}", "all")),
     wildcard_constraints:
@@ -142,9 +150,11 @@ rule tag_idioms:
     """The idioms that a fine-tuned encoder tags in every sentence."""
     input:
         weights=jam_paths.WEIGHTS,
+        evidence=evidence_of(jam_paths.TRAINING_LOG),
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
         jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
+        evidence=evidence_of(jam_paths.PREDICTIONS).replace("{setting}", "fine_tuned"),
     log:
         log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
@@ -169,9 +179,11 @@ rule tag_idioms:
 use rule tag_idioms as tag_neutral with:
     input:
         weights=jam_paths.WEIGHTS,
+        evidence=evidence_of(jam_paths.TRAINING_LOG),
         sentences=jam_paths.NEUTRAL_VARIANTS.replace("{setting}", "fine_tuned"),
     output:
         jam_paths.NEUTRAL_PREDICTIONS.replace("{setting}", "fine_tuned"),
+        evidence=evidence_of(jam_paths.NEUTRAL_PREDICTIONS).replace("{setting}", "fine_tuned"),
     log:
         log_of(jam_paths.NEUTRAL_PREDICTIONS.replace("{setting}", "fine_tuned")),
 
@@ -183,6 +195,7 @@ rule take_jam_predictions:
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
         jam_paths.PREDICTIONS,
+        evidence=evidence_of(jam_paths.PREDICTIONS),
     log:
         log_of(jam_paths.PREDICTIONS),
     wildcard_constraints:
@@ -202,6 +215,7 @@ rule take_idiots_predictions:
         sentences=idiots_paths.SENTENCES,
     output:
         idiots_paths.PREDICTIONS,
+        evidence=evidence_of(idiots_paths.PREDICTIONS),
     log:
         log_of(idiots_paths.PREDICTIONS),
     wildcard_constraints:
@@ -224,6 +238,7 @@ rule take_idiolink_run:
         queries=idiolink_paths.dataset("{index}")["queries"],
     output:
         idiolink_paths.RUN,
+        evidence=evidence_of(idiolink_paths.RUN),
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:

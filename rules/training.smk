@@ -54,6 +54,7 @@ rule fine_tune:
     output:
         weights=directory(idiolink_paths.WEIGHTS),
         log=idiolink_paths.TRAINING_LOG,
+        evidence=evidence_of(idiolink_paths.TRAINING_LOG),
     log:
         log_of(idiolink_paths.TRAINING_LOG),
     benchmark:
@@ -91,6 +92,7 @@ rule fine_tune_tagger:
     output:
         weights=directory(jam_paths.WEIGHTS),
         log=jam_paths.TRAINING_LOG,
+        evidence=evidence_of(jam_paths.TRAINING_LOG),
     log:
         log_of(jam_paths.TRAINING_LOG),
     benchmark:

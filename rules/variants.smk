@@ -5,10 +5,12 @@ rule jam_variants:
     """Validated variants of the sample or the release, checked automatically."""
     input:
         originals=jam_paths.ORIGINALS,
+        evidence=evidence_of(jam_paths.ORIGINALS),
         variants=lambda wildcards: JAM.variants_file(wildcards.language),
     output:
         variants=jam_paths.VARIANTS,
         report=jam_paths.VARIANTS_REPORT,
+        evidence=evidence_of(jam_paths.VARIANTS),
     log:
         log_of(jam_paths.VARIANTS),
     wildcard_constraints:
@@ -73,6 +75,7 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         output:
             variants=jam_paths.NEUTRAL_VARIANTS,
             report=jam_paths.NEUTRAL_REPORT,
+            evidence=evidence_of(jam_paths.NEUTRAL_VARIANTS),
         log:
             log_of(jam_paths.NEUTRAL_VARIANTS),
         conda:

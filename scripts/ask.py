@@ -1,10 +1,14 @@
 """Ask a language model whatever one task of a study wants to know; recorded answers come first."""
 
 import os
+from collections.abc import Sequence
 
 from pieline.core.errors import UserError
+from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
+from pieline.llm.answers import Answer
 from pieline.llm.client import ask
+from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 
@@ -14,10 +18,28 @@ entry = task.entry()
 settings = LLMSettings.model_validate_json(os.environ["PIELINE_LLM_SETTINGS"])
 if snakemake.input.served:
     settings = settings.model_copy(update={"mode": "replay"})
+read: dict[str, Answer] = {}
+
+
+def asked(questions: Sequence[Question]) -> dict[str, Answer]:
+    """Ask, and note the answers, which the outputs are made from."""
+    answers = ask(questions, entry, settings, task.recordings)
+    read.update(answers)
+    return answers
+
+
 try:
-    task.run(entry, lambda questions: ask(questions, entry, settings, task.recordings))
+    task.run(entry, asked)
 except UserError as error:
     if not snakemake.input.served:
         raise
     mend = "see logs/served for why; the same command asks what is missing"
     raise UserError(error.what, where=error.where, mend=mend) from None
+write_evidence(
+    snakemake.output.evidence,
+    files=task.outputs.values(),
+    made_from=task.inputs.values(),
+    answers={key: answer.digest for key, answer in read.items()},
+    recordings=filter(os.path.exists, [task.recordings]),
+    token=snakemake.params.answers,
+)

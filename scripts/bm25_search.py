@@ -1,5 +1,6 @@
 """Rank the documents for each query by BM25."""
 
+from pieline.core.evidence import write_evidence
 from pieline.core.files import read_json
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl
@@ -18,3 +19,4 @@ run = search(
     top_k=snakemake.params.top_k,
 )
 write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.evidence import write_evidence
 from pieline.core.files import sha256
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
@@ -45,3 +46,4 @@ for path in outputs:
     save_manifest(path, entry, revision=revision, weights=digests, texts=asked)
 for unfinished in shards:
     unfinished.remove()
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
@@ -41,3 +42,4 @@ log = fine_tune(
 save_folder(model, snakemake.output.weights)
 write_json(snakemake.output.log, log.model_dump())
 checkpoint.unlink(missing_ok=True)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

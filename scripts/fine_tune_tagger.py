@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json
 from pieline.core.jobs import start_log
 from pieline.models.entries import EncoderEntry
@@ -27,3 +28,4 @@ log = fine_tune(
 tagger.save(snakemake.output.weights)
 write_json(snakemake.output.log, log.model_dump())
 checkpoint.unlink(missing_ok=True)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

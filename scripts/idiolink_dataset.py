@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -22,3 +23,4 @@ dataset = IdiolinkDataset(
     queries=read_texts(snakemake.input.queries, Query),
 )
 dataset.save(Path(snakemake.output.manifest).parent)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -11,6 +12,7 @@ from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.runs import read_run
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 folder = Path(snakemake.input.manifest).parent
 dataset = IdiolinkDataset.load(folder)
 tuning = optional(snakemake.input.tuning)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.core.significance import sign_patterns
@@ -13,6 +14,7 @@ from pieline.studies.idiolink.metrics.significance import ModeSignificance, comp
 from pieline.studies.idiolink.predictions.runs import read_run
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 folder = Path(snakemake.input.dataset[0]).parent
 dataset, seed = IdiolinkDataset.load(folder), int(snakemake.wildcards.seed)
 qrels = meaning_qrels(dataset.queries, dataset.documents)

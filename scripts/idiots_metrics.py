@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
@@ -12,6 +13,7 @@ from pieline.studies.idiots.records import DetectionPrediction
 from pieline.studies.idiots.verdicts import DetectionRun, human_verdicts, read_cases
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 folder = Path(snakemake.input.manifest).parent
 verdicts = optional(snakemake.input.verdicts)
 run = DetectionRun(

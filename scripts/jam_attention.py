@@ -3,6 +3,7 @@
 import torch
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_records
@@ -12,6 +13,7 @@ from pieline.studies.jam.metrics.attention import attention_metrics, load_causal
 from pieline.studies.jam.metrics.runs import JamMetrics
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 torch.set_num_threads(snakemake.threads)
 spec = CheckpointEntry.from_spec(snakemake.params.spec)
 metrics = attention_metrics(

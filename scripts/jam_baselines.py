@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.studies.jam.datasets.dataset import load_manifest
@@ -11,6 +12,7 @@ from pieline.studies.jam.metrics.runs import jam_metrics
 from pieline.studies.jam.predictions.baselines import predict
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 sentences = load_sentences(snakemake.input.sentences)
 manifest = load_manifest(snakemake.input.manifest)
 for output in snakemake.output:

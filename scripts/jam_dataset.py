@@ -1,5 +1,6 @@
 """Apply human verdicts to hard variants and select: the dataset, its manifest, what is disputed."""
 
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import read_json, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl, save_jsonl
@@ -15,6 +16,7 @@ from pieline.studies.jam.variants.released import count_problem
 from pieline.studies.jam.variants.settings import VariantChecks
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 released = optional(snakemake.input.released)
 adjudications = optional(snakemake.input.adjudications)
 originals = load_jsonl(snakemake.input.originals, Original)
@@ -45,3 +47,4 @@ dataset = build_dataset(
 save_jsonl(snakemake.output.dataset, dataset.sentences)
 write_json(snakemake.output.manifest, dataset.manifest.model_dump())
 write_adjudications(snakemake.output.disputed, dataset.manifest.disputed)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -1,6 +1,7 @@
 """Score two people's labels of hard variants."""
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.studies.jam.datasets.dataset import load_manifest
@@ -8,6 +9,7 @@ from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 labels = snakemake.input.labels
 manifest = load_manifest(snakemake.input.manifest)
 metrics = human_metrics(

@@ -1,6 +1,7 @@
 """Score one run on ID10M-JAM: negative drift, accuracy, confusion classes, F1 of the tags."""
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl
@@ -10,6 +11,7 @@ from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 predictions = snakemake.input.predictions
 sentences = load_sentences(snakemake.input.sentences)
 found = load_jsonl(predictions, IdiomPrediction)

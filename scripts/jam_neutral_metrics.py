@@ -1,6 +1,7 @@
 """Score a run on neutral variants of the hard ones that confused it."""
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl, load_records
@@ -10,6 +11,7 @@ from pieline.studies.jam.metrics.runs import JamMetrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 predictions = snakemake.input.predictions
 (run,) = load_records([snakemake.input.metrics], JamMetrics)
 neutral = load_sentences(snakemake.input.neutral)

@@ -1,5 +1,6 @@
 """Take the sample's neutral variant for each hard one that confused a model."""
 
+from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json
 from pieline.core.jobs import start_log
 from pieline.core.records import save_jsonl
@@ -13,3 +14,4 @@ variants = sample_neutral_variants(
 )
 save_jsonl(snakemake.output.variants, variants)
 write_json(snakemake.output.report, {"asked": len(confusing), "variants": len(variants)})
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -1,5 +1,6 @@
 """Filter ID10M's test split by recorded decisions; write the originals and a report."""
 
+from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json
 from pieline.core.jobs import start_log
 from pieline.core.records import save_jsonl
@@ -26,3 +27,4 @@ report = filtering_report(sentences, decisions, originals)
 report |= {"decided_by": snakemake.params.decided_by, "originals_are_released": released}
 save_jsonl(snakemake.output.originals, originals)
 write_json(snakemake.output.report, report)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -1,6 +1,7 @@
 """Count what each stage of ID10M-JAM left."""
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
@@ -10,6 +11,7 @@ from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import Original
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 train = optional(snakemake.input.train)
 manifest = optional(snakemake.input.manifest)
 files = [

@@ -29,6 +29,7 @@ provenance = make_provenance(
     lock=snakemake.input.lock,
     raw_files=described_raw_files(snakemake.input.raw, data, upstream, licences),
     models=run.models,
+    predictions=snakemake.input.predictions,
     recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],
     outputs=[*displays.all_files(), *metric_files(displays.files("csv")), *snakemake.input.whole],
 )

@@ -4,11 +4,13 @@ from pathlib import Path
 
 from pieline.core.jobs import start_log
 from pieline.core.named import named
+from pieline.reporting.evidence import check_metrics
 from pieline.reporting.given import Given
 from pieline.reporting.tables import write_table
 
 start_log(snakemake.log[0])
 given = Given.model_validate_json(snakemake.params.given)
+check_metrics(given.metrics, given.asked)
 content = named(snakemake.params.maker)(given)
 write_table(
     snakemake.wildcards.table,

@@ -1,5 +1,6 @@
 """Take one IdioLink run that was made elsewhere."""
 
+from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.predictions.runs import read_foreign_run, write_run
@@ -13,3 +14,4 @@ run = read_foreign_run(
     top_k=snakemake.params.top_k,
 )
 write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

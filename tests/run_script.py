@@ -12,13 +12,24 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 from support import Forks
 
+from pieline.core.evidence import evidence_of
+
 ROOT = Path(__file__).parents[1]
+
+
+T = TypeVar("T", InputFiles, OutputFiles)
+
+
+def _by_name(files: Any) -> dict[str, Any]:
+    if isinstance(files, Mapping):
+        return dict(files)
+    return {f"file_{number}": path for number, path in enumerate(files)}
 
 
 def run_script(
@@ -34,21 +45,26 @@ def run_script(
 ) -> None:
     """Run a script; `input` and `output` are files by name, or a list of them.
 
-    Without a log, errors reach the caller.
+    The evidence of what it writes lies beside its first output if none is named. Without a log,
+    errors reach the caller.
     """
 
-    def files(given: Any) -> dict[str, Any]:
-        if not isinstance(given, Mapping):
-            return {"toclone": [*map(str, given)]}
-        plain = {
-            key: [*map(str, value)] if isinstance(value, list) else str(value)
-            for key, value in given.items()
-        }
-        return {"fromdict": plain}
+    def files(kind: type[T], given: Mapping[str, Any]) -> T:
+        """The files as Snakemake gives them to a script: in a row, and by name."""
+        found = kind()
+        for name, value in given.items():
+            several = isinstance(value, list)
+            start = len(found)
+            found.extend(map(str, value) if several else [str(value)])
+            found._set_name(name, start, len(found) if several else None)
+        return found
 
+    inputs, outputs = map(_by_name, (input, output))
+    if outputs and "evidence" not in outputs:
+        outputs["evidence"] = evidence_of(str(next(iter(outputs.values()))))
     job = SimpleNamespace(
-        input=InputFiles(**files(input)),
-        output=OutputFiles(**files(output)),
+        input=files(InputFiles, inputs),
+        output=files(OutputFiles, outputs),
         params=Params(fromdict=dict(params or {})),
         wildcards=Wildcards(fromdict={key: str(value) for key, value in (wildcards or {}).items()}),
         threads=threads,
@@ -56,8 +72,7 @@ def run_script(
         log=[log],
     )
     # Snakemake makes the folders of what a job writes.
-    outputs = output.values() if isinstance(output, Mapping) else output
-    for path in (each for item in outputs for each in (item if isinstance(item, list) else [item])):
+    for path in job.output:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     folders = [ROOT / "scripts", ROOT / "rehearsal/scripts"]
     script = next(str(path) for folder in folders if (path := folder / f"{name}.py").exists())

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest
+from pieline.core.evidence import evidence_of
 from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_mapping
@@ -27,6 +28,7 @@ from pieline.llm.task import Task
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
+from pieline.models.reference import Specs, entry_deviations, load_reference
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
@@ -41,6 +43,13 @@ REWORDED_PROMPT = "the prompt {} is not the paper's wording"
 """How a changed prompt file deviates."""
 MADE_ELSEWHERE = "made elsewhere"
 """What marks predictions that no job of this run made, wherever a model's label stands."""
+
+
+def match_path(pattern: str, path: str) -> dict[str, str] | None:
+    """The wildcards with which a pattern gives a path; None if it does not."""
+    regex = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
+    found = re.fullmatch(regex, path)
+    return found and found.groupdict()
 
 
 def alternatives(names: Iterable[str]) -> str:
@@ -109,6 +118,16 @@ class Run:
         """The digest of each prompt that a paper prints, by its path below prompts/."""
         mend = "write one line PATH: DIGEST for each prompt"
         return read_mapping(self.here("published/prompts.yaml"), mend=mend)
+
+    @cached_property
+    def reference(self) -> Specs:
+        """What the project's entries of the papers' models compute with."""
+        return load_reference(self.here("published/model_entries.json"))
+
+    def changed_entry(self, model: str) -> tuple[str, ...]:
+        """How a model's entry differs from the project's entry of the paper's model."""
+        # The models of a rehearsal all stand in for the papers'.
+        return () if self.listed else entry_deviations(self.entry(model), self.reference)
 
     def here(self, *parts: str) -> str:
         """A file of the project, as seen from the working directory."""
@@ -294,6 +313,11 @@ class LLMTaskSpec:
         """The outputs of some wildcards."""
         return {name: pattern.format(**wildcards) for name, pattern in self.outputs.items()}
 
+    @property
+    def evidence(self) -> str:
+        """What the outputs were made from, as a pattern."""
+        return evidence_of(next(iter(self.outputs.values())))
+
     def first_output(self) -> str:
         """The first output below results/, without its ending: names the job's log."""
         return next(iter(self.outputs.values())).removeprefix("results/").rsplit(".", 1)[0]
@@ -361,6 +385,17 @@ class Study(ABC, Generic[S]):
                 where=place,
                 mend="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
             )
+
+    def metric_conditions(self) -> Mapping[str, Callable[..., str]]:
+        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+        return {}
+
+    def asked(self, path: str) -> str:
+        """The conditions under which a metric file should be computed; empty for other files."""
+        for pattern, conditions in self.metric_conditions().items():
+            if (wildcards := match_path(pattern, path)) is not None:
+                return conditions(**wildcards)
+        return ""
 
     def items(self) -> Items | None:
         """What each run says of each sentence or query, if the study gives it away."""

@@ -190,7 +190,7 @@ def test_a_changed_prompt_needs_new_answers_and_says_so_in_one_line(
         environment={"PIELINE_LLM_SETTINGS": json.dumps(settings)},
         input={"files": [*task.inputs.values()], "served": []},
         output=task.outputs,
-        params={"kind": task.path(), "task": task.canonical()},
+        params={"kind": task.path(), "task": task.canonical(), "answers": ""},
         log=str(tmp_path / "log"),
     )
     assert result.returncode == 1

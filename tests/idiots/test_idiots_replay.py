@@ -58,7 +58,7 @@ def test_the_default_run_replays_without_model_or_provider_library(
             environment={"PIELINE_LLM_SETTINGS": json.dumps(settings)},
             input={"files": [*moved.inputs.values()], "served": []},
             output=moved.outputs,
-            params={"kind": moved.path(), "task": moved.canonical()},
+            params={"kind": moved.path(), "task": moved.canonical(), "answers": ""},
             log=str(tmp_path / "log"),
         )
         assert result.returncode == 0, result.stderr

@@ -416,7 +416,8 @@ def test_page_and_provenance_say_whose_data_it_was(folder: Path) -> None:
     assert (raw.url, raw.licence, raw.is_sample) == (None, None, False)
     provenance = Provenance(
         code=Code(commit=None, day=None, modified=None), data="own", config=described["config"],
-        python="3", packages={}, raw_files=[raw], models=[], recordings=[], outputs=[],
+        python="3", packages={}, reported_with={}, raw_files=[raw], models=[], recordings=[],
+        outputs=[],
     )  # fmt: skip
     crate = ro_crate(provenance, version="1", workflow=None)
     assert "A run on own data: corpus" in [each.get("name") for each in crate["@graph"]]

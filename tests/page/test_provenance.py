@@ -60,6 +60,7 @@ def provenance(folder: Path, data: str = "released") -> Provenance:
                     licence="Apache-2.0",
                 )
             ],
+            predictions=[],
             recordings=["../recordings.jsonl"],
             outputs=["paper_tables/a.csv"],
         )
@@ -97,6 +98,7 @@ def test_a_missing_output_is_an_error(tmp_path: Path) -> None:
             lock=LOCK,
             raw_files=[],
             models=[],
+            predictions=[],
             recordings=[],
             outputs=[tmp_path / "missing.csv"],
         )

@@ -60,8 +60,7 @@ UNREAD = {
         "input.figures", "input.html", "input.latex", "input.metrics", "input.tables",
     },
     "results_page": {
-        "input.behind", "input.figures", "input.html", "input.metrics", "input.parts",
-        "input.tables",
+        "input.behind", "input.figures", "input.html", "input.parts", "input.tables",
     },
     # What must be made as well in a rehearsal, or is part of a template.
     "rehearsal_page": {"input.forecast"},
@@ -161,9 +160,11 @@ def script_of(rule: Rule) -> Path:
 @cache
 def attributes_of(script: Path) -> set[str]:
     """What a script reads of `snakemake` by name, such as `input.tuning`."""
-    return {
+    text = script.read_text(encoding="utf-8")
+    checks = {"input.evidence"} if "check_evidence(snakemake.input)" in text else set()
+    return checks | {
         f"{node.value.attr}.{node.attr}"
-        for node in ast.walk(ast.parse(script.read_text(encoding="utf-8")))
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Attribute)
         and ast.unparse(node.value.value) == "snakemake"
@@ -179,9 +180,16 @@ def declared(rule: Rule) -> set[str]:
     return found
 
 
+def contents_of(rule: Rule) -> object:
+    """The function of the Snakefile that gives the content of files that no rule makes."""
+    return rule.workflow.globals["contents"]
+
+
 def modules_of(rule: Rule, wildcards: Mapping[str, str]) -> set[str]:
     """The script and modules, each with a digest, that are params of a rule."""
     values = [value for name, value in rule.params._allitems() if not name]
+    assert (contents_of(rule) in values) == bool(values), rule.name
+    values = [value for value in values if value is not contents_of(rule)]
     return {value(wildcards) if callable(value) else value for value in values}
 
 
@@ -323,8 +331,13 @@ def test_a_rule_declares_what_its_script_reads(rule_set: RuleSet) -> None:
 
     assert {rule.name: lacking(rule) for rule in rule_set.rules if lacking(rule)} == {}
     for rule in rule_set.rules:
-        # By position, or all of them.
+        # By position, or all of them; evidence is of all that has a name, too.
         text = script_of(rule).read_text(encoding="utf-8")
+        text = re.sub(
+            r"check_evidence\(snakemake\.input\)|made_from=snakemake\.input|files=snakemake\.output",
+            "",
+            text,
+        )
         for part in re.findall(r"snakemake\.(input|output)\b(?!\.)", text):
             items = getattr(rule, part)._allitems()
             assert None in {name for name, _ in items}, f"{rule.name}: {part}"

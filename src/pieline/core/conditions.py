@@ -1,5 +1,6 @@
 """Under which conditions a number was computed, and how they differ from the paper's."""
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -37,6 +38,11 @@ class Conditions(Frozen):
     def are_of_own_data(self) -> bool:
         """Whether the data are the user's own; deviations then say so."""
         return _DATA in self.settings
+
+
+def digest_of(conditions: str) -> str:
+    """A digest of conditions, given as canonical JSON."""
+    return hashlib.sha256(conditions.encode()).hexdigest()[:16]
 
 
 class Measured(Protocol):

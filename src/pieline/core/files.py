@@ -196,10 +196,32 @@ def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
         yield stream
 
 
+_LARGE = 1 << 26
+"""Bytes of a file that takes long to read."""
+
+
 def sha256(path: str | Path) -> str:
     """Hexadecimal SHA-256 of a file's content."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def remembered_sha256(path: Path, memory: Path) -> str:
+    """The same; of a large file it is computed once and kept in the file `memory`.
+
+    It is computed anew when size or change time differ, which no program can set back.
+    """
+    state = path.stat()
+    if state.st_size < _LARGE:
+        return sha256(path)
+    key = f"{path.absolute()} {state.st_size} {state.st_ctime_ns}"
+    known = read_json(memory) if memory.exists() else {}
+    if key not in known:
+        # Read once more, as another process may have added to it meanwhile.
+        digest = sha256(path)
+        known = (read_json(memory) if memory.exists() else {}) | {key: digest}
+        write_json(memory, known)
+    return str(known[key])
 
 
 def git_blob(path: str | Path) -> str:

@@ -1,5 +1,6 @@
 """What a model answered."""
 
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -7,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, NonNegativeInt
 
 from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
 from pieline.core.records import Frozen
 from pieline.models.llm import LLMEntry, name_on_the_wire
 
@@ -75,6 +77,11 @@ class Answer(Frozen):
     reasoning_tokens: NonNegativeInt | None = None
     sent: Sent | None = None
     origin: Literal["asked", "hand-written"] = "asked"
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that is recorded of it."""
+        return hashlib.sha256(canonical_json(self.record()).encode()).hexdigest()[:16]
 
     def record(self) -> dict[str, Any]:
         """The fields to store: all but the key that are not null, and always the text."""

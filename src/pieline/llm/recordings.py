@@ -21,8 +21,9 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_path, canonical_json
-from pieline.core.records import explain
+from pieline.core.evidence import Evidence
+from pieline.core.files import atomic_path, canonical_json, sha256
+from pieline.core.records import explain, load_record
 from pieline.llm.answers import Answer
 from pieline.llm.locks import lock
 from pieline.llm.questions import Message, Question
@@ -122,6 +123,23 @@ def read_lines(path: str | Path) -> Iterator[Line]:
             yield line
         elif line.raw.endswith(b"\n"):
             raise line.fault("not a line of recordings")
+
+
+def answers_token(evidence: str | Path, recordings: str | Path) -> str:
+    """A param of the job that reads recorded answers: another one once an answer was edited.
+
+    As long as the recorded answers are those that its outputs were read from (or are gone), it is
+    what it was in that job, which the outputs' evidence states.
+    """
+    if not Path(evidence).exists():
+        return ""
+    known = load_record(evidence, Evidence)
+    if not Path(recordings).exists() or known.recordings.get(str(recordings)) == sha256(recordings):
+        return known.token
+    answers = {key: item.digest for key, item in read_answers(recordings, known.answers).items()}
+    if answers.items() <= known.answers.items():
+        return known.token
+    return f"edited: {hashlib.sha256(canonical_json(answers).encode()).hexdigest()[:16]}"
 
 
 def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dict[str, Answer]:

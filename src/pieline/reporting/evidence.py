@@ -1,12 +1,14 @@
 """Metric files with the files that they were computed from, for items and the results page."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, sha256
+from pieline.core.evidence import MAKE_AGAIN, check_digests
+from pieline.core.files import canonical_json, read_json, sha256
 
 Json = dict[str, Any]
 KEY_SHOWN = 12
@@ -47,6 +49,12 @@ class MetricFile:
         """Digests of the files that it was computed from."""
         return dict(self.fields["computed_from"])
 
+    @property
+    def conditions_digest(self) -> str | None:
+        """Digest of the conditions that it was computed under; None if it states none."""
+        conditions = self.fields.get("conditions")
+        return conditions and digest_of(canonical_json(conditions))
+
     def predictions(self, ending: str) -> list[str]:
         """The predictions among them whose name has this ending."""
         return [
@@ -68,30 +76,27 @@ def load_metric_file(path: str | Path) -> MetricFile:
     return MetricFile(str(path), sha256(path), fields)
 
 
-def checked(metrics: Iterable[MetricFile]) -> Iterator[MetricFile]:
-    """Each of them, once the files behind it are seen to be those that it was computed from.
+def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
+    """Check that metric files are what the configuration asks for now.
+
+    Args:
+        paths: the files.
+        asked: digests of the conditions that are asked for, by path; of others nothing is known.
 
     Raises:
-        UserError: a file is missing or has another digest.
+        UserError: a file behind one is missing or has another digest, or one was computed under
+            other conditions; names it and the command that makes it again.
     """
     known: dict[str, str] = {}
-    for metric in metrics:
-        for path, digest in metric.inputs.items():
-            if path not in known:
-                if not Path(path).is_file():
-                    raise UserError(
-                        f"{path} is missing, from which it was computed",
-                        where=metric.path,
-                        mend="run snakemake again",
-                    )
-                known[path] = sha256(path)
-            if known[path] != digest:
-                raise UserError(
-                    f"computed from another {path} than the one there",
-                    where=metric.path,
-                    mend="run snakemake again",
-                )
-        yield metric
+    for metric in map(load_metric_file, paths):
+        changed = f"is not the file that {metric.path} was computed from"
+        check_digests(metric.inputs, changed=changed, again=metric.path, known=known)
+        if asked.get(metric.path) not in (None, metric.conditions_digest):
+            raise UserError(
+                "computed under other settings or with another model than the configuration's",
+                where=metric.path,
+                mend=MAKE_AGAIN.format(metric.path),
+            )
 
 
 def input_of(metric: MetricFile, ending: str) -> str:

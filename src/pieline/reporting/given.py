@@ -19,6 +19,7 @@ class Given(Frozen):
         absent: what to say of the paper's models that the configuration does not name.
         options: anything else, as JSON.
         notes: sentences on the data that every table and figure carries.
+        asked: digests of the conditions that metric files should have, by path.
         mark: what stands over it and in each line of its CSV: it is no result, or of own data.
     """
 
@@ -30,6 +31,7 @@ class Given(Frozen):
     options: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
     mark: str = ""
+    asked: Mapping[str, str] = {}
 
     def of(self, **files: str) -> "Given":
         """The same with other files."""

@@ -47,7 +47,9 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
         version: of this project.
         workflow: path of the Snakefile below the run's folder, or None where it lies elsewhere.
     """
-    code, packages = provenance.code, provenance.packages
+    code, packages = provenance.code, provenance.reported_with
+    computing = {pair for each in provenance.packages.values() for pair in each.items()}
+    others = sorted(pair for pair in computing if packages.get(pair[0]) != pair[1])
     crate = ROCrate(version="1.1")
 
     def add(identity: str, kind: str | list[str], **properties: Any) -> Any:
@@ -113,6 +115,15 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
             *(
                 add(f"#package-{name}", "SoftwareApplication", name=name, softwareVersion=found)
                 for name, found in packages.items()
+            ),
+            *(
+                add(
+                    f"#package-{name}-{found}",
+                    "SoftwareApplication",
+                    name=name,
+                    softwareVersion=found,
+                )
+                for name, found in others
             ),
             *(
                 add(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pieline.core.errors import UserError
+from pieline.core.evidence import packages_behind
 from pieline.core.files import read_text, sha256
 from pieline.core.records import Frozen, validated
 from pieline.core.upstream import UpstreamFile
@@ -80,13 +81,19 @@ def parse_models(text: str) -> list[Model]:
 
 
 class Provenance(Frozen):
-    """Everything that decided a run's results."""
+    """Everything that decided a run's results.
+
+    Attributes:
+        packages: versions of the packages that computed each file, by its path.
+        reported_with: versions of the locked packages that were in use when this was written.
+    """
 
     code: Code
     data: DataSource
     config: Json
     python: str
-    packages: dict[str, str]
+    packages: dict[str, dict[str, str]]
+    reported_with: dict[str, str]
     raw_files: list[RawFile]
     models: list[Model]
     recordings: list[File]
@@ -167,6 +174,7 @@ def make_provenance(
     lock: str | Path,
     raw_files: Sequence[RawFile],
     models: Sequence[Model],
+    predictions: Iterable[str],
     recordings: Iterable[str | Path],
     outputs: Iterable[str | Path],
 ) -> Provenance:
@@ -176,7 +184,8 @@ def make_provenance(
         data=data,
         config=config,
         python=platform.python_version(),
-        packages=installed_packages(lock),
+        packages=packages_behind(predictions),
+        reported_with=installed_packages(lock),
         raw_files=list(raw_files),
         models=list(models),
         recordings=described_files(recordings),

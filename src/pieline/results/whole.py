@@ -7,16 +7,18 @@ it.
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pieline.config import Config
-from pieline.core.errors import number_of
+from pieline.core.conditions import digest_of
+from pieline.core.errors import UserError, number_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
+from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
@@ -95,7 +97,29 @@ class Whole:
 
     def given(self, shown: Display | Items) -> str:
         """What a table, a figure or items are made from, as canonical JSON."""
-        return shown.given.model_copy(update={"mark": self.mark}).canonical()
+        update = {"mark": self.mark, "asked": self.asked(shown.given.metrics)}
+        return shown.given.model_copy(update=update).canonical()
+
+    def asked(self, metrics: Iterable[str]) -> dict[str, str]:
+        """Digests of the conditions that the configuration asks for, by metric file."""
+        conditions = {
+            path: next(filter(None, (study.asked(path) for study in self.every.values())), "")
+            for path in metrics
+        }
+        return {path: digest_of(each) for path, each in conditions.items() if each}
+
+    def check_settings(self) -> None:
+        """Check the metric files that are there, for a run of which Snakemake has no record.
+
+        Raises:
+            UserError: one was computed under other conditions than the configuration asks for.
+        """
+        present = [path for path in self.metrics() if Path(path).exists()]
+        try:
+            check_metrics(present, self.asked(present))
+        except UserError as error:
+            mend = "restore the folder .snakemake, or delete results/ to make everything again"
+            raise UserError(error.what, where=error.where, mend=mend) from None
 
     def files(self, ending: str) -> list[str]:
         """The files with this ending, of tables (csv, html, tex) or of figures (pdf, png)."""

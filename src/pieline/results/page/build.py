@@ -24,7 +24,6 @@ from pieline.core.named import named
 from pieline.reporting.evidence import (
     Json,
     Pool,
-    checked,
     load_metric_file,
 )
 from pieline.reporting.latex import render_html
@@ -210,7 +209,7 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
     folder.mkdir(parents=True)
     pool = Pool()
     # One metric file in memory at a time: each holds a decision for every sentence.
-    for number, metric in enumerate(checked(map(load_metric_file, sorted(study_of)))):
+    for number, metric in enumerate(map(load_metric_file, sorted(study_of))):
         study = study_of[metric.path]
         evidence = named(study.items).evidence(metric, pool, depth) if study.items else None
         if evidence:

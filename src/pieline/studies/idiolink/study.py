@@ -1,7 +1,7 @@
 """IdioLink: do embeddings find texts of the same meaning, whether it is said by an idiom or not?"""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
@@ -348,6 +348,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     # Under which conditions numbers are computed
 
+    def metric_conditions(self) -> dict[str, Callable[..., str]]:
+        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+        return {
+            paths.METRICS: lambda model, **_: self.conditions(model),
+            paths.SIGNIFICANCE: lambda model, **_: self.conditions(model),
+            paths.CHECKS: self.data_conditions,
+            paths.CONSTRUCTION_METRICS: lambda: self.data_conditions("constructed"),
+        }
+
     def conditions(self, model: str) -> str:
         """Those of a model's runs, as canonical JSON.
 
@@ -355,10 +364,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         released code goes another, and it is not known which of them its numbers come from.
         """
         settings = self.settings
-        told: dict[str, Any] = {"top_k": settings.top_k}
+        told = settings.model_dump(include={"top_k", "bootstrap_resamples", "permutations"})
         if self.taken(model):
             return self.of_data(self.elsewhere(**told)).canonical()
-        found = list(deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}))
+        found = [
+            *self.run.changed_entry(model),
+            *deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}),
+        ]
         entry = self.run.entry(model)
         if isinstance(entry, EmbedderEntry):
             entry = self.embedder(model)

@@ -1,6 +1,7 @@
 """IdioTS: do chat models detect idioms, and for the right reason?"""
 
 import json
+from collections.abc import Callable
 from itertools import product
 from typing import get_args
 
@@ -147,6 +148,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
             )
         ]
 
+    def metric_conditions(self) -> dict[str, Callable[..., str]]:
+        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+        return {paths.METRICS: lambda model, setting, seed: self.conditions(model, setting)}
+
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
         if self.taken(model):
@@ -157,9 +162,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
         worded = [OWN_PROMPT.format(setting)] if is_own else self.reworded(prompts)
         return self.of_data(
             Conditions(
-                settings={"setting": setting, "prompts": prompts, **parameters.model_dump()},
+                settings={
+                    "bootstrap_resamples": self.settings.bootstrap_resamples,
+                    "setting": setting,
+                    "prompts": prompts,
+                    **parameters.model_dump(),
+                },
                 weights=json.loads(self.run.entry(model).execution_spec()),
-                deviations=(*worded, *deviations(parameters)),
+                deviations=(*self.run.changed_entry(model), *worded, *deviations(parameters)),
             )
         ).canonical()
 

@@ -1,7 +1,7 @@
 """ID10M-JAM: do contexts that mislead models, but not people, make them misread an idiom?"""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
@@ -547,13 +547,31 @@ class JamStudy(Study[JamSettings]):
 
     # Under which conditions ----------------------------------------------------------------------
 
+    def metric_conditions(self) -> dict[str, Callable[..., str]]:
+        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+
+        def of_run(model: str, setting: str, **_: str) -> str:
+            is_baseline = setting == BASELINE
+            return self.baseline_conditions() if is_baseline else self.conditions(model, setting)
+
+        return {
+            paths.METRICS: of_run,
+            paths.NEUTRAL_METRICS: lambda model, setting, **_: self.neutral_conditions(
+                model, setting
+            ),
+            paths.ATTENTION: lambda model, **_: self.attention_conditions(model),
+            paths.STATISTICS: lambda **_: self.data_conditions(),
+            paths.HUMANS: self.data_conditions,
+        }
+
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
         return self.of_data(self._conditions(model, setting)).canonical()
 
     def baseline_conditions(self) -> str:
         """The same of what needs no model."""
-        return self.of_data(Conditions(settings={"scoring": self.settings.scoring})).canonical()
+        settings = self.settings.model_dump(include={"scoring", "bootstrap_resamples"})
+        return self.of_data(Conditions(settings=settings)).canonical()
 
     def data_conditions(self) -> str:
         """The same of counts of the data, and of people's labels."""
@@ -582,9 +600,15 @@ class JamStudy(Study[JamSettings]):
         analysis = self.settings.attention or AttentionAnalysis(model=model)
         return self.of_data(
             Conditions(
-                settings={"pairs": analysis.pairs},
+                settings={
+                    "pairs": analysis.pairs,
+                    "bootstrap_resamples": self.settings.bootstrap_resamples,
+                },
                 weights=json.loads(self.weights_spec(model)),
-                deviations=deviations(analysis, besides={"model", "language"}),
+                deviations=(
+                    *self.run.changed_entry(model),
+                    *deviations(analysis, besides={"model", "language"}),
+                ),
             )
         ).canonical()
 
@@ -595,10 +619,11 @@ class JamStudy(Study[JamSettings]):
 
     def _conditions(self, model: str, setting: str) -> Conditions:
         settings = self.settings
-        used: dict[str, Any] = {"scoring": settings.scoring, "setting": setting}
+        used = settings.model_dump(include={"scoring", "bootstrap_resamples"})
+        used |= {"setting": setting}
         if self.taken(model):
             return self.elsewhere(**used)
-        reasons = []
+        reasons = [*self.run.changed_entry(model)]
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
         reasons += self._of_variants("min_valid", "kept")

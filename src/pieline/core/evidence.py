@@ -1,0 +1,146 @@
+"""What files were made from: written beside them by the job that makes them, checked by readers.
+
+Nothing then depends on time stamps or on Snakemake's own records, which a copy may lack.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from pieline.core.errors import UserError
+from pieline.core.files import digests, sha256, write_json
+from pieline.core.records import Record, load_record
+
+_ENDING = ".evidence.json"
+MAKE_AGAIN = "run snakemake --cores all --forcerun {}"
+_PACKAGES = (
+    *("litellm", "agno", "llama-cpp-python", "numpy", "rank-bm25", "scipy"),
+    *("sentence-transformers", "tokenizers", "torch", "transformers"),
+)
+"""Packages whose version may decide what a model answers, tags or embeds."""
+
+
+class Evidence(Record):
+    """What some files were made from.
+
+    Attributes:
+        files: SHA-256 of the files, by path.
+        made_from: SHA-256 of the files that they were made from, by path.
+        answers: the recorded answers that they were read from: a digest of each, by its key.
+        recordings: SHA-256 of the files that hold these answers, by path.
+        token: see `pieline.llm.recordings.answers_token`.
+        packages: versions of the packages that the job had loaded and that decide its results.
+    """
+
+    files: dict[str, str]
+    made_from: dict[str, str]
+    answers: Mapping[str, str] = {}
+    recordings: Mapping[str, str] = {}
+    token: str = ""
+    packages: Mapping[str, str] = {}
+
+
+def evidence_of(path: str) -> str:
+    """Path of the evidence beside a file or a pattern of files."""
+    return re.sub(r"(\.run\.gz|\.[a-z]+)$", "", path) + _ENDING
+
+
+def write_evidence(
+    path: str | Path,
+    *,
+    files: Iterable[str],
+    made_from: Iterable[str],
+    answers: Mapping[str, str] | None = None,
+    recordings: Iterable[str] = (),
+    token: str = "",
+) -> None:
+    """Write the evidence of some files; folders (of weights) and other evidence are left out."""
+    write_json(
+        path,
+        Evidence(
+            files=digests(path for path in files if _is_plain(path)),
+            made_from=digests(path for path in made_from if _is_plain(path)),
+            answers=dict(answers or {}),
+            recordings=digests(recordings),
+            token=token,
+            packages=_loaded_packages(),
+        ).model_dump(),
+    )
+
+
+def check_evidence(inputs: Iterable[str]) -> None:
+    """Check the files that the evidence among a job's inputs describes.
+
+    Raises:
+        UserError: a file is not the one that was written, or it was made from another file than
+            the one that is there; names both, and the command that makes it again.
+    """
+    for path in inputs:
+        if path.endswith(_ENDING):
+            evidence = load_record(path, Evidence)
+            first = next(iter(evidence.files), path)
+            check_digests(evidence.files, changed="was changed after it was written", again=first)
+            # What a job no longer needs may be gone.
+            present = {name: d for name, d in evidence.made_from.items() if Path(name).exists()}
+            check_digests(
+                present, changed=f"is not the file that {first} was made from", again=first
+            )
+
+
+def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Versions of the packages that computed files and what they were made from, by path.
+
+    Files are known by the evidence beside them; those whose jobs loaded none of the packages that
+    decide results are left out.
+    """
+    found: dict[str, dict[str, str]] = {}
+    waiting, seen = [*paths], set()
+    while waiting:
+        place = evidence_of(waiting.pop())
+        if place not in seen and Path(place).exists():
+            seen.add(place)
+            evidence = load_record(place, Evidence)
+            waiting += evidence.made_from
+            if evidence.packages:
+                found |= {path: dict(evidence.packages) for path in evidence.files}
+    return dict(sorted(found.items()))
+
+
+def check_digests(
+    recorded: Mapping[str, str], *, changed: str, again: str, known: dict[str, str] | None = None
+) -> None:
+    """Check that files have their recorded digests.
+
+    Args:
+        recorded: SHA-256 by path.
+        changed: what is said of a file that has another one.
+        again: the file to make again in that case.
+        known: digests of files that were read before; those that are read now are added.
+
+    Raises:
+        UserError: a file is missing or has another digest.
+    """
+    known = {} if known is None else known
+    mend = MAKE_AGAIN.format(again)
+    for path, digest in recorded.items():
+        if path not in known:
+            if not Path(path).is_file():
+                raise UserError(f"missing, and {again} was made from it", where=path, mend=mend)
+            known[path] = sha256(path)
+        if known[path] != digest:
+            raise UserError(changed, where=path, mend=mend)
+
+
+def _is_plain(path: str) -> bool:
+    return not path.endswith(_ENDING) and Path(path).is_file()
+
+
+def _loaded_packages() -> dict[str, str]:
+    names = {name: name.replace("-", "_") for name in _PACKAGES}
+    return {
+        name: metadata.version(name)
+        for name, module in sorted(names.items())
+        if module.replace("llama_cpp_python", "llama_cpp") in sys.modules
+    }

@@ -1,0 +1,69 @@
+"""The entries of the papers' models as the project ships them, to see what was changed in one.
+
+`python -m pieline.models.reference` writes published/model_entries.json from models.yaml.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pieline.core.files import canonical_json, read_json, write_json
+from pieline.models.entries import ModelEntry
+from pieline.models.registry import load_registry
+
+Specs = Mapping[str, Sequence[Mapping[str, Any]]]
+"""By what a paper calls a model: what its entries compute with."""
+_CHANGE_NO_NUMBER = {
+    *("accepts", "api_base", "api_base_env", "api_key_env", "batch_size", "max_output_tokens"),
+    *("prices", "threads"),
+}
+
+
+def load_reference(path: str | Path) -> Specs:
+    """Read published/model_entries.json."""
+    specs: Specs = read_json(path)
+    return specs
+
+
+def entry_deviations(entry: ModelEntry, reference: Specs) -> tuple[str, ...]:
+    """How an entry that stands for a model of a paper differs from the project's entry of it.
+
+    Of several such entries (a provider's, and weights) the nearest counts. An entry that stands
+    for none is compared with nothing.
+    """
+    own = _spec(entry)
+    nearest: tuple[str, ...] = ()
+    for spec in reference.get(entry.published_as or "", ()):
+        found = tuple(
+            f"{name.replace('_', ' ')} {_shown(own.get(name))}, the paper's model"
+            f" {_shown(spec.get(name))}"
+            for name in sorted({*own, *spec})
+            if own.get(name) != spec.get(name)
+        )
+        if not found:
+            return ()
+        nearest = found if not nearest or len(found) < len(nearest) else nearest
+    return nearest
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) and value else canonical_json(value)
+
+
+def _spec(entry: ModelEntry) -> dict[str, Any]:
+    spec = json.loads(entry.execution_spec())
+    return {name: value for name, value in spec.items() if name not in _CHANGE_NO_NUMBER}
+
+
+def main() -> None:
+    """Write the file."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in load_registry("models.yaml").values():
+        if entry.published_as:
+            found.setdefault(entry.published_as, []).append(_spec(entry))
+    write_json("published/model_entries.json", found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""A changed entry of a paper's model makes its numbers incomparable, with a reason."""
+
+import json
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from pieline.config import load_config, load_studies
+from pieline.models.reference import entry_deviations, load_reference
+from pieline.models.registry import load_registry
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+REFERENCE = load_reference(ROOT / "published/model_entries.json")
+
+
+def test_the_reference_is_models_yaml() -> None:
+    """Else write it anew: python -m pieline.models.reference."""
+    printed = {entry.published_as for entry in REGISTRY.values() if entry.published_as}
+    assert REFERENCE.keys() == printed
+    assert not any(entry_deviations(entry, REFERENCE) for entry in REGISTRY.values())
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "reason"),
+    [
+        ("sbert", {"pooling": "cls"}, "pooling cls, the paper's model checkpoint"),
+        ("sbert", {"max_length": 64}, "max length 64, the paper's model 256"),
+        ("sbert", {"query_prefix": "q: "}, "query prefix q: , the paper's model"),
+        ("sbert", {"dtype": "float16"}, "dtype float16, the paper's model float32"),
+        ("sbert", {"source": "folder"}, "source folder, the paper's model package"),
+        ("e5-base-v2", {"revision": "0" * 40}, "revision 0000"),
+        ("gpt-4o-mini", {"litellm_id": "openai/gpt-4o"}, "litellm id openai/gpt-4o, the"),
+    ],
+)
+def test_a_changed_entry_states_what_differs(
+    model: str, change: dict[str, Any], reason: str
+) -> None:
+    (found,) = entry_deviations(REGISTRY[model].model_copy(update=change), REFERENCE)
+    assert found.startswith(reason)
+
+
+def test_what_changes_no_number_is_no_deviation() -> None:
+    assert not entry_deviations(REGISTRY["sbert"].model_copy(update={"batch_size": 1}), REFERENCE)
+    assert not entry_deviations(
+        REGISTRY["sbert"].model_copy(update={"published_as": None, "pooling": "cls"}), REFERENCE
+    )
+
+
+@pytest.mark.parametrize(
+    ("study", "model", "wildcards"),
+    [
+        ("idiolink", "sbert", {}),
+        ("jam", "gpt-4o-mini", {"setting": "zero_shot"}),
+        ("jam", "bert", {"setting": "fine_tuned"}),
+        ("idiots", "gpt-4o-mini", {"setting": "zero_shot"}),
+    ],
+)
+def test_the_conditions_of_every_study_state_it(
+    study: str, model: str, wildcards: dict[str, str]
+) -> None:
+    def deviations(registry: dict[str, Any]) -> list[str]:
+        studies = load_studies(load_config({}), registry, ROOT)
+        found: list[str] = json.loads(studies[study].conditions(model, **wildcards))["deviations"]
+        return found
+
+    field = "litellm_id" if hasattr(REGISTRY[model], "litellm_id") else "checkpoint"
+    usual = getattr(REGISTRY[model], field)
+    changed = {**REGISTRY, model: REGISTRY[model].model_copy(update={field: "other/model"})}
+    (added,) = set(deviations(changed)) - set(deviations(REGISTRY))
+    assert added == f"{field.replace('_', ' ')} other/model, the paper's model {usual}"

@@ -1,0 +1,125 @@
+"""Files that were edited, copied or left behind: noticed by what they were made from."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import run_snakemake
+from workflow.test_caching import CHAT, plan
+
+RUN = "results/predictions/idiolink/test/bm25/sentence/seed-0.run.gz"
+METRICS = "results/metrics/idiolink/test/bm25/sentence/seed-0.json"
+DOCUMENTS = "results/datasets/idiolink/test/documents.jsonl"
+ANSWERS = f"recordings/idiots/{CHAT}/zero_shot-seed-42.jsonl"
+OLD = (978307200, 978307200)
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    """The one line of an error that a run ends with."""
+    result = run_snakemake(folder, "--cores", "1", *arguments)
+    assert result.returncode != 0
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    return line
+
+
+def edit(path: Path, change: Callable[[str], str]) -> None:
+    """Change a file; its time stamp says that it is old."""
+    text = path.read_text(encoding="utf-8")
+    assert change(text) != text
+    path.write_text(change(text), encoding="utf-8")
+    os.utime(path, OLD)
+
+
+def usages_flipped(text: str) -> str:
+    return text.replace('"usage":"idiomatic"', '"usage":"?"').replace(
+        '"usage":"literal"', '"usage":"idiomatic"'
+    ).replace('"usage":"?"', '"usage":"literal"')  # fmt: skip
+
+
+def test_an_edited_data_set_is_refused(finished: Path) -> None:
+    edit(finished / DOCUMENTS, usages_flipped)
+    line = refused(finished, "--forcerun", METRICS, "--", METRICS)
+    assert "documents.jsonl: was changed after it was written; run snakemake" in line
+    assert "--forcerun results/datasets/idiolink/test/" in line
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "qrels.txt"])
+def test_a_stored_flag_is_not_trusted(finished: Path, name: str) -> None:
+    path = finished / "results/datasets/idiolink/test" / name
+    edit(path, lambda text: text.replace("false", "true") + "\n")
+    assert f"{name}: was changed" in refused(finished, "--forcerun", METRICS, "--", METRICS)
+
+
+def test_predictions_of_another_data_set_are_refused(finished: Path) -> None:
+    """The data set is made again, and the predictions come from a copy of an earlier run."""
+    kept = {path: (finished / path).read_bytes() for path in (RUN, RUN[:-7] + ".evidence.json")}
+    edit(finished / "data/sample/idiolink/test/indexes.json", lambda text: text.replace("a", "e"))
+    assert run_snakemake(finished, "--cores", "2", RUN).returncode == 0
+    for path, content in kept.items():
+        (finished / path).write_bytes(content)
+    line = refused(finished, "--forcerun", METRICS, "--", METRICS)
+    assert f"is not the file that {RUN} was made from" in line
+
+
+def test_edited_predictions_are_refused(finished: Path) -> None:
+    path = f"results/predictions/jam/english/{CHAT}/zero_shot/seed-42.jsonl"
+    metrics = path.replace("predictions", "metrics").replace(".jsonl", ".json")
+    edit(finished / path, lambda text: text.replace('"outcome":"ok"', '"outcome":"repaired"'))
+    assert f"{path}: was changed" in refused(finished, "--forcerun", metrics, "--", metrics)
+
+
+def test_a_metric_file_of_other_predictions_reaches_no_table(finished: Path) -> None:
+    edit(finished / METRICS, lambda text: text.replace('"bm25"', '"bm25 "'))
+    shutil.copy(finished / RUN.replace("sentence", "span"), finished / RUN)
+    table = "paper_tables/idiolink_zero_shot.tex"
+    line = refused(finished, "--rerun-triggers", "params", "--forcerun", "table", "--", table)
+    assert f"is not the file that {METRICS} was computed from" in line
+
+
+def test_results_without_snakemake_s_own_folder_are_compared_with_the_settings(
+    finished: Path,
+) -> None:
+    shutil.rmtree(finished / ".snakemake")
+    assert run_snakemake(finished, "-n", "all").returncode == 0
+    shutil.rmtree(finished / ".snakemake")
+    config = finished / "other.yaml"
+    config.write_text("idiolink: {top_k: 7}\n", encoding="utf-8")
+    line = refused(finished, "-n", "--configfile", "other.yaml", "--", "all")
+    assert "computed under other settings" in line
+    assert "restore the folder .snakemake, or delete results/" in line
+
+
+def test_an_old_file_of_the_user_is_noticed(finished: Path) -> None:
+    """As `mv`, `cp -p` and unpacking leave it."""
+    labels = finished / "data/sample/id10m/humans/english_simulated.csv"
+    edit(labels, lambda text: text.replace("literal", "idiomatic", 1))
+    assert "jam_humans" in {job.rule for job in plan(finished)}
+
+
+def test_an_edited_answer_is_read_again_once(finished: Path) -> None:
+    def other_answer(text: str) -> str:
+        lines = text.splitlines()
+        value = json.loads(lines[0])
+        value["answer"]["text"] = "Yes: another answer."
+        return "\n".join([json.dumps(value, sort_keys=True), *lines[1:], ""])
+
+    edit(finished / ANSWERS, other_answer)
+    rules = [job.rule for job in plan(finished)]
+    assert rules.count("idiots_detect") == 1
+    assert run_snakemake(finished, "--cores", "2", "all").returncode == 0
+    assert plan(finished) == []
+    # A new answer to another question changes nothing that was read.
+    path = finished / ANSWERS
+    path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    assert plan(finished) == []
+
+
+def test_evidence_states_the_packages_that_computed(finished: Path) -> None:
+    evidence = json.loads(
+        (finished / RUN.replace("bm25", "sbert").replace(".run.gz", ".evidence.json")).read_text()
+    )
+    assert evidence["packages"]["numpy"]
+    assert DOCUMENTS in evidence["made_from"]
