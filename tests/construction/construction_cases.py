@@ -8,7 +8,7 @@ from typing import Any
 from support import ROOT
 
 from pieline.llm.answers import Answer
-from pieline.llm.prompts import PromptFolder
+from pieline.llm.prompts import load_prompt
 from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
 from pieline.studies.idiolink.datasets.loose import LooseText
@@ -27,7 +27,7 @@ SPEC = LLMEntry(
     api_base="http://127.0.0.1:9",
     accepts=frozenset({"temperature"}),
 )
-PROMPTS = PromptFolder(ROOT / "prompts" / "idiolink")
+PROMPTS = ROOT / "prompts" / "idiolink"
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -67,12 +67,14 @@ def counts(
 
 def writer(attempts: int = 3) -> Role:
     """A writer of documents."""
-    return Role("scripted", SPEC, PROMPTS.load("documents.jinja"), {"temperature": 1}, attempts)
+    return Role(
+        "scripted", SPEC, load_prompt(PROMPTS / "documents.jinja"), {"temperature": 1}, attempts
+    )
 
 
 def judge(runs: int = 3) -> Role:
     """A validator."""
-    return Role("scripted", SPEC, PROMPTS.load("validate.jinja"), {"temperature": 1}, runs)
+    return Role("scripted", SPEC, load_prompt(PROMPTS / "validate.jinja"), {"temperature": 1}, runs)
 
 
 def scripted(

@@ -8,13 +8,13 @@ from idiots_cases import ROOT, answer, says, sentences
 
 from pieline.core.errors import UserError
 from pieline.core.outcomes import READABLE, OutcomeName
-from pieline.llm.prompts import PromptFolder
+from pieline.llm.prompts import load_prompt
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiots.predictions import ANSWER_SCHEMA, detection_questions, read_prediction
 from pieline.studies.idiots.records import DetectionPrediction
 
-PROMPT = PromptFolder(ROOT / "prompts" / "idiots").load("detect.jinja")
+PROMPT = load_prompt(ROOT / "prompts/idiots/detect.jinja")
 PARAMETERS = {"temperature": 0, "top_k": 40, "top_p": 0.95, "max_tokens": 800}
 
 

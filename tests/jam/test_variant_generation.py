@@ -11,7 +11,6 @@ from support import ROOT
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
-from pieline.llm.prompts import PromptFolder
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.dataset import build_dataset
@@ -27,7 +26,7 @@ from pieline.studies.jam.variants.generation import (
 )
 from pieline.studies.jam.variants.validation import VariantChecks, check_variants, make_variant
 
-PROMPTS = PromptFolder(ROOT / "prompts" / "jam")
+PROMPTS = ROOT / "prompts" / "jam"
 GENERATION = GenerationSettings(count=4, temperature=1, max_tokens=500, seed=7)
 ICE = original("Marta broke the ice with a joke.", "broke the ice", id="test-0001")
 BEANS = original(

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from pieline.core.files import canonical_json
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
-from pieline.llm.parsing import Outcome, json_values, parse_object, split_thoughts
+from pieline.llm.parsing import Outcome, json_values, parse_object, without_thoughts
 
 
 class Judgement(BaseModel):
@@ -187,12 +187,10 @@ def test_strict_types_that_json_can_say() -> None:
     assert "label" in parse_object(said('{"label": "x", "spans": []}'), Labelled).reason
 
 
-def test_reasoning_is_kept_from_both_places() -> None:
-    parsed = parse_object(said(f"<think> b </think>{GOOD}", reasoning="a"), Judgement)
-    assert parsed.reasoning == "a\nb"
-    assert parse_object(said(GOOD), Judgement).reasoning is None
-    assert split_thoughts("<think>a</think>x<think>b</think>y") == ("xy", "a\nb")
-    assert split_thoughts("no thoughts ") == ("no thoughts ", None)
+def test_thoughts_are_removed_from_a_text() -> None:
+    assert without_thoughts("<think>a</think>x<think>b</think>y") == "xy"
+    assert without_thoughts("a</think>x<think>b") == "x"
+    assert without_thoughts("no thoughts ") == "no thoughts "
 
 
 def test_the_reason_names_the_first_field_that_is_wrong() -> None:

@@ -104,14 +104,14 @@ def parse_idioms(answer: Answer) -> Parsed[list[str]]:
     `unparseable` are two answers side by side that differ, a last value that breaks off or is of no
     known form, and an answer that the text after it takes back.
     """
-    text, reasoning, closed = answer_text(answer)
-    if closed is not None:
-        return closed
+    text, unread = answer_text(answer)
+    if unread:
+        return unread
     try:
         found = _read(text)
     except AmbiguousError as problem:
-        return Parsed(Outcome.UNPARSEABLE, None, reasoning, str(problem))
-    return Parsed(found.outcome, found.idioms, reasoning, rule=found.rule)
+        return Parsed(Outcome.UNPARSEABLE, reason=str(problem))
+    return Parsed(found.outcome, found.idioms, rule=found.rule)
 
 
 def _read(text: str) -> Reading:

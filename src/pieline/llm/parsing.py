@@ -52,24 +52,14 @@ class Parsed(Generic[T]):
     Attributes:
         outcome: what became of the answer.
         value: null unless the outcome is readable.
-        reasoning: thoughts, whether the provider returned them apart or the text held them.
         reason: why there is no value, for people.
         rule: the form that was read, for people; empty if there is no value.
     """
 
     outcome: Outcome
     value: T | None = None
-    reasoning: str | None = None
     reason: str = ""
     rule: str = ""
-
-
-class AnswerText(NamedTuple):
-    """An answer's text without thoughts, the thoughts, and its outcome if nothing can be read."""
-
-    text: str
-    reasoning: str | None
-    closed: Parsed[Any] | None
 
 
 class Json(NamedTuple):
@@ -100,9 +90,9 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     strict mode: a wrong type or value gives `unparseable`. So does a last object that breaks off:
     it may have taken back what the one before it says.
     """
-    text, reasoning, closed = answer_text(answer)
-    if closed is not None:
-        return closed
+    text, unread = answer_text(answer)
+    if unread:
+        return unread
     required = sorted(
         field.alias or name for name, field in record.model_fields.items() if field.is_required()
     )
@@ -117,54 +107,47 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
         elif (having := next(_having(piece.value, required), None)) is not None:
             found, outcome = having, piece.outcome
     if found is None:
-        return Parsed(Outcome.UNPARSEABLE, None, reasoning, reason)
+        return Parsed(Outcome.UNPARSEABLE, reason=reason)
     try:
         # Through JSON: strict mode then accepts what JSON can say (a list for a tuple, a date).
         value = record.model_validate_json(json.dumps(found), strict=True)
     except TypeError:
-        return Parsed(Outcome.UNPARSEABLE, None, reasoning, "a key twice, with different values")
+        return Parsed(Outcome.UNPARSEABLE, reason="a key twice, with different values")
     except (ValidationError, ValueError) as error:
-        return Parsed(Outcome.UNPARSEABLE, None, reasoning, _first_problem(error))
-    return Parsed(outcome, value, reasoning, rule=f"object with {', '.join(required)}")
+        return Parsed(Outcome.UNPARSEABLE, reason=_first_problem(error))
+    return Parsed(outcome, value, rule=f"object with {', '.join(required)}")
 
 
-def answer_text(answer: Answer) -> AnswerText:
-    """What of an answer can be read."""
-    text, thoughts = split_thoughts(answer.text or "")
-    reasoning = "\n".join(filter(None, [answer.reasoning, thoughts])) or None
-    outcome: Outcome | None = None
-    reason = ""
-    if answer.finish_reason == "length":
-        outcome, reason = Outcome.TRUNCATED, "the answer reached its longest length"
-    elif answer.finish_reason == FILTERED:
-        outcome, reason = Outcome.FILTERED, "the provider filtered the answer"
-    elif answer.refusal or answer.finish_reason == "refusal":
-        outcome, reason = Outcome.REFUSED, answer.refusal or "the model refused"
-    elif not text.strip() and (
-        answer.tool_calls or answer.finish_reason in ("tool_calls", "function_call")
+def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
+    """Return an answer's text without thoughts, and its outcome if that cannot be read."""
+    text = without_thoughts(answer.text or "")
+    finish = answer.finish_reason
+    is_blank = not text.strip()
+    called = answer.tool_calls or finish in ("tool_calls", "function_call")
+    for applies, outcome, reason in (
+        (finish == "length", Outcome.TRUNCATED, "the answer reached its longest length"),
+        (finish == FILTERED, Outcome.FILTERED, "the provider filtered the answer"),
+        (answer.refusal, Outcome.REFUSED, answer.refusal),
+        (finish == "refusal", Outcome.REFUSED, "the model refused"),
+        (is_blank and called, Outcome.TOOL_CALL, "tools were called and nothing was said"),
+        (is_blank, Outcome.EMPTY, "no text"),
     ):
-        outcome, reason = Outcome.TOOL_CALL, "tools were called and nothing was said"
-    elif not text.strip():
-        outcome, reason = Outcome.EMPTY, "no text"
-    closed = Parsed[Any](outcome, None, reasoning, reason) if outcome else None
-    return AnswerText(text, reasoning, closed)
+        if applies:
+            return text, Parsed(outcome, reason=reason or "")
+    return text, None
 
 
-def split_thoughts(text: str) -> tuple[str, str | None]:
-    """Take `<think>...</think>` out of a text: the rest, and the thoughts (null if there are none).
+def without_thoughts(text: str) -> str:
+    """Remove `<think>...</think>` from a text.
 
     A closing tag without an opening one ends thoughts that began with the text (some chat
     templates write the opening tag themselves); an opening one without a closing one begins
     thoughts that never ended.
     """
-    thoughts: list[str] = []
     before, closing, after = text.partition("</think>")
     if closing and "<think>" not in before:
-        thoughts.append(before)
         text = after
-    thoughts += re.findall(r"<think>(.*?)(?:</think>|\Z)", text, re.DOTALL)
-    rest = re.sub(r"<think>.*?(?:</think>|\Z)", "", text, flags=re.DOTALL)
-    return rest.strip() if thoughts else rest, "\n".join(map(str.strip, thoughts)) or None
+    return re.sub(r"<think>.*?(?:</think>|\Z)", "", text, flags=re.DOTALL)
 
 
 def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[Json]:

@@ -18,6 +18,7 @@ lines around a turn are not sent; `{{ "\n" }}` at its end is.
 
 import hashlib
 import re
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,63 +88,50 @@ class Prompt:
         return tuple(messages)
 
 
-class PromptFolder:
-    """Prompt files of one folder; `{% include %}` finds files of the same folder."""
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(self.folder),
-            undefined=jinja2.StrictUndefined,
-            autoescape=False,  # noqa: S701 - prompts are plain text
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
-
-    def load(self, name: str) -> Prompt:
-        """Read `<folder>/<name>`.
-
-        Raises:
-            UserError: no such file, no turns, an unknown role, wrong YAML or Jinja.
-        """
-        path = self.folder / name
-        about, body, skipped = _split_front_matter(path, read_text(path))
-        marks = list(_TURN.finditer(body))
-        if not marks or body[: marks[0].start()].strip():
-            raise UserError(
-                "does not begin with a turn", where=path, mend="write a line like '=== user ==='"
-            )
-        turns, sent = [], []
-        for mark, following in zip(marks, [*marks[1:], None], strict=True):
-            role, line = mark[1], skipped + body.count("\n", 0, mark.end()) + 2
-            if role not in _ROLES:
-                raise UserError(
-                    f"unknown role {role!r}", where=f"{path}:{line - 1}", mend=f"one of {_ROLES}"
-                )
-            text = body[mark.end() + 1 : following.start() if following else None]
-            text = text.rstrip("\n") + "\n"
-            try:
-                turns.append((role, line, self._environment.from_string(text)))
-                sent.append([role, self._without_comments(text)])
-            except jinja2.TemplateSyntaxError as error:
-                raise UserError(
-                    f"not a template: {error.message}", where=f"{path}:{line + error.lineno - 1}"
-                ) from None
-        if not isinstance(answer := about.get("answer", {}), dict):
-            mend = "give each field of the answer its JSON schema"
-            raise UserError("`answer` is not a mapping", where=f"{path}:1", mend=mend)
-        content = canonical_json([sent, list(answer.items())])
-        return Prompt(path, about, tuple(turns), hashlib.sha256(content.encode()).hexdigest())
-
-    def _without_comments(self, text: str) -> str:
-        tokens = self._environment.lex(text.lstrip("\n"))
-        return "".join(token for _, kind, token in tokens if not kind.startswith("comment"))
-
-
 def load_prompt(path: str | Path) -> Prompt:
-    """Read a prompt file (see `PromptFolder.load`)."""
-    return PromptFolder(Path(path).parent).load(Path(path).name)
+    """Read a prompt file; `{% include %}` finds files of the same folder.
+
+    Raises:
+        UserError: no such file, no turns, an unknown role, wrong YAML or Jinja.
+    """
+    path = Path(path)
+    about, body, skipped = _split_front_matter(path, read_text(path))
+    if not isinstance(answer := about.get("answer", {}), dict):
+        mend = "give each field of the answer its JSON schema"
+        raise UserError("`answer` is not a mapping", where=f"{path}:1", mend=mend)
+    before, *pieces = _TURN.split(body)
+    if before.strip() or not pieces:
+        raise UserError(
+            "does not begin with a turn", where=path, mend="write a line like '=== user ==='"
+        )
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(path.parent),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - prompts are plain text
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    turns, sent = [], []
+    line = skipped + before.count("\n") + 1
+    for role, piece in zip(pieces[::2], pieces[1::2], strict=True):
+        if role not in _ROLES:
+            raise UserError(
+                f"unknown role {role!r}", where=f"{path}:{line}", mend=f"one of {_ROLES}"
+            )
+        text = piece.removeprefix("\n").rstrip("\n") + "\n"
+        try:
+            turns.append((role, line + 1, environment.from_string(text)))
+            tokens = list(environment.lex(text.lstrip("\n")))
+        except jinja2.TemplateSyntaxError as error:
+            raise UserError(
+                f"not a template: {error.message}", where=f"{path}:{line + error.lineno}"
+            ) from None
+        content = (token for _, kind, token in tokens if not kind.startswith("comment"))
+        sent.append([role, "".join(content)])
+        line += piece.count("\n")
+    digest = hashlib.sha256(canonical_json([sent, list(answer.items())]).encode()).hexdigest()
+    return Prompt(path, about, tuple(turns), digest)
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int]:
@@ -163,11 +151,7 @@ def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int
 
 
 def _line_of(error: Exception, first: int) -> int:
-    """The line of the file in which a turn that begins at line `first` failed."""
-    trace = error.__traceback__
-    line = first
-    while trace:
-        if trace.tb_frame.f_code.co_filename == "<template>":
-            line = first + trace.tb_lineno - 1
-        trace = trace.tb_next
-    return line
+    """Return the line of the file in which a turn that begins at line `first` failed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno or 1 for frame in frames if frame.filename == "<template>"]
+    return first + lines[-1] - 1 if lines else first

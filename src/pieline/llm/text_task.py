@@ -76,8 +76,8 @@ class TextTask(Task):
 
     def reading(self, answer: Answer) -> Parsed[str]:
         """Return the whole text, without thoughts."""
-        text, thoughts, closed = answer_text(answer)
-        return closed or Parsed(Outcome.OK, text.strip(), thoughts, rule="text")
+        text, unread = answer_text(answer)
+        return unread or Parsed(Outcome.OK, text.strip(), rule="text")
 
     def _rows(self) -> list[TextRow]:
         return load_jsonl(self.inputs["rows"], TextRow)

@@ -159,7 +159,7 @@ def read_detection(answer: Answer) -> Parsed[DetectionAnswer]:
     parsed = parse_object(answer, DetectionAnswer)
     if parsed.value is None:
         return parsed
-    text = answer_text(answer).text
+    text, _ = answer_text(answer)
     yes = parsed.value.has_idiom
     pieces = []
     for piece in json_values(text, opening="{"):
@@ -180,7 +180,7 @@ def read_detection(answer: Answer) -> Parsed[DetectionAnswer]:
         reason = "says yes and names none"
     elif takes_back(text[last.end :], named=yes):
         reason = "the text after the answer takes it back"
-    return Parsed(Outcome.UNPARSEABLE, None, parsed.reasoning, reason) if reason else parsed
+    return Parsed(Outcome.UNPARSEABLE, reason=reason) if reason else parsed
 
 
 def _verdicts(value: Any) -> set[str]:

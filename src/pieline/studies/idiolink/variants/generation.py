@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -14,7 +13,7 @@ from pieline.core.files import write_json
 from pieline.core.records import Record, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Parsed, parse_object
-from pieline.llm.prompts import Prompt, PromptFolder
+from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
@@ -102,9 +101,8 @@ class RoleTask(Task):
 
     def role(self, entry: LLMEntry, times: int) -> Role:
         """The model in its role."""
-        prompt = Path(self.inputs["prompt"])
-        loaded = PromptFolder(prompt.parent).load(prompt.name)
-        return Role(self.model, entry, loaded, self.parameters.model_dump(), times)
+        prompt = load_prompt(self.inputs["prompt"])
+        return Role(self.model, entry, prompt, self.parameters.model_dump(), times)
 
 
 def generation_question(

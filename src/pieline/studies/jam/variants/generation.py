@@ -18,7 +18,7 @@ from pieline.core.files import read_json, write_json
 from pieline.core.records import Frozen, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Parsed, parse_object
-from pieline.llm.prompts import Prompt, PromptFolder
+from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
@@ -85,7 +85,7 @@ class VariantWriting:
 
     spec: LLMEntry
     settings: GenerationSettings
-    prompts: PromptFolder
+    prompts: Path
 
     def question(
         self,
@@ -144,7 +144,7 @@ def _writing_questions(
     originals: Sequence[Original], writing: VariantWriting
 ) -> dict[str, Question]:
     """The first call for each original, by its id."""
-    prompt, count = writing.prompts.load(GENERATE), writing.settings.count
+    prompt, count = load_prompt(writing.prompts / GENERATE), writing.settings.count
     return {
         item.id: writing.question(prompt, item, name=item.id, count=count) for item in originals
     }
@@ -154,7 +154,7 @@ def _reviewing_questions(
     originals: Sequence[Original], texts: Mapping[str, Sequence[str]], writing: VariantWriting
 ) -> dict[str, Question]:
     """The second call for each original with texts, by its id."""
-    prompt = writing.prompts.load(REVIEW)
+    prompt = load_prompt(writing.prompts / REVIEW)
     return {
         item.id: writing.question(
             prompt, item, name=f"{item.id} (validation)", variants=texts[item.id]
@@ -285,7 +285,7 @@ def neutral_questions(
     if unknown := sorted(set(confusing) - {item.id for item in chosen}):
         mend = "take predictions and dataset of one run"
         raise UserError(f"no variant {unknown[0]!r} in the dataset", mend=mend)
-    prompt, questions = writing.prompts.load(NEUTRAL), {}
+    prompt, questions = load_prompt(writing.prompts / NEUTRAL), {}
     for item in chosen:
         original = originals[item.original_id]
         context = added_context(original.sentence, item.sentence)
@@ -311,9 +311,7 @@ class _Written(Task):
         return parse_object(answer, WrittenVariants)
 
     def _writing(self, entry: LLMEntry, prompt: str) -> VariantWriting:
-        return VariantWriting(
-            entry, self.generation, PromptFolder(Path(self.inputs[prompt]).parent)
-        )
+        return VariantWriting(entry, self.generation, Path(self.inputs[prompt]).parent)
 
     def _save(self, variants: Iterable[BaseModel], report: Mapping[str, Any]) -> None:
         save_jsonl(self.outputs["variants"], variants)
