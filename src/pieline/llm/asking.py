@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
@@ -17,13 +17,10 @@ from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_at_
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder, foreign_file, record
-from pieline.llm.retries import Backoff, Rates, is_fatal, is_transient, was_rejected
+from pieline.llm.retries import Rates, backoff, is_fatal, is_transient, was_rejected
 from pieline.llm.settings import LLMSettings
 from pieline.llm.stopping import Stop, StoppedError
 from pieline.models.llm import LLMEntry
-
-GRACE_S = 20.0
-"""Seconds that answers under way are given when the run is told to stop."""
 
 FAILURES_IN_A_ROW = 3
 """Times the concurrency: so many failed questions in a row mean that the provider is down."""
@@ -75,21 +72,18 @@ class Asking:
     ) -> None:
         limits = settings.limits(spec.provider)
         self._spec, self._settings, self._questions = spec, settings, questions
+        self._to_ask = iter(questions)
         self._concurrency = (spec.slots or 1) if spec.is_local else limits.concurrency
         self._rates = Rates(limits)
         self._recorder = recorder
         self._foreign = foreign_file(recorder.path)
         self._on_answer = on_answer
         self._stop = Stop()
-        self._budget = Budget(spec, settings, recorder.path, self._stop)
-        self._taken = self._failed_in_a_row = 0
+        self.budget = Budget(spec, settings, recorder.path, self._stop)
+        self._failed_in_a_row = 0
+        self._most_failures = FAILURES_IN_A_ROW * self._concurrency
         self._failures: list[UnansweredError] = []
         self.answers: dict[str, Answer] = {}
-
-    @property
-    def perhaps_billed(self) -> str:
-        """What requests without an answer may have cost, to be said behind a sum."""
-        return self._budget.perhaps_billed
 
     async def run(self, sender: Sender) -> dict[str, Answer]:
         """Ask all questions; answers by key.
@@ -104,16 +98,10 @@ class Asking:
         """
         count = min(self._concurrency, len(self._questions))
         workers = asyncio.gather(*(self._work(sender) for _ in range(count)))
-        stopping = asyncio.create_task(self._stop.wait())
         try:
             with self._stop.on_signals(workers.cancel):
-                first: set[asyncio.Future[Any]] = {workers, stopping}
-                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-                await asyncio.wait({workers}, timeout=GRACE_S)
-                workers.cancel()
                 await asyncio.wait({workers})
         finally:
-            stopping.cancel()
             await sender.close()
         if not workers.cancelled():
             workers.result()
@@ -122,9 +110,9 @@ class Asking:
 
     async def _work(self, sender: Sender) -> None:
         """Take question after question until none is left or the run stops."""
-        while not self._stop.wanted and self._taken < len(self._questions):
-            question = self._questions[self._taken]
-            self._taken += 1
+        for question in self._to_ask:
+            if self._stop.wanted:
+                return
             try:
                 answer, settle = await self._ask(question, sender)
                 try:
@@ -139,7 +127,10 @@ class Asking:
             except StoppedError:
                 return
             except UnansweredError as error:
-                self._watch_failures(error)
+                self._failures.append(error)
+                self._failed_in_a_row += 1
+                if self._failed_in_a_row >= self._most_failures:
+                    self._stop.fail(error)
                 self._on_answer(None)
                 continue
             except Exception as error:
@@ -160,59 +151,55 @@ class Asking:
         """
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._settings.max_attempts),
-            wait=Backoff(self._settings.backoff_s, self._settings.max_wait_s),
+            wait=backoff(self._settings.backoff_s, self._settings.max_wait_s),
             retry=retry_if_exception(is_transient),
-            sleep=self._pause,
+            sleep=lambda seconds: self._stop.unless_stopped(asyncio.sleep(seconds)),
             reraise=True,
         )
         try:
-            found: tuple[Answer, Settle] = await retrying(self._attempt, question, sender)
-            return found
+            return await retrying(self._attempt, question, sender)
         except (StoppedError, CapReachedError, UserError):
             raise
         except Exception as error:
             if is_fatal(error):
-                raise self._refused(error) from None
+                raise UserError(
+                    f"the provider refuses: {self._describe(error)}",
+                    where=self._spec.label,
+                    mend=f"check {self._spec.api_key_env or 'the model'} and the account",
+                ) from None
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 
     async def _attempt(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
         if self._rates.limited:
             most = output_tokens_at_most(question, self._spec) or 0
             await self._stop.unless_stopped(self._rates.wait(input_tokens_about(question) + most))
-        reserved = await self._budget.reserve(question)
+        reserved = await self.budget.reserve(question)
         try:
             async with asyncio.timeout(self._settings.timeout(self._spec)):
                 answer = await sender.send(question)
         except BaseException as error:
-            self._budget.settle(reserved, 0.0 if was_rejected(error) else None)
+            self.budget.settle(reserved, 0.0 if was_rejected(error) else None)
             raise
         counted = usd_of(answer, self._spec)
         usd = usd_at_most(question, self._spec) if counted is None else counted
-        return self._without_key(answer), partial(self._budget.settle, reserved, usd)
-
-    async def _pause(self, seconds: float) -> None:
-        await self._stop.unless_stopped(asyncio.sleep(seconds))
+        # A provider may have echoed the API key.
+        answer = Answer.model_validate_json(redact(answer.model_dump_json(), self._spec))
+        return answer, partial(self.budget.settle, reserved, usd)
 
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
 
-    def _watch_failures(self, error: UnansweredError) -> None:
-        self._failures.append(error)
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row >= FAILURES_IN_A_ROW * self._concurrency:
-            self._stop.fail(error)
-
     def _given_up(self, last: UnansweredError) -> UserError:
         """That question after question failed; said at the end, when all are counted."""
-        in_a_row = FAILURES_IN_A_ROW * self._concurrency
         mend = "run again when the provider answers, nothing is asked twice"
-        if all(error.rejected for error in self._failures[-in_a_row:]):
+        if all(error.rejected for error in self._failures[-self._most_failures :]):
             mend = (
                 "ask otherwise: see accepts, defaults and system_role of its entry in models.yaml"
             )
         return UserError(
-            f"{in_a_row} questions in a row failed, the last with: {last}; {len(self.answers)} of"
-            f" {len(self._questions)} are answered{self.perhaps_billed}",
+            f"{self._most_failures} questions in a row failed, the last with: {last};"
+            f" {len(self.answers)} of {len(self._questions)} are answered"
+            f"{self.budget.perhaps_billed}",
             where=self._spec.label,
             mend=mend,
         )
@@ -230,7 +217,7 @@ class Asking:
                 raise KeyboardInterrupt
             raise SystemExit(128 + self._stop.signal)
         if isinstance(failure, CapReachedError):
-            raise self._budget.explain(failure, self._unanswered(), len(self._questions)) from None
+            raise self.budget.explain(failure, self._unanswered(), len(self._questions)) from None
         if isinstance(failure, UnansweredError):
             raise self._given_up(failure) from None
         if isinstance(failure, OSError):
@@ -246,17 +233,10 @@ class Asking:
             others = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
             raise UserError(
                 f"{len(self._failures)} of {len(self._questions)} questions got no answer"
-                f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.perhaps_billed}",
+                f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.perhaps_billed}",
                 where=self._spec.label,
                 mend="the other answers are kept: the same command asks only what is missing",
             )
-
-    def _refused(self, error: Exception) -> UserError:
-        return UserError(
-            f"the provider refuses: {self._describe(error)}",
-            where=self._spec.label,
-            mend=f"check {self._spec.api_key_env or 'the model'} and the account",
-        )
 
     def _describe(self, error: Exception) -> str:
         # litellm puts whole tracebacks into some of its messages.
@@ -264,9 +244,3 @@ class Asking:
         text = " ".join(message.split()) or "no answer in time"
         # The key is taken out before the text is cut, which could leave half of it.
         return redact(f"{type(error).__name__}: {text}", self._spec)[:300]
-
-    def _without_key(self, answer: Answer) -> Answer:
-        """The answer; should the provider have echoed the API key, without it."""
-        text = answer.model_dump_json()
-        clean = redact(text, self._spec)
-        return answer if clean == text else Answer.model_validate_json(clean)

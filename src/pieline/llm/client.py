@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +113,15 @@ def _ask_missing(
         _take_over(target, foreign)
         recorder = stack.enter_context(recording(target))
         if not spec.is_local:
-            stack.enter_context(_turn(spec.provider, settings, say))
+            # One process at a time asks a provider, so that its limits hold for all together.
+            name = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
+            stack.enter_context(
+                lock(
+                    settings.recordings_folder,
+                    f"provider-{name}",
+                    lambda: say(f"waiting for another run that is asking {spec.provider}"),
+                )
+            )
         # Another run may have had its turn in the meantime.
         answers = _recorded(target, unique, spec)
         missing = [question for name, question in unique.items() if name not in answers]
@@ -139,7 +147,7 @@ def _ask_missing(
                 spec, api_key=key, api_base=address, timeout_s=settings.timeout(spec)
             )
             asking = Asking(spec, settings, recorder, missing, _telling(bar, spec))
-            return await asking.run(transport), asking.perhaps_billed
+            return await asking.run(transport), asking.budget.perhaps_billed
 
         try:
             asked, besides = asyncio.run(run())
@@ -198,18 +206,6 @@ def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserEr
         f"{number_of(len(missing), 'answer')} of {spec.label} {are} not recorded ({shown})",
         where=path,
         mend="import recordings, or ask with llm.mode: record",
-    )
-
-
-def _turn(
-    provider: str, settings: LLMSettings, say: Callable[[str], None]
-) -> AbstractContextManager[object]:
-    """The right to ask a provider, which one process at a time has."""
-    name = "".join(letter if letter.isalnum() else "-" for letter in provider)
-    return lock(
-        settings.recordings_folder,
-        f"provider-{name}",
-        lambda: say(f"waiting for another run that is asking {provider}"),
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import email.utils
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from aiolimiter import AsyncLimiter
 from tenacity import RetryCallState, wait_random_exponential
@@ -77,12 +77,12 @@ def was_rejected(error: BaseException) -> bool:
     return isinstance(error, NotSentError) or (refused and bool(headers_of(error)))
 
 
-def retry_after(error: BaseException, now: float | None = None) -> float:
-    """Seconds that the provider asks to wait: `retry-after-ms`, else `retry-after`.
+def retry_after(error: BaseException) -> float:
+    """Return the seconds that the provider asks to wait.
 
-    Gemini has neither, but says it in the body.
+    The headers `retry-after-ms` and `retry-after` (seconds, or a date) count; Gemini sends neither,
+    but states the wait in the body.
     """
-    # Seconds as a number, or the date at which to come back.
     headers = {name.lower(): value for name, value in headers_of(error).items()}
     try:
         if "retry-after-ms" in headers:
@@ -96,32 +96,27 @@ def retry_after(error: BaseException, now: float | None = None) -> float:
             date = email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp()
         except (KeyError, ValueError):
             return 0.0
-        return max(0.0, date - (time.time() if now is None else now))
+        return max(0.0, date - time.time())
 
 
-class Backoff:
-    """tenacity's wait: what the provider asks for, plus a random exponential part.
+def backoff(scale_s: float, longest_s: float) -> Callable[[RetryCallState], float]:
+    """Return tenacity's wait: what the provider asks for, plus a random exponential part.
 
-    The random part keeps requests that were rejected together from returning together.
+    The random part keeps requests that were rejected together from returning together. The wait
+    raises `TooLongWaitError` if the provider asks for more than `longest_s`.
     """
+    random = wait_random_exponential(multiplier=scale_s, max=longest_s)
 
-    def __init__(self, scale_s: float, longest_s: float) -> None:
-        self._random = wait_random_exponential(multiplier=scale_s, max=longest_s)
-        self._longest = longest_s
-
-    def __call__(self, state: RetryCallState) -> float:
-        """Seconds to wait after this failed attempt.
-
-        Raises:
-            TooLongWaitError: the provider asks for more than the longest wait.
-        """
-        error = state.outcome.exception() if state.outcome else None
+    def wait(retry_state: RetryCallState) -> float:
+        error = retry_state.outcome.exception() if retry_state.outcome else None
         asked = retry_after(error) if error else 0.0
-        if asked > self._longest:
+        if asked > longest_s:
             raise TooLongWaitError(
                 f"the provider asks to wait {asked:.0f} s, more than llm.max_wait_s"
             ) from error
-        return asked + self._random(state)
+        return asked + random(retry_state)
+
+    return wait
 
 
 class Rates:

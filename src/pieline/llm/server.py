@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,163 +35,122 @@ _POLL_S = 0.2
 _ENDS_WITHIN_S = 3.0
 
 
-class _PortTakenError(Exception):
-    """Another process was faster."""
-
-
 class Server:
     """The server of a local model: starts when it is first needed, ends with the block.
 
-    So several tasks can share one start, and none is started where every answer is recorded.
+    Several tasks can share one start, and none is started where every answer is recorded. Neither
+    the server nor anything that it starts outlives this process, however this process ends.
 
     Args:
         spec: the model.
-        log: file for what the server prints (default: one for temporary files, which is kept if the
-            server does not start).
+        log: file to which everything is appended that the server prints (default: a temporary file,
+            which is kept if the server does not start).
     """
 
     def __init__(self, spec: LLMEntry, log: Path | None = None) -> None:
-        self._spec, self._log = spec, log
-        self._stack = ExitStack()
-        self._served: Served | None = None
+        self._spec, self._stack = spec, ExitStack()
+        self._log, self._keeps_log = log, log is not None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = self._printed_before = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        self._served = None
 
     def address(self, patience_s: float, say: Callable[[str], None]) -> str:
-        """Its address for litellm's `openai/...`.
+        """Return its address for litellm's `openai/...`.
 
         Args:
             patience_s: seconds that it may take to start.
-            say: told while it starts.
+            say: called every 30 seconds with a line of progress while it starts.
 
         Raises:
-            UserError: it does not start, or the weights are not those of the entry.
+            UserError: it does not start (with the end of what it printed), or the weights are not
+                those of the entry.
         """
         _without_proxy()
-        if self._served is None:
-            log = self._log
-            if log is None:
-                handle, name = tempfile.mkstemp(prefix="pieline-", suffix=".log")
-                os.close(handle)
-                log = Path(name)
-            self._served = self._stack.enter_context(serve(self._spec, log, patience_s, say))
-            if self._log is None:
-                self._stack.callback(log.unlink)
-        return f"http://{LOOPBACK}:{self._served.port}/v1"
+        if self._process is None:
+            self._process = self._start(patience_s, say)
+        return f"http://{LOOPBACK}:{self._port}/v1"
 
     def end(self) -> UserError | None:
-        """How the server ended by itself, which explains why it gives no answers."""
-        return self._served.end() if self._served else None
-
-
-@dataclass(frozen=True)
-class Served:
-    """A server that was started.
-
-    Attributes:
-        process: its guard.
-        port: that it serves on.
-        label: of the model.
-        log: file to which it prints.
-        printed_before: bytes that were in the log before.
-    """
-
-    process: "subprocess.Popen[bytes]"
-    port: int
-    label: str
-    log: Path
-    printed_before: int
-
-    def await_health(self, patience_s: float, say: Callable[[str], None]) -> None:
-        """Wait until it answers; it may end instead, or stay silent.
-
-        Raises:
-            _PortTakenError: it ended because another process has its port.
-            UserError: it ended for another reason, or is silent for too long.
-        """
-        begin, told = time.monotonic(), FIRST_S
-        while True:
-            # First whether it lives: at its port another process may answer.
-            status, waited = self.process.poll(), time.monotonic() - begin
-            if status is None and _is_healthy(self.port):
-                return
-            if status is not None and "address already in use" in self._printed().lower():
-                raise _PortTakenError
-            if status is not None or waited > patience_s:
-                what = "is silent" if status is None else f"ended with status {status}"
-                raise self._error(f"{what} after {waited:.0f} s")
-            if waited > told:
-                say(f"{self.label}: its server is starting, {waited:.0f} s gone")
-                told += EVERY_S
-            time.sleep(_POLL_S)
-
-    def end(self) -> UserError | None:
-        """How it ended, if it did."""
+        """Return how the server ended by itself, which explains why it gives no answers."""
+        if self._process is None:
+            return None
         try:
             # What it had started may take a moment longer to end.
-            status = self.process.wait(timeout=_ENDS_WITHIN_S)
+            status = self._process.wait(timeout=_ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
             return None
         return self._error(f"ended with status {status}", "; the same command asks what is missing")
+
+    def _start(self, patience_s: float, say: Callable[[str], None]) -> "subprocess.Popen[bytes]":
+        weights = weights_path(self._spec).resolve()
+        if self._log is None:
+            handle, name = tempfile.mkstemp(prefix="pieline-", suffix=".log")
+            os.close(handle)
+            self._log = Path(name)
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pieline-")))
+        # No network, no statistics, no more threads than granted.
+        quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
+        environment = os.environ | quiet | {"OMP_NUM_THREADS": str(self._spec.threads)}
+        # Other commands may name files beside the job.
+        place = folder if self._spec.serves_with == "transformers" else None
+        is_child = self._spec.serves_with in SERVERS
+        for _ in range(PORTS_TRIED):
+            self._port = _free_port()
+            command = command_line(self._spec, weights, self._port, folder)
+            self._printed_before = self._log.stat().st_size if self._log.exists() else 0
+            with ExitStack() as stack:
+                process = stack.enter_context(guarded(command, place, environment, self._log))
+                if self._becomes_healthy(process, patience_s, say) and _is_ours(
+                    process, self._port, is_child=is_child
+                ):
+                    if not self._keeps_log:
+                        self._stack.callback(self._log.unlink)
+                    self._stack.enter_context(stack.pop_all())
+                    return process
+        raise UserError(f"{PORTS_TRIED} free ports were taken by others", where=self._spec.label)
+
+    def _becomes_healthy(
+        self, process: "subprocess.Popen[bytes]", patience_s: float, say: Callable[[str], None]
+    ) -> bool:
+        """Wait until the server answers; false if another process has its port.
+
+        Raises:
+            UserError: it ended for another reason, or is silent for too long.
+        """
+        begin, shown = time.monotonic(), FIRST_S
+        while True:
+            # First whether it lives: at its port another process may answer.
+            status, waited = process.poll(), time.monotonic() - begin
+            if status is None and _is_healthy(self._port):
+                return True
+            if status is not None and "address already in use" in self._printed().lower():
+                return False
+            if status is not None or waited > patience_s:
+                what = "is silent" if status is None else f"ended with status {status}"
+                raise self._error(f"{what} after {waited:.0f} s")
+            if waited > shown:
+                say(f"{self._spec.label}: its server is starting, {waited:.0f} s gone")
+                shown += EVERY_S
+            time.sleep(_POLL_S)
 
     def _error(self, what: str, mend: str = "") -> UserError:
         lines = [line.strip() for line in self._printed().splitlines() if line.strip()]
         tail = " | ".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:] or "nothing"
         return UserError(
             f"its server {what}, having said: {tail}",
-            where=self.label,
-            mend=f"see {self.log}{mend}",
+            where=self._spec.label,
+            mend=f"see {self._log}{mend}",
         )
 
     def _printed(self) -> str:
-        with self.log.open("rb") as stream:
-            stream.seek(self.printed_before)
-            return stream.read().decode("utf-8", "replace")
-
-
-@contextmanager
-def serve(
-    spec: LLMEntry, log: Path, patience_s: float, say: Callable[[str], None]
-) -> Iterator[Served]:
-    """Serve a model's weights by a process of its own while the block runs.
-
-    Neither the process nor anything that it starts outlives this one, however this one ends.
-
-    Args:
-        spec: the model.
-        log: file to which everything is added that the server prints.
-        patience_s: seconds that the server may take to start.
-        say: told every 30 seconds that it is still starting.
-
-    Raises:
-        UserError: the weights are not those of the entry, or the server does not start; with the
-            end of what it printed.
-    """
-    weights = weights_path(spec).resolve()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="pieline-") as folder:
-        for _ in range(PORTS_TRIED):
-            port = _free_port()
-            command = command_line(spec, weights, port, Path(folder))
-            printed_before = log.stat().st_size if log.exists() else 0
-            # Other commands may name files beside the job.
-            place = Path(folder) if spec.serves_with == "transformers" else None
-            with guarded(command, place, os.environ | _environment(spec), log) as process:
-                served = Served(process, port, spec.label, log, printed_before)
-                try:
-                    served.await_health(patience_s, say)
-                    if not _is_ours(process, port, is_child=spec.serves_with in SERVERS):
-                        raise _PortTakenError
-                except _PortTakenError:
-                    continue
-                yield served
-                return
-    raise UserError(f"{PORTS_TRIED} free ports were taken by others", where=spec.label)
+        assert self._log  # it has started
+        return self._log.read_bytes()[self._printed_before :].decode("utf-8", "replace")
 
 
 def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list[str]:
@@ -256,12 +214,6 @@ def _without_proxy() -> None:
             os.environ[name] = f"{named},{LOOPBACK}".strip(",")
 
 
-def _environment(spec: LLMEntry) -> dict[str, str]:
-    """What a server is told besides: no network, no statistics, no more threads than granted."""
-    quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
-    return quiet | {"OMP_NUM_THREADS": str(spec.threads)}
-
-
 def _prepare(weights: Path, folder: Path, template: str | None) -> None:
     """A folder of links to the weights, with sampling as the request says it.
 
@@ -297,11 +249,8 @@ def guarded(
     command: Sequence[str], folder: Path | None, environment: Mapping[str, str], log: Path
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a command under a guard (see `guard`), and end it with the block."""
-    with ExitStack() as stack:
-        reading, writing = os.pipe()
-        stack.callback(os.close, reading)
-        ending = stack.enter_context(ExitStack())
-        ending.callback(os.close, writing)
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "w") as ending:
         with log.open("ab") as stream:
             process = subprocess.Popen(
                 [sys.executable, str(Path(guard.__file__)), str(reading), *command],

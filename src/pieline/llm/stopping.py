@@ -2,9 +2,14 @@
 
 import asyncio
 import signal
+import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
+
+GRACE_S = 20.0
+"""Seconds from SIGTERM to giving up requests under way: SLURM kills after 30."""
 
 T = TypeVar("T")
 
@@ -54,24 +59,33 @@ class Stop:
 
     @contextmanager
     def on_signals(self, at_once: Callable[[], object]) -> Iterator[None]:
-        """Stop on the first SIGINT or SIGTERM; on the second one call `at_once` as well."""
+        """Stop on the first SIGINT or SIGTERM; call `at_once` on a second one, or `GRACE_S` later.
+
+        Only SIGTERM has a grace period: whoever presses Ctrl-C can press it again.
+        """
         loop = asyncio.get_running_loop()
-        watched: list[signal.Signals] = []
 
         def stop(number: signal.Signals) -> None:
             if self.signal is not None:
                 at_once()
+            elif number == signal.SIGTERM:
+                loop.call_later(GRACE_S, at_once)
+            else:
+                print(
+                    "stopping when the requests under way have ended; interrupt again to give"
+                    " them up",
+                    file=sys.stderr,
+                )
             self.signal = number
             self._event.set()
 
-        try:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, stop, number)
-                watched.append(number)
-        except (ValueError, RuntimeError, NotImplementedError):
-            pass  # not the main thread: its owner handles signals
+        # In other threads, the main thread handles signals.
+        in_main = threading.current_thread() is threading.main_thread()
+        numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
+        for number in numbers:
+            loop.add_signal_handler(number, stop, number)
         try:
             yield
         finally:
-            for number in watched:
+            for number in numbers:
                 loop.remove_signal_handler(number)
