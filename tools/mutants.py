@@ -61,7 +61,6 @@ TESTS = {
     "llm/costs": MONEY,
     "llm/estimates": (*MONEY, "idiots/test_tasks"),
     "llm/spending": MONEY,
-    "llm/budget": MONEY,
 }
 """Of each module, the files (or classes) of tests that are to notice."""
 SAME = ("Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot")

@@ -12,7 +12,6 @@ from llm_cases import settings_for, spec_for
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.budget import Budget, CapReachedError
 from pieline.llm.costs import (
     Estimate,
     estimate,
@@ -28,7 +27,7 @@ from pieline.llm.parsing import Parsed
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import record
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import Ledger, Reserved, Spending
+from pieline.llm.spending import Budget, CapReachedError, Ledger, Reserved, Spending
 from pieline.llm.stopping import Stop, StoppedError
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry

@@ -16,6 +16,6 @@ Where to look:
 - `readings`: how all recorded answers were read
 - `costs`, `estimates`, `spending`: what it will cost, what it cost, and the spending cap
 - `keys`: API keys, and keeping them out of every output
-- `asking`, `transport`, `retries`, `budget`, `stopping`, `locks`: how `client` asks
+- `asking`, `transport`, `retries`, `stopping`: how `client` asks
 - `server`, `llama_cpp`, `guard`: the server of a local model
 """

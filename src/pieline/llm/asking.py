@@ -12,13 +12,13 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer, is_foreign, refuse_foreign
-from pieline.llm.budget import Budget, CapReachedError
 from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_at_most, usd_of
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder, foreign_file, record
 from pieline.llm.retries import Rates, backoff, is_fatal, is_transient, was_rejected
 from pieline.llm.settings import LLMSettings
+from pieline.llm.spending import Budget, CapReachedError
 from pieline.llm.stopping import Stop, StoppedError
 from pieline.models.llm import LLMEntry
 
@@ -189,21 +189,6 @@ class Asking:
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
 
-    def _given_up(self, last: UnansweredError) -> UserError:
-        """That question after question failed; said at the end, when all are counted."""
-        mend = "run again when the provider answers, nothing is asked twice"
-        if all(error.rejected for error in self._failures[-self._most_failures :]):
-            mend = (
-                "ask otherwise: see accepts, defaults and system_role of its entry in models.yaml"
-            )
-        return UserError(
-            f"{self._most_failures} questions in a row failed, the last with: {last};"
-            f" {len(self.answers)} of {len(self._questions)} are answered"
-            f"{self.budget.perhaps_billed}",
-            where=self._spec.label,
-            mend=mend,
-        )
-
     def _raise_reason(self) -> None:
         """Raise whatever stopped the run."""
         failure = self._stop.failure
@@ -219,7 +204,19 @@ class Asking:
         if isinstance(failure, CapReachedError):
             raise self.budget.explain(failure, self._unanswered(), len(self._questions)) from None
         if isinstance(failure, UnansweredError):
-            raise self._given_up(failure) from None
+            mend = "run again when the provider answers, nothing is asked twice"
+            if all(error.rejected for error in self._failures[-self._most_failures :]):
+                mend = (
+                    "ask otherwise: see accepts, defaults and system_role of its entry in"
+                    " models.yaml"
+                )
+            raise UserError(
+                f"{self._most_failures} questions in a row failed, the last with: {failure};"
+                f" {len(self.answers)} of {len(self._questions)} are answered"
+                f"{self.budget.perhaps_billed}",
+                where=self._spec.label,
+                mend=mend,
+            ) from None
         if isinstance(failure, OSError):
             raise UserError(
                 f"an answer cannot be kept: {failure.strerror}",

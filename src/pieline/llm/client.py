@@ -11,10 +11,16 @@ from pieline.core.errors import UserError, number_of
 from pieline.llm.answers import Answer, refuse_foreign
 from pieline.llm.costs import estimate, usd_of
 from pieline.llm.keys import api_base, api_key
-from pieline.llm.locks import lock
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
-from pieline.llm.recordings import foreign_file, raw_lines, read_answers, recording, write_lines
+from pieline.llm.recordings import (
+    foreign_file,
+    lock,
+    raw_lines,
+    read_answers,
+    recording,
+    write_lines,
+)
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry

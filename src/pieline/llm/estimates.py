@@ -182,25 +182,14 @@ def not_made(task: Task) -> list[str]:
     return [path for path in task.inputs.values() if not Path(path).exists()]
 
 
-def check(tasks: Iterable[Task], settings: LLMSettings, besides: Sequence[str] = ()) -> None:
-    """Stop before anything is asked if nothing can give some of the answers.
+def check(tasks: Iterable[Task], settings: LLMSettings, notes: Sequence[str] = ()) -> None:
+    """Stop before anything is asked if some answers can neither be read nor asked for.
+
+    Of tasks whose inputs do not exist yet, only those without any recording count.
 
     Raises:
-        UserError: one for everything that is missing (see `unanswerable`), with what else is to be
-            said `besides`.
-    """
-    if problems := unanswerable(tasks, settings):
-        raise UserError(
-            "; ".join([*problems, *besides]),
-            where="language models",
-            mend="mend this, import recordings, or leave these models out",
-        )
-
-
-def unanswerable(tasks: Iterable[Task], settings: LLMSettings) -> list[str]:
-    """Each model that cannot be asked for answers that are not recorded, with all that it lacks.
-
-    Of tasks whose inputs are not made yet only those without any recording count.
+        UserError: one for all models that cannot be asked for answers that are not recorded, with
+            everything that each lacks, followed by the `notes`.
     """
     by_model: dict[str, list[Task]] = {}
     for task in tasks:
@@ -208,12 +197,16 @@ def unanswerable(tasks: Iterable[Task], settings: LLMSettings) -> list[str]:
     problems = []
     for model, members in by_model.items():
         entry = members[0].entry()
-        # Questions only of models that lack something: making them takes seconds.
+        # Only for models that lack something: making questions takes seconds.
         lacking = lacks(entry, settings)
-        missing = _not_recorded(members, entry, settings) if lacking else ""
-        if missing:
+        if lacking and (missing := _not_recorded(members, entry, settings)):
             problems.append(f"{model} ({missing}): {', '.join(lacking)}")
-    return problems
+    if problems:
+        raise UserError(
+            "; ".join([*problems, *notes]),
+            where="language models",
+            mend="mend this, import recordings, or leave these models out",
+        )
 
 
 def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:

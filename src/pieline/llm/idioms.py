@@ -45,7 +45,8 @@ _LABEL = re.compile(
 _SPACE = re.compile(r"\s*(?:```\w*\s*)?")
 _BULLETS = re.compile(rf"[ \t]*\n\s*?((?:^[ \t]*{_BULLET}.*\n?)+)", re.MULTILINE)
 _BARE_LIST = re.compile(r"\[([^\[\]]*)\]")
-_EXPLAINED = re.compile(r"(.*?)(?:[:.] | [-–—] |\s*\()(.*)")
+_EXPLANATION = re.compile(r"[:.] | [-–—] |\s*\(")
+"""What separates an idiom from its explanation."""
 
 
 _RANKS: tuple[Kind | Literal["items"], ...] = ("answer", "idioms", "expressions", "items")
@@ -279,26 +280,19 @@ def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
     raise AmbiguousError("a list of neither texts nor objects")
 
 
-class _Parts(NamedTuple):
-    """What the keys of an object announce.
+def _parts(
+    value: dict[str, Any], *, is_item: bool
+) -> tuple[dict[str, dict[str, Any]], set[View], bool, set[str]]:
+    """Sort the fields of an object by what their keys announce.
 
-    Attributes:
-        groups: values by key, by what the key announces.
-        views: what all its other values say of the thing.
-        yes: whether it says in as many words that there is an idiom.
-        rejected: normalised texts behind keys of literal expressions.
+    Returns:
+        The values by key, by what the key announces; the views that all other values express;
+        whether one affirms in so many words that there is an idiom; and the normalized texts under
+        keys of literal expressions.
     """
-
-    groups: dict[str, dict[str, Any]]
-    views: set[View]
-    yes: bool
-    rejected: set[str]
-
-
-def _parts(value: dict[str, Any], *, is_item: bool) -> _Parts:
     groups: dict[str, dict[str, Any]] = {}
-    said: set[View] = set()
-    yes = False
+    expressed: set[View] = set()
+    affirmed = False
     rejected: set[str] = set()
     for key, item in value.items():
         if item is TWICE:
@@ -306,43 +300,43 @@ def _parts(value: dict[str, Any], *, is_item: bool) -> _Parts:
         kind = kind_of(key) or ("items" if is_item and key.lower() in _NAMES_OF_ITEMS else None)
         truth = _truth(item)
         if kind is None:
-            said |= _views_in(key, item)
+            expressed |= _views_in(key, item)
             rejected |= _forms(_texts_in(item)) if announces_others(key) else set()
         elif truth is None or (item is not truth and not truth):
             groups.setdefault(kind, {})[key] = item
         else:
-            said.add("affirms" if truth else "denies")
-            yes |= truth
-    return _Parts(groups, said, yes, rejected)
+            expressed.add("affirms" if truth else "denies")
+            affirmed |= truth
+    return groups, expressed, affirmed, rejected
 
 
 def _of_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], str]:
     """The idioms that an object names."""
     if not value:
         return [], "empty object"
-    groups, said, yes, rejected = _parts(value, is_item=is_item)
+    groups, expressed, affirmed, rejected = _parts(value, is_item=is_item)
     kind = next((kind for kind in _RANKS if kind in groups), None)
     if kind is None:
-        return [], _rule_without_name(groups.get("candidates", {}), said)
+        return [], _rule_without_name(groups.get("candidates", {}), expressed)
     idioms = _agreeing(groups[kind], kind)
     if kind == "answer" and (others := groups.keys() & {"idioms", "expressions"}):
         listed = [name for other in others for name in _agreeing(groups[other], other)]
         if not _forms(idioms) <= _forms(listed):
             raise AmbiguousError("the choice is none of the idioms")
-    if idioms and said == {"denies"} and len(idioms) == 1:
+    if idioms and expressed == {"denies"} and len(idioms) == 1:
         idioms = []
-    elif idioms and (said & {"denies", "doubts"} or _forms(idioms) & rejected):
+    elif idioms and (expressed & {"denies", "doubts"} or _forms(idioms) & rejected):
         raise AmbiguousError("named, and called literal")
-    elif yes and not idioms:
+    elif affirmed and not idioms:
         raise AmbiguousError("says yes and names none")
     return idioms, f'object with "{next(iter(groups[kind]))}"'
 
 
-def _rule_without_name(candidates: dict[str, Any], said: set[View]) -> str:
-    """How an object without a key for idioms says that there is none."""
-    if said == {"denies"}:
+def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
+    """Return how an object without a key for idioms states that there is none."""
+    if expressed == {"denies"}:
         return "object that says no"
-    if candidates and not said and not _forms(_texts_in(list(candidates.values()))):
+    if candidates and not expressed and not _forms(_texts_in(list(candidates.values()))):
         return _NO_CANDIDATES
     if candidates:
         raise CandidatesError("candidates and no choice")
@@ -427,20 +421,18 @@ def _bulleted(lines: Iterable[str]) -> list[str]:
     """The idioms of lines that may explain each after a colon, a dash or in brackets."""
     items = []
     for line in lines:
-        told = _EXPLAINED.fullmatch(line)
-        name, explanation = told.groups() if told else (line, "")
-        items.append({"idiom": _unquoted(name), "explanation": explanation})
+        name, *explanation = _EXPLANATION.split(line, maxsplit=1)
+        items.append({"idiom": _unquoted(name), "explanation": "".join(explanation)})
     return read_value(items, is_item=True)[0]
 
 
-def _written(said: str) -> list[str]:
+def _written(text: str) -> list[str]:
     """The idioms of a line of text behind their label."""
-    told = _EXPLAINED.fullmatch(said)
-    name, explanation = told.groups() if told else (said, "")
-    if names_nothing(name) and name and "affirms" not in views(explanation):
+    name, *explanation = _EXPLANATION.split(text, maxsplit=1)
+    if names_nothing(name) and name and "affirms" not in views("".join(explanation)):
         return []
     names = _bare(name.rstrip(" .,"))
-    if not names or views(said) & {"denies", "doubts"} or re.search(r"\?\s*\w", said):
+    if not names or views(text) & {"denies", "doubts"} or re.search(r"\?\s*\w", text):
         raise AmbiguousError("a label, and no idiom after it")
     return names
 

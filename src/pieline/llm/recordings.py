@@ -11,12 +11,13 @@ of their keys, so that git shows small differences and copies can be merged line
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -25,7 +26,6 @@ from pieline.core.evidence import Evidence
 from pieline.core.files import atomic_path, canonical_json, sha256
 from pieline.core.records import explain, load_record
 from pieline.llm.answers import Answer
-from pieline.llm.locks import lock
 from pieline.llm.questions import Message, Question
 from pieline.llm.wire import misfit
 
@@ -231,6 +231,27 @@ def recording(path: str | Path) -> Iterator[Recorder]:
         finally:
             os.close(handle)
             _put_in_order(path)
+
+
+def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractContextManager[object]:
+    """Take a lock between processes, which vanishes with the process that holds it.
+
+    It is the file `.locks/<name>.lock` of the folder, which git ignores.
+
+    Args:
+        folder: where the files lie that the lock protects.
+        name: of the lock.
+        on_taken: called once if another process has the lock, before waiting for it; may raise.
+
+    Returns:
+        What frees the lock when its block ends.
+    """
+    # Without the fallback for file systems that know no locks: its files outlive a kill.
+    held = FileLock(folder / ".locks" / f"{name}.lock", fallback_to_soft=False)
+    with suppress(Timeout):
+        return held.acquire(blocking=False)
+    on_taken()
+    return held.acquire(poll_interval=0.5)  # for hours, maybe on a network file system
 
 
 def record(path: str | Path, answered: Iterable[tuple[Question, Answer]]) -> None:

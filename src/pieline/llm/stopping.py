@@ -36,10 +36,6 @@ class Stop:
         self.failure = self.failure or error
         self._event.set()
 
-    async def wait(self) -> None:
-        """Wait until the run shall stop."""
-        await self._event.wait()
-
     async def unless_stopped(self, waiting: Awaitable[T]) -> T:
         """Wait for something, unless the run is stopped first.
 
@@ -47,7 +43,7 @@ class Stop:
             StoppedError: it was.
         """
         task = asyncio.ensure_future(waiting)
-        stopping = asyncio.ensure_future(self.wait())
+        stopping = asyncio.ensure_future(self._event.wait())
         try:
             await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():

@@ -164,12 +164,26 @@ class Transport:
         _EXCHANGE.set(exchange)
         turns = [AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages]
         reply = AgnoMessage(role="assistant")
+        # None: not agno's own defaults.
+        model = _Model(
+            id=self._spec.litellm_id,
+            temperature=None,  # type: ignore[arg-type]
+            top_p=None,  # type: ignore[arg-type]
+            request_params={**question.parameters, **self._once},
+            append_trailing_user_message=False,
+            **self._address,  # type: ignore[arg-type]
+        )
         try:
-            response: Any = await self._model(question).ainvoke(turns, assistant_message=reply)
+            response: Any = await model.ainvoke(turns, assistant_message=reply)
         except Exception as error:
             if exchange.misfit:
-                raise self._not_sent(exchange.misfit) from None
-            fields = _billed(_came(exchange) or {})
+                raise NotSentError(
+                    f"the request {redact(exchange.misfit, self._spec)}; nothing was sent",
+                    where=self._spec.label,
+                    mend="state it in the entry of models.yaml (accepts, defaults, system_role), or"
+                    " ask otherwise",
+                ) from None
+            fields = _billed(_came(exchange))
             if isinstance(error, ContentPolicyViolationError):
                 fields["finish_reason"] = FILTERED
             if not fields:
@@ -183,7 +197,7 @@ class Transport:
                 raise MalformedResponseError("the answer has neither choices nor usage")
         if exchange.sent is None:
             raise UserError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
-        came = _came(exchange) or {}
+        came = _came(exchange)
         # Not as litellm reports it: where Gemini states no model, litellm states the one asked.
         name = came.get("modelVersion") or came.get("model")
         fields["returned_model"] = name if isinstance(name, str) and name else None
@@ -197,25 +211,6 @@ class Transport:
     async def close(self) -> None:
         """Close the connections, which belong to the running event loop."""
         await self._client.close()  # type: ignore[no-untyped-call]
-
-    def _model(self, question: Question) -> LiteLLM:
-        """The model with these parameters and none of agno's own defaults."""
-        return _Model(
-            id=self._spec.litellm_id,
-            temperature=None,  # type: ignore[arg-type]
-            top_p=None,  # type: ignore[arg-type]
-            request_params={**question.parameters, **self._once},
-            append_trailing_user_message=False,
-            **self._address,  # type: ignore[arg-type]
-        )
-
-    def _not_sent(self, misfit: str) -> NotSentError:
-        return NotSentError(
-            f"the request {redact(misfit, self._spec)}; nothing was sent",
-            where=self._spec.label,
-            mend="state it in the entry of models.yaml (accepts, defaults, system_role), or ask"
-            " otherwise",
-        )
 
 
 def _fields(response: Any) -> dict[str, Any]:
@@ -248,15 +243,13 @@ def _fields(response: Any) -> dict[str, Any]:
     }
 
 
-def _came(exchange: _Exchange) -> dict[str, Any] | None:
-    """The JSON object that came back whole, with a status of success; null if none did."""
-    try:
-        if exchange.response is not None and exchange.response.is_success:
+def _came(exchange: _Exchange) -> dict[str, Any]:
+    """Return the JSON object of a complete, successful response; empty if there was none."""
+    if exchange.response is not None and exchange.response.is_success:
+        with suppress(ValueError, httpx.StreamError):
             body = exchange.response.json()
-            return body if isinstance(body, dict) else None
-    except (ValueError, httpx.StreamError):
-        pass
-    return None
+            return body if isinstance(body, dict) else {}
+    return {}
 
 
 def _billed(body: dict[str, Any]) -> dict[str, Any]:
