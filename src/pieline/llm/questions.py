@@ -34,7 +34,7 @@ class Question:
 
     model: str
     messages: tuple[Message, ...]
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(hash=False)
     sample: int = 0
     name: str = field(default="", compare=False)
     dropped: tuple[str, ...] = field(default=(), compare=False)
@@ -42,11 +42,6 @@ class Question:
     def __post_init__(self) -> None:
         plain = {name: _plain(value) for name, value in sorted(self.parameters.items())}
         object.__setattr__(self, "parameters", plain)
-        object.__setattr__(self, "messages", _turns(self.messages))
-
-    def __hash__(self) -> int:
-        # Parameters are a mapping, which has no hash: equal questions have equal turns anyway.
-        return hash((self.messages, self.sample))
 
     def content(self) -> dict[str, Any]:
         """What the key is computed from: model, messages, parameters and sample number."""
@@ -85,18 +80,9 @@ def make_question(
     the question.
     """
     sent, dropped = spec.accepted(parameters)
-    turns = _turns(messages)
-    if spec.system_role:
-        roles = {"system": spec.system_role}
-        turns = tuple(Message(roles.get(role, role), content) for role, content in turns)
+    roles = {"system": spec.system_role or "system"}
+    turns = tuple(Message(roles.get(role, role), content) for role, content in messages)
     return Question(spec.checkpoint, turns, sent, sample=sample, name=name, dropped=dropped)
-
-
-def _turns(messages: Sequence[tuple[str, str]]) -> tuple[Message, ...]:
-    """Messages as turns; a tuple of turns stays the very same, for many questions share one."""
-    if isinstance(messages, tuple) and all(isinstance(turn, Message) for turn in messages):
-        return messages
-    return tuple(Message(*turn) for turn in messages)
 
 
 def _plain(value: Any) -> Any:

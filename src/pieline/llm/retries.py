@@ -42,10 +42,9 @@ def status_of(error: BaseException) -> int | None:
 
 def headers_of(error: BaseException) -> Mapping[str, str]:
     """Response headers of a failure, empty where the provider did not respond."""
-    headers = getattr(error, "litellm_response_headers", None)
-    if not headers:
-        headers = getattr(getattr(error, "response", None), "headers", None)
-    return headers or {}
+    response = getattr(error, "response", None)
+    own: Mapping[str, str] | None = getattr(error, "litellm_response_headers", None)
+    return own or getattr(response, "headers", None) or {}
 
 
 def is_fatal(error: BaseException) -> bool:
