@@ -368,7 +368,7 @@ def test_what_a_killed_run_left_is_settled_where_its_answer_is_recorded(folder: 
     ledger = Ledger(folder, 1.0)
     for key in ("told", "untold", "lost"):
         ledger.reserve("m", 0.125, file="f", key=key)
-    ledger.take_up(ledger.left("f"), {"told": 0.0625, "untold": None})
+    ledger.recover_reservations(ledger.left("f"), {"told": 0.0625, "untold": None})
     found = ledger.spending()
     # Of tokens that nobody counted it is all that was reserved; none of it is "perhaps".
     assert (found.settled, found.requests, found.perhaps) == ({"m": 0.1875}, {"m": 2}, {})
@@ -406,7 +406,7 @@ def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
 
     async def run() -> None:
         spending = budget(folder, 1, Stop())
-        assert spending.perhaps_billed == ""
+        assert spending.possibly_billed == ""
         kept = [await spending.reserve(question) for _ in range(4)]
         assert {reserved and reserved[1:] for reserved in kept} == {
             (MODEL, ONE, "sub/a.jsonl", question.key)
@@ -414,11 +414,11 @@ def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
         spending.settle(None, 1.0)  # nothing was reserved
         spending.settle(kept[0], ONE / 2)
         spending.settle(kept[1], 0.0)
-        assert spending.perhaps_billed == ""
+        assert spending.possibly_billed == ""
         spending.settle(kept[2], None)
         spending.settle(kept[3], None)
         # Twice 0.000634.
-        assert spending.perhaps_billed == (
+        assert spending.possibly_billed == (
             " (at most $0.0013 more perhaps billed without an answer)"
         )
 
@@ -433,7 +433,7 @@ def test_what_costs_nothing_has_no_budget(folder: Path) -> None:
         spending = budget(folder, 0, Stop(), FREE)
         assert await spending.reserve(asking(FREE)) is None
         spending.settle(None, None)
-        assert spending.perhaps_billed == ""
+        assert spending.possibly_billed == ""
 
     asyncio.run(run())
     assert list(folder.iterdir()) == []

@@ -213,7 +213,7 @@ class Asking:
             raise UserError(
                 f"{self._most_failures} questions in a row failed, the last with: {failure};"
                 f" {len(self.answers)} of {len(self._questions)} are answered"
-                f"{self.budget.perhaps_billed}",
+                f"{self.budget.possibly_billed}",
                 where=self._spec.label,
                 mend=mend,
             ) from None
@@ -230,7 +230,7 @@ class Asking:
             others = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
             raise UserError(
                 f"{len(self._failures)} of {len(self._questions)} questions got no answer"
-                f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.perhaps_billed}",
+                f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.possibly_billed}",
                 where=self._spec.label,
                 mend="the other answers are kept: the same command asks only what is missing",
             )

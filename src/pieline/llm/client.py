@@ -153,7 +153,7 @@ def _ask_missing(
                 spec, api_key=key, api_base=address, timeout_s=settings.timeout(spec)
             )
             asking = Asking(spec, settings, recorder, missing, _telling(bar, spec))
-            return await asking.run(transport), asking.budget.perhaps_billed
+            return await asking.run(transport), asking.budget.possibly_billed
 
         try:
             asked, besides = asyncio.run(run())

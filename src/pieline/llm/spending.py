@@ -5,9 +5,10 @@ reservation is settled at the actual cost (in full if the provider counted no to
 without a whole answer (a timeout, 429, 5xx, a lost connection, a broken body) is settled at
 nothing: providers seldom bill one, and 49 answers worth $0.013 once exhausted a cap of $0.12.
 What it may have cost at most stands apart as "perhaps billed" and counts towards neither sum nor
-cap. Of a run that was killed between recording and settling, the next run settles the answers that
-are recorded (`take_up`): so what is settled is what the recorded answers cost, however often runs
-were killed. All other reservations of a killed run stay, in full, until `release` removes them.
+cap. If a run was killed between recording and settling, the next run settles the answers that are
+recorded (`recover_reservations`): so what is settled is what the recorded answers cost, however
+often runs were killed. All other reservations of a killed run stay, in full, until `release`
+removes them.
 
 What the cap so guarantees, whatever runs at the same time: the answers that were received and the
 requests under way cost no more than the cap. The bill can exceed it by what a provider takes for
@@ -118,7 +119,7 @@ class Ledger:
     def __init__(self, folder: Path, cap_usd: float = 0.0) -> None:
         self.path = folder / "spending.sqlite"
         self.cap_usd = cap_usd
-        with self._told():
+        with self._translate_errors():
             self._database = sqlite3.connect(self.path, _TIMEOUT_S, isolation_level=None)
             self._database.execute("PRAGMA synchronous = OFF")
         with self._transaction() as database:
@@ -174,7 +175,9 @@ class Ledger:
         """Return the reservations that earlier writers of this file of recordings left open."""
         return [reserved for reserved in self.spending().reserved if reserved.file == file]
 
-    def take_up(self, left: Iterable[Reserved], recorded: Mapping[str, float | None]) -> None:
+    def recover_reservations(
+        self, left: Iterable[Reserved], recorded: Mapping[str, float | None]
+    ) -> None:
         """Settle the reservations whose answers are recorded; the others lose their file.
 
         The caller is the only writer of that file and has asked nothing yet. So an open reservation
@@ -208,12 +211,12 @@ class Ledger:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, and nobody else's in between."""
-        with self._told(), self._database as database:
+        with self._translate_errors(), self._database as database:
             database.execute("BEGIN IMMEDIATE")
             yield database
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -251,7 +254,7 @@ class Budget:
         if self._ledger is not None and (left := self._ledger.left(self._file)):
             answers = read_answers(file, [reserved.key for reserved in left])
             costs = {key: usd_of(answer, spec) for key, answer in answers.items()}
-            self._ledger.take_up(left, costs)
+            self._ledger.recover_reservations(left, costs)
         self._under_way = 0
         self._perhaps_usd = 0.0
         self._settled = asyncio.Event()
@@ -289,7 +292,7 @@ class Budget:
             self._settled.set()
 
     @property
-    def perhaps_billed(self) -> str:
+    def possibly_billed(self) -> str:
         """What requests of this run without an answer may have cost, to be said behind a sum."""
         usd = self._perhaps_usd
         return f" (at most ${usd:.4f} more perhaps billed without an answer)" if usd else ""

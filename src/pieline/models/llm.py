@@ -223,8 +223,9 @@ class LLMEntry(ModelEntry):
             yield f"server: {shown} is not started with {min(ignored)}"
         if lacking := server.needs - said:
             yield f"server: {shown} needs {min(lacking)}, or it would choose one silently"
-        if server.obeys is not None and (vain := set(self.accepts) - server.obeys):
-            yield f"accepts: {shown} does not obey {', '.join(sorted(vain))}"
+        supported = server.supported_parameters
+        if supported is not None and (unsupported := set(self.accepts) - supported):
+            yield f"accepts: {shown} does not support {', '.join(sorted(unsupported))}"
         several = (self.slots or 1) > 1 and (shown == "transformers" or self.gpu_layers)
         if self.repeatable is None and (server.batches or several):
             with_slots = "" if server.batches else " with several slots"

@@ -1,4 +1,4 @@
-"""The servers that can be started for the weights of a language model, and what each obeys."""
+"""Servers for the weights of a language model, and the request parameters that each supports."""
 
 import shlex
 from string import Formatter
@@ -12,19 +12,19 @@ _MORE = frozenset({"top_k", "response_format", "presence_penalty", "frequency_pe
 
 
 class ServerKind(NamedTuple):
-    """What one kind of server serves and obeys.
+    """One kind of server: what it serves and supports.
 
     Attributes:
         serves: GGUF files, folders of safetensors, or both.
-        obeys: parameters of a request; null for those that only the user knows. What a server
-            ignores must not be recorded as if it had been obeyed.
+        supported_parameters: of a request; null if only the user knows them. What a server
+            ignores must not be recorded as if it had been applied.
         fields: of an entry, those that it is started with.
         needs: of these, those that must be said because it would choose silently.
         batches: whether answers may change with what else is asked at that time, or by its seed.
     """
 
     serves: frozenset[str]
-    obeys: frozenset[str] | None
+    supported_parameters: frozenset[str] | None
     fields: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
     batches: bool = False
