@@ -27,7 +27,7 @@ from pieline.core.errors import UserError
 from pieline.llm import retries
 from pieline.llm import settings as llm_settings
 from pieline.llm.answers import Answer
-from pieline.llm.asking import Asking
+from pieline.llm.asking import QuestionRun
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
@@ -98,7 +98,7 @@ def asked(
 ) -> dict[str, Answer]:
     async def main() -> dict[str, Answer]:
         with recording(settings.recordings_folder / "a.jsonl") as recorder:
-            return await Asking(spec, settings, recorder, questions).run(sender)
+            return await QuestionRun(spec, settings, recorder, questions).run(sender)
 
     answers: dict[str, Answer] = run_virtually(main())
     return answers

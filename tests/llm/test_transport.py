@@ -252,6 +252,6 @@ def test_tokens_are_found_under_every_providers_names(
     body: dict[str, Any], counts: tuple[int, int] | None
 ) -> None:
     names = ("input_tokens", "output_tokens")
-    assert transport._billed(body) == (
+    assert transport._token_counts(body) == (
         {} if counts is None else dict(zip(names, counts, strict=True))
     )

@@ -1,4 +1,4 @@
-"""What a model answered."""
+"""Recorded answers of language models."""
 
 import hashlib
 from collections.abc import Iterable
@@ -26,14 +26,14 @@ Text = Annotated[str, AfterValidator(_without_lone_surrogates)]
 
 
 class ToolCall(Frozen):
-    """A function that the model wanted called, and with what: JSON, as the model wrote it."""
+    """A function call that the model requested; the arguments are JSON as the model wrote it."""
 
     name: Text | None = None
     arguments: Text = ""
 
 
 class Sent(Frozen):
-    """What was sent to get an answer (see `pieline.llm.wire`): path of the address and body.
+    """The request that an answer belongs to (see `pieline.llm.wire`): path of the address and body.
 
     In the body `{"question": 0}` stands for the text of the question's first turn,
     `{"question": "messages"}` for all its turns and `{"question": name}` for a parameter.
@@ -53,12 +53,12 @@ class Answer(Frozen):
         refusal: what the provider returned in place of the text where the model declined.
         finish_reason: why the model stopped, in litellm's names (`stop`, `length`,
             `content_filter`, `tool_calls`, ...).
-        tool_calls: functions that it wanted called; nothing calls them.
+        tool_calls: function calls that it requested; nothing executes them.
         returned_model: the model that the response names; null where it names none.
         fingerprint: the provider's name for the system that answered.
         response_id: the provider's number for the request (null for local models).
         input_tokens, output_tokens: as counted by the provider; output includes reasoning.
-        reasoning_tokens: those of the output tokens that were thoughts, where told.
+        reasoning_tokens: output tokens that were thoughts, if the provider counts them.
         sent: what was sent; null in older recordings and in hand-written ones.
         origin: `asked` of the model, or `hand-written` for a scripted sample recording.
     """
@@ -84,13 +84,13 @@ class Answer(Frozen):
         return hashlib.sha256(canonical_json(self.record()).encode()).hexdigest()[:16]
 
     def record(self) -> dict[str, Any]:
-        """The fields to store: all but the key that are not null, and always the text."""
+        """Return the fields to store: all but the key that are not null, and always the text."""
         fields = self.model_dump(exclude={"key"}, exclude_none=True)
         return {"text": None, **fields}
 
 
 def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
-    """Whether a response names another model, or none although a model has answered.
+    """Return whether a response names another model, or none although a model answered.
 
     A request that a filter rejects is answered by no model.
     """

@@ -1,4 +1,4 @@
-"""A folder of recordings as a whole: list, verify, merge, and ship it as one file."""
+"""List, verify, merge, export and import folders of recordings."""
 
 import io
 import json
@@ -26,14 +26,14 @@ _MOST_OF_HEADERS = 1 << 24
 
 _LEVEL = 12
 _END = bytes(2 * tarfile.BLOCKSIZE)
-"""With which every tar file ends."""
+"""The end of every tar file."""
 
 _REFUSED = "fetch it again, or do not use it"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What one file of recordings holds.
+    """Counts over one file of recordings.
 
     Attributes:
         path: the file.
@@ -53,14 +53,14 @@ class Summary:
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did: answers that were new, and keys that had another answer already."""
+    """Result of a merge: number of new answers, and keys that already had another answer."""
 
     added: int
     conflicts: tuple[str, ...]
 
 
 def is_recording(name: str) -> bool:
-    """Whether a relative path may name a file of recordings, on any file system."""
+    """Return whether a relative path may name a file of recordings, on any file system."""
     *folders, file = _folded(name).split("/")
     return (
         name.endswith(".jsonl")
@@ -72,12 +72,12 @@ def is_recording(name: str) -> bool:
 
 
 def _folded(name: str) -> str:
-    """The same for all names that are one file where case or composition do not count."""
+    """Normalize a name, so that names of one file on a case-insensitive file system are equal."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
 def recording_files(folder: str | Path) -> list[Path]:
-    """Files of recordings in a folder and below, sorted; a file is itself."""
+    """Return the files of recordings in a folder and below, sorted, or the given file."""
     folder = Path(folder)
     if folder.is_file():
         return [folder]
@@ -91,7 +91,7 @@ def recording_files(folder: str | Path) -> list[Path]:
 
 
 def summarise(path: str | Path) -> Summary:
-    """Count what a file of recordings holds.
+    """Count the answers, models and tokens of a file of recordings.
 
     Raises:
         UserError: a faulty line; names file and line.
@@ -115,17 +115,17 @@ def summarise(path: str | Path) -> Summary:
 
 
 def verify(path: str | Path) -> list[str]:
-    """Problems of a file, each as `file:line: what`; none if all answers are under their question.
+    """Return the problems of a file, each as `file:line: what`; none if it is valid.
 
-    Found are: lines that are no recordings, keys that are not the digest of their question, answers
-    with unknown fields, bodies that were sent and are not their question's, and two answers under
-    one key.
+    Problems are lines that are no recordings, keys that are not the digest of their question,
+    answers with unknown fields, bodies that were sent and are not their question's, and two answers
+    under one key.
     """
     return [f"{line.path}:{line.number}: {what}" for line, what in _faults(Path(path))]
 
 
 def _faults(path: Path) -> Iterator[tuple[Line, str]]:
-    """Each faulty line, and what is wrong with it."""
+    """Yield each faulty line and what is wrong with it."""
     answers: dict[str, int] = {}
     for line in all_lines(path):
         try:
@@ -138,7 +138,7 @@ def _faults(path: Path) -> Iterator[tuple[Line, str]]:
 
 
 def _check(path: Path, mend: str, shown: str = "") -> None:
-    """Raise a `UserError` for the first faulty line of a file, which is `shown` as another name."""
+    """Raise a `UserError` for the first faulty line of a file, `shown` as its name if given."""
     for line, what in _faults(path):
         raise UserError(what, where=f"{shown or path}:{line.number}", mend=mend)
 
@@ -181,7 +181,7 @@ def _answer(raw: bytes) -> object:
 
 
 def export_folder(folder: str | Path, archive: str | Path) -> int:
-    """Write all recordings of a folder to one `.tar.zst` file; the number of answers in it.
+    """Write all recordings of a folder to one `.tar.zst` file and return their number.
 
     Equal recordings give equal bytes: each file is in order, without owner and time.
 
@@ -214,7 +214,7 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
 def import_archive(
     archive: str | Path, folder: str | Path, *, most_bytes: int = MOST_UNPACKED
 ) -> dict[str, Merged]:
-    """Merge an exported file into a folder: what was added, by relative path.
+    """Merge an exported file into a folder and return the results by relative path.
 
     It is unpacked in the folder for temporary files.
 
@@ -237,7 +237,7 @@ def import_archive(
 
 
 def _unpack(archive: Path, place: Path, most_bytes: int) -> list[str]:
-    """Extract all files of an archive, which must be recordings; their names."""
+    """Extract all files of an archive, which must be recordings, and return their names."""
     names: dict[str, str] = {}
     left = most_bytes
 
@@ -275,7 +275,7 @@ def _unpack(archive: Path, place: Path, most_bytes: int) -> list[str]:
 
 
 class _Unpacked:
-    """The tar file of an archive, of which no more is read than is allowed."""
+    """The decompressed tar stream of an archive, limited to the allowed number of bytes."""
 
     def __init__(self, packed: BinaryIO) -> None:
         unpacker = zstandard.ZstdDecompressor()
@@ -284,7 +284,7 @@ class _Unpacked:
         self.end = b""
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes, none at the end."""
+        """Return at most `size` bytes, none at the end."""
         data = self._stream.read(size)
         self.allowed -= len(data)
         if self.allowed < 0:

@@ -27,7 +27,7 @@ FAILURES_IN_A_ROW = 3
 
 
 Settle = Callable[[], None]
-"""Puts what an answer cost into the ledger."""
+"""Enter the cost of an answer in the ledger."""
 
 
 class UnansweredError(Exception):
@@ -43,16 +43,16 @@ class UnansweredError(Exception):
 
 
 class Sender(Protocol):
-    """What carries one question to the model and its answer back."""
+    """Sends one question to the model and returns its answer."""
 
     async def send(self, question: Question) -> Answer:
         """Send a question once."""
 
     async def close(self) -> None:
-        """Give up connections."""
+        """Close the connections."""
 
 
-class Asking:
+class QuestionRun:
     """One run that asks one model a list of questions; made within a running event loop.
 
     Args:
@@ -94,7 +94,7 @@ class Asking:
             UserError: the spending cap is reached, the key or model is refused, another model
                 answers, the provider fails again and again, the disk is full, or some questions got
                 no answer. All answers had until then are kept.
-            KeyboardInterrupt, SystemExit: the process was told to stop; likewise.
+            KeyboardInterrupt, SystemExit: the process received SIGINT or SIGTERM; likewise.
         """
         count = min(self._concurrency, len(self._questions))
         workers = asyncio.gather(*(self._work(sender) for _ in range(count)))
@@ -190,7 +190,7 @@ class Asking:
         return [question for question in self._questions if question.key not in self.answers]
 
     def _raise_reason(self) -> None:
-        """Raise whatever stopped the run."""
+        """Raise the error that stopped the run, if any."""
         failure = self._stop.failure
         if self._stop.signal is not None and self._unanswered():
             print(

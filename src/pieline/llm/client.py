@@ -42,7 +42,7 @@ def ask(
     *,
     server: Server | None = None,
 ) -> dict[str, Answer]:
-    """Answers to questions of one model, by key, in the order of the questions.
+    """Return answers to questions of one model by key, in the order of the questions.
 
     - Mode `record` reads `recordings_path` and asks what it lacks. Each answer is synced to the
       disk before it is returned; whatever ends the run, only requests under way are lost.
@@ -66,7 +66,7 @@ def ask(
         spec: the model.
         settings: how it may be asked.
         recordings_path: the file of recordings, within `settings.recordings_folder`.
-        progress: whether to tell on stderr what is asked, what it may cost and what it did cost.
+        progress: whether to print on stderr what is asked, what it may cost and what it did cost.
         server: of a local model, where calls share one start of it.
 
     Raises:
@@ -86,7 +86,7 @@ def ask(
     if missing:
         answers |= _ask_missing(unique, spec, settings, target, server, progress=progress)
     if settings.mode == "fresh":
-        _take_over(path, target)
+        _move_answers(path, target)
     return {key: answers[key] for key in unique}
 
 
@@ -99,7 +99,7 @@ def _ask_missing(
     *,
     progress: bool,
 ) -> dict[str, Answer]:
-    """Ask what `target` lacks, and put it in canonical order however that ends."""
+    """Ask the questions without an answer in `target`, and sort it by key however that ends."""
     for obstacle in obstacles(spec, settings):
         raise obstacle
     key = api_key(spec)
@@ -116,7 +116,7 @@ def _ask_missing(
         foreign = foreign_file(target)
         # A run does not pay for more of them; if the entry now has their name, they are recordings.
         refuse_foreign(read_answers(foreign).values(), spec, foreign)
-        _take_over(target, foreign)
+        _move_answers(target, foreign)
         recorder = stack.enter_context(recording(target))
         if not spec.is_local:
             # One process at a time asks a provider, so that its limits hold for all together.
@@ -141,7 +141,7 @@ def _ask_missing(
             address = api_base(spec, settings)
 
         from pieline.core.progress import Progress
-        from pieline.llm.asking import Asking
+        from pieline.llm.asking import QuestionRun
         from pieline.llm.transport import Transport
 
         bar = stack.enter_context(
@@ -152,30 +152,30 @@ def _ask_missing(
             transport = Transport(
                 spec, api_key=key, api_base=address, timeout_s=settings.timeout(spec)
             )
-            asking = Asking(spec, settings, recorder, missing, _telling(bar, spec))
+            asking = QuestionRun(spec, settings, recorder, missing, _progress_callback(bar, spec))
             return await asking.run(transport), asking.budget.possibly_billed
 
         try:
-            asked, besides = asyncio.run(run())
+            asked, possibly_billed = asyncio.run(run())
         except UserError:
             if server and (end := server.end()):
                 raise end from None
             raise
         bar.close()
-        say(_summary(asked, spec) + besides)
+        say(_summary(asked, spec) + possibly_billed)
     return answers | asked
 
 
 def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[str, Answer]:
-    """Recorded answers to these questions; an older one may not state its model."""
+    """Return the recorded answers to these questions; an older one may not state its model."""
     answers = read_answers(path, unique.keys())
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
     refuse_foreign(stated, spec, path)
     return answers
 
 
-def _telling(bar: "Progress", spec: LLMEntry) -> Callable[[Answer | None], None]:
-    """What tells of each question: how many are done, how many failed, and what they cost."""
+def _progress_callback(bar: "Progress", spec: LLMEntry) -> Callable[[Answer | None], None]:
+    """Return a callback that shows the answered and failed questions and their cost on the bar."""
     failed, usd = 0, 0.0
 
     def tell(answer: Answer | None) -> None:
@@ -215,7 +215,7 @@ def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserEr
     )
 
 
-def _take_over(path: Path, fresh: Path) -> None:
+def _move_answers(path: Path, fresh: Path) -> None:
     """Move the answers of one file into the recordings; safe to repeat after a crash."""
     if not fresh.exists():
         return

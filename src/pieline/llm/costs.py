@@ -1,4 +1,4 @@
-"""What asking will cost, at most and about, and what recorded answers have cost."""
+"""Estimated and maximum cost of questions, and the cost of recorded answers."""
 
 import math
 from collections.abc import Collection, Iterable
@@ -16,12 +16,12 @@ TOKENS_PER_MESSAGE = 8
 """Role marks and separators around each turn, more than any provider's template counts."""
 
 TOKENS_OF_TEMPLATE = 64
-"""What a chat template may add of its own, such as a default system prompt."""
+"""Tokens that a chat template may add, such as a default system prompt."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a set of questions will cost before they are asked.
+    """The estimated cost of a set of questions.
 
     Attributes:
         spec: the model.
@@ -65,7 +65,7 @@ class Estimate:
         return price(self.spec, self.input_tokens, output_tokens)
 
     def __add__(self, other: "Estimate") -> "Estimate":
-        """The two together, of one model and without a question in common."""
+        """Add two estimates of one model without a question in common."""
         bounds = (self.output_tokens, other.output_tokens)
         return Estimate(
             self.spec,
@@ -107,13 +107,13 @@ def estimate(
 
 
 def input_tokens_about(question: Question) -> int:
-    """About how many tokens a question has, from its UTF-8 bytes."""
+    """Estimate the tokens of a question from its UTF-8 bytes."""
     size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
     return math.ceil(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * len(question.messages)
 
 
 def input_tokens_at_most(question: Question) -> int:
-    """A bound on a question's tokens: no tokeniser makes more tokens than a text has bytes."""
+    """Bound the tokens of a question: no tokeniser makes more tokens than a text has bytes."""
     size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
     schema = len(str(question.parameters.get("response_format", "")).encode("utf-8"))
     turns = TOKENS_PER_MESSAGE * len(question.messages)
@@ -121,13 +121,13 @@ def input_tokens_at_most(question: Question) -> int:
 
 
 def output_tokens_at_most(question: Question, spec: LLMEntry) -> int | None:
-    """A bound on an answer's tokens: `max_tokens` if sent, else the most the model can write."""
+    """Bound the tokens of an answer: `max_tokens` if sent, else the most the model can write."""
     sent = question.parameters.get("max_tokens")
     return int(sent) if sent is not None else spec.max_output_tokens
 
 
 def usd_at_most(question: Question, spec: LLMEntry) -> float:
-    """A bound on what one attempt at a question can cost.
+    """Return the most that one attempt at a question can cost.
 
     Raises:
         UserError: the model has prices and nothing bounds the length of its answer.
@@ -145,14 +145,14 @@ def usd_at_most(question: Question, spec: LLMEntry) -> float:
 
 
 def price(spec: LLMEntry, input_tokens: int, output_tokens: int) -> float:
-    """US dollars for these tokens; 0 for a model without prices."""
+    """Return the price of these tokens in US dollars; 0 for a model without prices."""
     if not spec.paid:
         return 0.0
     return (input_tokens * spec.paid.input + output_tokens * spec.paid.output) / 1e6
 
 
 def usd_of(answer: Answer, spec: LLMEntry) -> float | None:
-    """What an answer cost by its tokens; null if the provider did not count them."""
+    """Return the cost of an answer by its tokens; null if the provider did not count them."""
     if answer.origin == "hand-written" or not spec.paid:
         return 0.0
     if answer.input_tokens is None or answer.output_tokens is None:

@@ -1,4 +1,4 @@
-"""What asking would cost and whether it can be done, before anything is asked.
+"""Estimates of cost, and checks whether models can be asked, before anything is asked.
 
 Works on the very tasks that are asked (`pieline.llm.task`), so what is estimated is what is asked.
 """
@@ -31,7 +31,7 @@ ENDS_SOON_DAYS = 90
 
 
 class TaskEstimate(NamedTuple):
-    """What one model will cost in one kind of task, all its settings and seeds together.
+    """The cost of one model in one kind of task, for all settings and seeds together.
 
     Attributes:
         kind: of the task.
@@ -39,7 +39,7 @@ class TaskEstimate(NamedTuple):
         entry: the model.
         estimate: calls, tokens and dollars of the questions that are known.
         unknown: inputs that are not made yet, so that their questions are not known.
-        bases: what the likely length of answers is taken from, for people.
+        bases: the bases of the likely length of answers, for people.
     """
 
     kind: str
@@ -57,7 +57,7 @@ AnswerKind = tuple[str, int, bool]
 def estimates(
     tasks: Iterable[Task], settings: LLMSettings, *, from_recordings: bool = True
 ) -> list[TaskEstimate]:
-    """Calls, tokens and dollars by kind of task and model, in the order of the tasks.
+    """Estimate calls, tokens and dollars by kind of task and model, in the order of the tasks.
 
     Without `from_recordings`, recorded answers neither spare a question nor say how long answers
     are.
@@ -84,7 +84,7 @@ def _estimate(
     recorded: Mapping[str, Mapping[str, Answer]],
     lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]],
 ) -> TaskEstimate:
-    """The sum of one model's tasks of one kind, which `name` says."""
+    """Estimate one model's tasks of one kind; `name` contains both."""
     total = Estimate(entry)
     unknown: set[str] = set()
     bases: dict[str, None] = {}
@@ -98,9 +98,9 @@ def _estimate(
         questions = [question for question in task.questions(entry) if question not in before]
         before.update(questions)
         tokens, basis = _likely(task, entry, lengths)
-        found = estimate(questions, entry, recorded.get(task.recordings, ()), tokens)
-        total += found
-        if found.to_ask:
+        part = estimate(questions, entry, recorded.get(task.recordings, ()), tokens)
+        total += part
+        if part.to_ask:
             bases[basis] = None
     return TaskEstimate(*name, entry, total, tuple(sorted(unknown)), tuple(bases))
 
@@ -110,8 +110,8 @@ def _lengths(
     entries: Mapping[tuple[str, str], LLMEntry],
     answers: Mapping[str, Mapping[str, Answer]],
 ) -> dict[AnswerKind, dict[str, list[int]]]:
-    """Output tokens of recorded answers, by kind of answer and model."""
-    found: dict[AnswerKind, dict[str, list[int]]] = {}
+    """Return the output tokens of recorded answers by kind of answer and model."""
+    lengths: dict[AnswerKind, dict[str, list[int]]] = {}
     for (kind, model), tasks in groups.items():
         thinks = entries[kind, model].bills_thoughts
         for expected, path in {(task.likely_output_tokens(), task.recordings) for task in tasks}:
@@ -120,14 +120,14 @@ def _lengths(
                 for answer in answers[path].values()
                 if answer.output_tokens is not None and answer.origin == "asked"
             ]
-            found.setdefault((kind, expected, thinks), {}).setdefault(model, []).extend(counts)
-    return found
+            lengths.setdefault((kind, expected, thinks), {}).setdefault(model, []).extend(counts)
+    return lengths
 
 
 def _likely(
     task: Task, entry: LLMEntry, lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]]
 ) -> tuple[int, str]:
-    """Output tokens of one answer, about, and what says so."""
+    """Estimate the output tokens of one answer; also return the basis."""
     expected = task.likely_output_tokens()
     by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
     everyone = [count for counts in by_model.values() for count in counts]
@@ -140,18 +140,18 @@ def _likely(
 
 
 def record_now(
-    found: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
+    questions: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
 ) -> list[str]:
     """List missing answers of models that end soon or have ended: a line each, by the date.
 
     Args:
-        found: estimates of any models.
+        questions: estimates of any models.
         entries: these models by name, as in models.yaml.
         today: the default is the current date, so no result may depend on these lines.
     """
     today = today or date.today()
     lines = []
-    for item in found:
+    for item in questions:
         cost, entry = item.estimate, entries[item.model]
         if entry.ends is None or entry.retired or not (cost.to_ask or item.unknown):
             continue
@@ -171,14 +171,14 @@ def record_now(
 
 
 def dollars(entry: LLMEntry, usd: float | None) -> str:
-    """A sum as text, or why there is none."""
+    """Format a sum, or return why there is none."""
     if usd is not None:
         return f"${usd:.2f}" if entry.paid else "free"
     return "unknown" if entry.cost_is_unknown else "unbounded"
 
 
 def not_made(task: Task) -> list[str]:
-    """The inputs of a task that are not there yet, without which its questions are not known."""
+    """Return the inputs of a task that do not exist yet: its questions are unknown."""
     return [path for path in task.inputs.values() if not Path(path).exists()]
 
 
@@ -210,18 +210,18 @@ def check(tasks: Iterable[Task], settings: LLMSettings, notes: Sequence[str] = (
 
 
 def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:
-    """All that keeps a model from being asked, as the settings are."""
-    found = [obstacle.what for obstacle in obstacles(entry, settings)]
-    if entry.is_local and not found:
+    """Return everything that prevents a model from being asked with these settings."""
+    lacking = [obstacle.what for obstacle in obstacles(entry, settings)]
+    if entry.is_local and not lacking:
         try:
             weights_path(entry)
         except UserError as error:
-            found.append(error.what)
-    return found
+            lacking.append(error.what)
+    return lacking
 
 
 def _not_recorded(tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings) -> str:
-    """Which answers of one model's tasks are missing; empty if none is."""
+    """Describe the missing answers of one model's tasks; empty if none is missing."""
     made = [task for task in tasks if not not_made(task)]
     if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
         # One question shows it, all of them take long.
@@ -235,7 +235,7 @@ def _not_recorded(tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings)
         )
     count = sum(len(wanted - read_answers(path, wanted).keys()) for path, wanted in keys.items())
     runs = [task for task in tasks if task not in made and not Path(task.recordings).exists()]
-    told = [f"{number_of(count, 'answer')} not recorded"] if count else []
+    missing = [f"{number_of(count, 'answer')} not recorded"] if count else []
     if runs:
-        told.append(f"nothing recorded of {number_of(len(runs), 'run')}")
-    return ", ".join(told)
+        missing.append(f"nothing recorded of {number_of(len(runs), 'run')}")
+    return ", ".join(missing)

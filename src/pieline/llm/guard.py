@@ -1,8 +1,8 @@
-"""Runs a server that cannot outlive the process which wants it: `guard.py PIPE COMMAND...`.
+"""Run a server that cannot outlive the process that needs it: `guard.py PIPE COMMAND...`.
 
 PIPE is the reading end of a pipe whose only writing end that process holds. At its end of file,
 however the process ended, or when the server itself ends, everything in the server's process group
-is told to end, and soon after killed. A file of its own without imports of ours, so that it starts
+gets SIGTERM, and soon after SIGKILL. A file of its own without imports of ours, so that it starts
 at once whatever the server's environment is.
 """
 
@@ -15,7 +15,7 @@ import sys
 import time
 
 GRACE_S = 10.0
-"""Seconds that a server is given to end by itself: some never do while a request is running."""
+"""Seconds between SIGTERM and SIGKILL: some servers never end while a request is running."""
 
 _POLL_S = 0.1
 _PR_SET_PDEATHSIG = 1

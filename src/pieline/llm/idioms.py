@@ -1,4 +1,4 @@
-"""Which idioms an answer names, in all the forms that models give to "Only answer in JSON".
+"""Read the idioms that an answer names, in all forms in which models "only answer in JSON".
 
 What the answer rejects is never read as an idiom, and what is ambiguous is `unparseable`.
 """
@@ -56,9 +56,9 @@ _LONGEST_LABEL = 3
 
 
 class Reading(NamedTuple):
-    """The idioms that some form names, which form that is, and how well it is written.
+    """Idioms, the form in which they were written, and how well.
 
-    `overrules`: without idioms, whether it is said clearly enough to take back an earlier answer.
+    `overrules`: without idioms, whether it is clear enough to replace an earlier answer.
     """
 
     idioms: list[str]
@@ -68,26 +68,26 @@ class Reading(NamedTuple):
 
 
 class AmbiguousError(Exception):
-    """What is said could be meant in more than one way, or is of no known form."""
+    """The text is ambiguous, or of no known form."""
 
 
 class CandidatesError(AmbiguousError):
-    """What is said names candidates, or what is literal, and makes no choice."""
+    """The text names candidates, or literal expressions, and makes no choice."""
 
 
-Said = Reading | AmbiguousError
+Result = Reading | AmbiguousError
 
 
 class Piece(NamedTuple):
-    """A part of a text that may be its answer: where it stands and what it says, or why nothing."""
+    """A part of a text that may be its answer: its position, and a reading or why there is none."""
 
     start: int
     end: int
-    says: Said
+    result: Result
 
 
 def parse_idioms(answer: Answer) -> Parsed[list[str]]:
-    """The idioms that an answer names; an empty list where it says that there is none.
+    """Return the idioms that an answer names; an empty list if it states that there is none.
 
     Read is the last complete JSON value of the answer, or a labelled list as in
     `idioms: [piss off, lose face]`, the form of the examples in ID10M-JAM's Figure 4, whichever
@@ -109,58 +109,60 @@ def parse_idioms(answer: Answer) -> Parsed[list[str]]:
     if unread:
         return unread
     try:
-        found = _read(text)
+        reading = _read(text)
     except AmbiguousError as problem:
         return Parsed(Outcome.UNPARSEABLE, reason=str(problem))
-    return Parsed(found.outcome, found.idioms, rule=found.rule)
+    return Parsed(reading.outcome, reading.idioms, rule=reading.rule)
 
 
 def _read(text: str) -> Reading:
-    """What a text without thoughts says.
+    """Read a text without thoughts.
 
     Raises:
         AmbiguousError: nothing, or not clearly.
     """
-    whole = re.sub(r"```\w*", "", text).strip()
-    is_plain = not whole.startswith(("[", "{", '"'))
-    if is_plain and names_nothing(whole) and (normalise(whole) or set(whole) <= set("-–—/")):
-        return Reading([], "null" if whole == "null" else "says that there is none")
-    value = _json(whole)
+    plain = re.sub(r"```\w*", "", text).strip()
+    is_text = not plain.startswith(("[", "{", '"'))
+    if is_text and names_nothing(plain) and (normalise(plain) or set(plain) <= set("-–—/")):
+        return Reading([], "null" if plain == "null" else "says that there is none")
+    value = _json(plain)
     if isinstance(value, str):
-        return Reading(_chosen(value), "text")
+        return Reading(_read_choice(value), "text")
     if isinstance(value, dict) and value.keys() == _ENFORCED_FIELDS:
         # What the explanation says of each candidate decides nothing.
         return Reading(read_value(value["idioms"])[0], "enforced form")
-    if (bare := _BARE_LIST.fullmatch(whole)) and re.match(r"\s*[^\W\d]", bare[1]):
-        return Reading(_bare(bare[1]), "list without quotes", Outcome.REPAIRED)
+    if (bare := _BARE_LIST.fullmatch(plain)) and re.match(r"\s*[^\W\d]", bare[1]):
+        return Reading(_split_bare_list(bare[1]), "list without quotes", Outcome.REPAIRED)
     pieces = list(_pieces(text))
     if not pieces:
         raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
     # Candidates say nothing beside a choice, wherever it stands.
     every = pieces
-    pieces = [piece for piece in pieces if not _is_of_candidates(piece.says)] or pieces
+    pieces = [piece for piece in pieces if not _is_of_candidates(piece.result)] or pieces
     last = pieces[-1]
     for one, other in pairwise(reversed(pieces)):
         if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
             break
         # With no word between them the later of two answers revises nothing.
-        if _forms_of(other.says) not in (None, _forms_of(last.says)):
+        if _forms_of(other.result) not in (None, _forms_of(last.result)):
             raise AmbiguousError("two answers side by side")
-    if isinstance(last.says, AmbiguousError):
-        raise last.says
-    if not (last.says.idioms or last.says.overrules) and any(_forms_of(p.says) for p in pieces):
+    if isinstance(last.result, AmbiguousError):
+        raise last.result
+    if not (last.result.idioms or last.result.overrules) and any(
+        _forms_of(p.result) for p in pieces
+    ):
         raise AmbiguousError("idioms, and then an empty list of something else")
     rest, end = "", last.end
     for other in every[every.index(last) + 1 :]:  # of candidates, with what leads to it
         rest += text[end : max(end, text.rfind("\n", 0, other.start))]
         end = other.end
-    if takes_back(rest + text[end:], named=bool(last.says.idioms)):
+    if takes_back(rest + text[end:], named=bool(last.result.idioms)):
         raise AmbiguousError("the text after the answer takes it back")
-    return last.says
+    return last.result
 
 
 def _pieces(text: str) -> Iterator[Piece]:
-    """All JSON values and labelled lists of a text, in order."""
+    """Yield all JSON values and labelled lists of a text, in order."""
     position = done = 0
     value = next(json_values(text), None)
     while True:
@@ -168,46 +170,51 @@ def _pieces(text: str) -> Iterator[Piece]:
             value = next(json_values(text, position), None)
         label = _LABEL.search(text, position)
         if label and (value is None or label.start() <= value.start):
-            position, says = _labelled(text, label)
-            if says is not None:
+            position, result = _read_label(text, label)
+            if result is not None:
                 done = position
-                yield Piece(label.end(), done, says)
+                yield Piece(label.end(), done, result)
         elif value:
-            yield Piece(value.start, value.end, _said_by(value, text[done : value.start]))
+            yield Piece(value.start, value.end, _read_json(value, text[done : value.start]))
             position = done = value.end
         else:
             return
 
 
-def _labelled(text: str, label: re.Match[str]) -> tuple[int, Said | None]:
-    """Where what belongs to a label ends, and what it says; null if it is no answer."""
+def _read_label(text: str, label: re.Match[str]) -> tuple[int, Result | None]:
+    """Read the value after a label: where it ends, and the result (null if it is no answer)."""
     kind, start = kind_of(label["label"]), label.end()
     if kind is None:
         return start, None
     place = _SPACE.match(text, start).end()  # type: ignore[union-attr]  # it matches nothing too
     if text[place : place + 1] not in ("{", "["):
-        return _labelled_text(text, start, kind, label["label"])
+        return _read_label_text(text, start, kind, label["label"])
     value = json_at(text, place)
     bare = _BARE_LIST.match(text, place)
     if bare and value.outcome is not Outcome.OK and "{" not in bare[0]:
-        return bare.end(), _attempt(lambda: _listed(_bare(bare[1]), kind, Outcome.OK))
-    return value.end, _said_by(value, label["label"], kind)
+        return bare.end(), _attempt(
+            lambda: _list_reading(_split_bare_list(bare[1]), kind, Outcome.OK)
+        )
+    return value.end, _read_json(value, label["label"], kind)
 
 
-def _labelled_text(text: str, start: int, kind: Kind, label: str) -> tuple[int, Said | None]:
-    """The same where no bracket follows: a line, or a list of lines below it."""
+def _read_label_text(text: str, start: int, kind: Kind, label: str) -> tuple[int, Result | None]:
+    """Read the value after a label without a bracket: a line, or a list of lines below it."""
     is_name = kind == "idioms" and len(label.split()) <= _LONGEST_LABEL
     if bullets := _BULLETS.match(text, start):
         lines = [re.sub(_BULLET, "", line.strip(), count=1) for line in bullets[1].splitlines()]
-        return bullets.end(), _attempt(lambda: _listed(_bulleted(lines), kind)) if is_name else None
+        result = _attempt(lambda: _list_reading(_read_bullets(lines), kind))
+        return bullets.end(), result if is_name else None
     line = text[start:].split("\n", 1)[0]
-    said, end = line.strip(" \t`}*"), start + len(line)
-    if said and names_nothing(said):
-        return end, _listed([], kind)
-    return (end, _attempt(lambda: _listed(_written(said), kind))) if is_name else (start, None)
+    named, end = line.strip(" \t`}*"), start + len(line)
+    if named and names_nothing(named):
+        return end, _list_reading([], kind)
+    if not is_name:
+        return start, None
+    return end, _attempt(lambda: _list_reading(_read_line(named), kind))
 
 
-def _listed(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPAIRED) -> Reading:
+def _list_reading(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPAIRED) -> Reading:
     if kind == "candidates":
         if idioms:
             raise CandidatesError("candidates and no choice")
@@ -216,8 +223,8 @@ def _listed(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPAIRED) 
     return Reading(idioms, rule, outcome, kind != "expressions")
 
 
-def _said_by(value: Json, lead: str, kind: Kind | None = None) -> Said:
-    """What a JSON value says after the words that lead to it."""
+def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
+    """Read a JSON value, given the words before it."""
     if value.outcome is Outcome.TRUNCATED:
         return AmbiguousError("the last value breaks off")
     if value.outcome is Outcome.UNPARSEABLE:
@@ -239,29 +246,29 @@ def _said_by(value: Json, lead: str, kind: Kind | None = None) -> Said:
     return _attempt(read)
 
 
-def _attempt(read: Callable[[], Reading]) -> Said:
+def _attempt(read: Callable[[], Reading]) -> Result:
     try:
         return read()
     except AmbiguousError as problem:
         return problem
 
 
-def _is_of_candidates(said: Said) -> bool:
-    return isinstance(said, CandidatesError) or (
-        isinstance(said, Reading) and said.rule == _NO_CANDIDATES
+def _is_of_candidates(result: Result) -> bool:
+    return isinstance(result, CandidatesError) or (
+        isinstance(result, Reading) and result.rule == _NO_CANDIDATES
     )
 
 
-def _forms_of(said: Said) -> set[str] | None:
-    return None if isinstance(said, AmbiguousError) else _forms(said.idioms)
+def _forms_of(result: Result) -> set[str] | None:
+    return None if isinstance(result, AmbiguousError) else _forms(result.idioms)
 
 
 def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
-    """The idioms that a JSON value names, and the form of the value.
+    """Return the idioms that a JSON value names, and the form of the value.
 
     Args:
         value: anything but a text.
-        is_item: it stands where an idiom is expected: in a list of them or behind their key.
+        is_item: it is where an idiom is expected: in a list of idioms or under their key.
 
     Raises:
         AmbiguousError: the form is not known, or not clear.
@@ -269,7 +276,7 @@ def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
     if value is None:
         return [], "null"
     if isinstance(value, dict):
-        return _of_object(value, is_item=is_item)
+        return _read_object(value, is_item=is_item)
     if not isinstance(value, list):
         raise AmbiguousError("neither a list nor an object")
     if all(item is None or isinstance(item, str) for item in value):
@@ -310,17 +317,17 @@ def _parts(
     return groups, expressed, affirmed, rejected
 
 
-def _of_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], str]:
-    """The idioms that an object names."""
+def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], str]:
+    """Return the idioms that an object names, and its form."""
     if not value:
         return [], "empty object"
     groups, expressed, affirmed, rejected = _parts(value, is_item=is_item)
     kind = next((kind for kind in _RANKS if kind in groups), None)
     if kind is None:
         return [], _rule_without_name(groups.get("candidates", {}), expressed)
-    idioms = _agreeing(groups[kind], kind)
+    idioms = _agreed_idioms(groups[kind], kind)
     if kind == "answer" and (others := groups.keys() & {"idioms", "expressions"}):
-        listed = [name for other in others for name in _agreeing(groups[other], other)]
+        listed = [name for other in others for name in _agreed_idioms(groups[other], other)]
         if not _forms(idioms) <= _forms(listed):
             raise AmbiguousError("the choice is none of the idioms")
     if idioms and expressed == {"denies"} and len(idioms) == 1:
@@ -343,9 +350,9 @@ def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
     raise AmbiguousError("no key for idioms")
 
 
-def _agreeing(group: dict[str, Any], kind: str) -> list[str]:
-    """The idioms behind keys of one kind."""
-    read = [_behind(item, kind) for item in group.values()]
+def _agreed_idioms(group: dict[str, Any], kind: str) -> list[str]:
+    """Return the idioms under keys of one kind."""
+    read = [_read_field(item, kind) for item in group.values()]
     if len({re.sub(r"\d", "", key) for key in group}) == 1:
         return [name for names in read for name in names]
     if any(_forms(names) != _forms(read[0]) for names in read):
@@ -353,22 +360,22 @@ def _agreeing(group: dict[str, Any], kind: str) -> list[str]:
     return read[0]
 
 
-def _behind(item: Any, kind: str) -> list[str]:
+def _read_field(item: Any, kind: str) -> list[str]:
     if isinstance(item, str) and item.lstrip().startswith("["):
         item = json_at(item.strip(), 0).value
     if isinstance(item, str):
-        return _chosen(item) if kind == "answer" else _names([item])
+        return _read_choice(item) if kind == "answer" else _names([item])
     return read_value(item, is_item=True)[0]
 
 
 def _views_in(key: str, item: Any) -> set[View]:
-    """What all texts and truth values behind a key say."""
+    """Return the views that all texts and truth values under a key express."""
     if isinstance(item, dict):
         return set().union(*(_views_in(inner, value) for inner, value in item.items()))
     if isinstance(item, list):
         return set().union(*(_views_in(key, value) for value in item))
-    if (said := view_behind(key, item)) is not None:
-        return said
+    if (expressed := view_behind(key, item)) is not None:
+        return expressed
     truth = _truth(item)
     if truth is not None:
         view = view_of(key, truth)
@@ -377,7 +384,7 @@ def _views_in(key: str, item: Any) -> set[View]:
 
 
 def _truth(item: Any) -> bool | None:
-    """Yes or no, as a truth value, a number or a text."""
+    """Convert a truth value, a number or a text to yes or no; null if it is neither."""
     if isinstance(item, str):
         return truth_of(item)
     return bool(item) if isinstance(item, int | float) and item in (0, 1) else None
@@ -392,10 +399,10 @@ def _texts_in(item: Any) -> list[str]:
 
 
 def _names(texts: Iterable[str | None]) -> list[str]:
-    """The texts that name something; a null or blank one is no more than padding."""
-    said = [text for text in texts if text and normalise(text)]
-    named = [text for text in said if not names_nothing(text)]
-    if named and len(named) < len(said):
+    """Return the texts that name something; null or blank ones are padding."""
+    present = [text for text in texts if text and normalise(text)]
+    named = [text for text in present if not names_nothing(text)]
+    if named and len(named) < len(present):
         raise AmbiguousError("a list with idioms and with none")
     for text in named:
         if truth_of(text) or is_commented(text):
@@ -403,22 +410,22 @@ def _names(texts: Iterable[str | None]) -> list[str]:
     return named
 
 
-def _chosen(text: str) -> list[str]:
-    """The idiom that a text names where any answer might stand."""
+def _read_choice(text: str) -> list[str]:
+    """Return the idiom that a text names where any answer might be."""
     names = _names([text])
     if names and re.search(r"[.!?:][\"'”’]?$", text.strip()):
         raise AmbiguousError("a sentence")
     return names
 
 
-def _bare(inside: str) -> list[str]:
-    """Texts separated by commas, with or without quotes; commas within quotes separate nothing."""
+def _split_bare_list(inside: str) -> list[str]:
+    """Split a list at its commas, but not within quotes."""
     pieces = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?=\w))*'|[^,]+)\s*(?:,|$)""", inside)
     return _names(_unquoted(piece) for piece in pieces)
 
 
-def _bulleted(lines: Iterable[str]) -> list[str]:
-    """The idioms of lines that may explain each after a colon, a dash or in brackets."""
+def _read_bullets(lines: Iterable[str]) -> list[str]:
+    """Return the idioms of lines, each with an optional explanation after a separator."""
     items = []
     for line in lines:
         name, *explanation = _EXPLANATION.split(line, maxsplit=1)
@@ -426,12 +433,12 @@ def _bulleted(lines: Iterable[str]) -> list[str]:
     return read_value(items, is_item=True)[0]
 
 
-def _written(text: str) -> list[str]:
-    """The idioms of a line of text behind their label."""
+def _read_line(text: str) -> list[str]:
+    """Return the idioms of a line of text after their label."""
     name, *explanation = _EXPLANATION.split(text, maxsplit=1)
     if names_nothing(name) and name and "affirms" not in views("".join(explanation)):
         return []
-    names = _bare(name.rstrip(" .,"))
+    names = _split_bare_list(name.rstrip(" .,"))
     if not names or views(text) & {"denies", "doubts"} or re.search(r"\?\s*\w", text):
         raise AmbiguousError("a label, and no idiom after it")
     return names
@@ -443,7 +450,7 @@ def _unquoted(text: str) -> str:
 
 
 def _json(text: str) -> Any:
-    """The value of a text that is JSON as a whole; null if it is not."""
+    """Parse a text that is entirely JSON; null if it is not."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -18,7 +18,7 @@ _SHORTEST_SECRET = 8
 
 
 def api_key(spec: LLMEntry) -> str:
-    """The key for a model; `NO_KEY` for one that needs none.
+    """Return the key for a model; `NO_KEY` if it needs none.
 
     Raises:
         UserError: the environment variable that the entry names is not set.
@@ -29,7 +29,7 @@ def api_key(spec: LLMEntry) -> str:
 
 
 def api_base(spec: LLMEntry, settings: LLMSettings) -> str | None:
-    """The address of a model that is not the provider's, null where it is.
+    """Return a model's own address; null for the provider's.
 
     That of its entry, else that of `llm.api_bases`.
 

@@ -1,4 +1,4 @@
-"""Serves a GGUF file by llama.cpp: `llama_cpp.py PARAMETERS`, the parameters as JSON.
+"""Serve a GGUF file with llama.cpp: `llama_cpp.py PARAMETERS`, the parameters as JSON.
 
 On a CPU the same question gives the same bytes, whatever was asked before it, in whatever order
 and how many at once. What that needs is no prompt cache: with it, 5 to 7 of 10 answers changed

@@ -1,4 +1,4 @@
-"""What keeps a language model from being asked on this machine."""
+"""Reasons why a language model cannot be asked on this machine."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,14 +14,14 @@ SCHEMA_SETTING = "zero_shot_schema"
 
 
 def cannot_be_asked(entry: LLMEntry, setting: str) -> str:
-    """Why a model cannot be asked in a setting, whoever asks; empty if it can."""
+    """Return why a model can never be asked in a setting; empty if it can."""
     if setting == SCHEMA_SETTING and "response_format" not in entry.accepts:
         return "the provider enforces no form of the answer"
     return ""
 
 
 def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
-    """All that keeps a model from being asked; `what` of each is half a sentence.
+    """Yield all reasons why a model cannot be asked; `what` of each is half a sentence.
 
     Looks at nothing that takes time: neither provider nor digest of weights.
     """
@@ -53,5 +53,5 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
     if entry.paid and settings.max_cost_usd == 0:
         yield obstacle(
             "it costs money and llm.max_cost_usd is 0",
-            "raise it: `snakemake --cores 1 estimate_cost` tells what the run may cost",
+            "raise it: `snakemake --cores 1 estimate_cost` prints what the run may cost",
         )

@@ -18,7 +18,7 @@ from pieline.llm.answers import FILTERED, Answer
 
 
 class Outcome(StrEnum):
-    """What became of an answer; a provider bills each of them.
+    """Outcome of an answer; a provider bills each of them.
 
     `ok` was written as asked and `repaired` nearly so. All others have no value: `unparseable` has
     a text of another form, `empty` has none (or only thoughts), `refused` is the model's and
@@ -83,7 +83,7 @@ TWICE = object()
 
 
 def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
-    """The last JSON object of the answer that has the required fields of `record`, as a `record`.
+    """Parse the last JSON object of an answer that has the required fields of `record`.
 
     Strictly written JSON gives `ok`; JSON that had to be repaired (quotes, commas, a missing
     closing brace; a Python dict) gives `repaired`. The object is then validated by pydantic in
@@ -96,21 +96,21 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     required = sorted(
         field.alias or name for name, field in record.model_fields.items() if field.is_required()
     )
-    found, outcome = None, Outcome.UNPARSEABLE
+    fields, outcome = None, Outcome.UNPARSEABLE
     reason = f"no object with {', '.join(required)}"
     for piece in json_values(text, opening="{"):
         if piece.outcome is Outcome.TRUNCATED:
             value = _without_last_braces(text[piece.start :])
             having = next(_having(value, required), None)
-            found, outcome = having, Outcome.REPAIRED
+            fields, outcome = having, Outcome.REPAIRED
             reason = "the last object breaks off"
         elif (having := next(_having(piece.value, required), None)) is not None:
-            found, outcome = having, piece.outcome
-    if found is None:
+            fields, outcome = having, piece.outcome
+    if fields is None:
         return Parsed(Outcome.UNPARSEABLE, reason=reason)
     try:
         # Through JSON: strict mode then accepts what JSON can say (a list for a tuple, a date).
-        value = record.model_validate_json(json.dumps(found), strict=True)
+        value = record.model_validate_json(json.dumps(fields), strict=True)
     except TypeError:
         return Parsed(Outcome.UNPARSEABLE, reason="a key twice, with different values")
     except (ValidationError, ValueError) as error:
@@ -151,7 +151,7 @@ def without_thoughts(text: str) -> str:
 
 
 def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[Json]:
-    """The outermost JSON objects and lists of a text that is no JSON itself, in order.
+    """Yield the outermost JSON objects and lists of a text that is no JSON itself, in order.
 
     An object begins with a brace and a key, a list with a bracket and a value, so that neither
     "see [1]" nor "{2}" is one; a list of numbers only is a reference. What is not strict JSON is
@@ -172,7 +172,7 @@ def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[J
 
 
 def json_at(text: str, start: int) -> Json:
-    """The object or list that begins at a place of a text (see `json_values`)."""
+    """Return the object or list that begins at a position of a text (see `json_values`)."""
     try:
         value, end = _STRICT.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -188,7 +188,7 @@ def json_at(text: str, start: int) -> Json:
 
 
 def _closing(text: str, start: int, *, quotes: bool) -> int:
-    """Where the bracket at a place is closed, 0 if nowhere; brackets in `quotes` do not count."""
+    """Return where the bracket at a position is closed, 0 if nowhere; `quotes` hide brackets."""
     depth, quoted = 0, False
     for mark in _MARKS.finditer(text, start):
         sign = mark[0]
@@ -202,7 +202,7 @@ def _closing(text: str, start: int, *, quotes: bool) -> int:
 
 
 def _repaired(piece: str) -> Any:
-    """A closed value that is nearly JSON, or Python; null if it is neither."""
+    """Parse a closed value that is nearly JSON, or Python; null if it is neither."""
     try:
         return ast.literal_eval(piece)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -216,7 +216,7 @@ def _repaired(piece: str) -> Any:
 
 
 def _without_last_braces(piece: str) -> Any:
-    """A value of which only closing brackets lack; null if more does.
+    """Parse a value that lacks only closing brackets; null if it lacks more.
 
     Text that breaks off within a string or a word was not written to its end.
     """
@@ -226,7 +226,7 @@ def _without_last_braces(piece: str) -> Any:
 
 
 def _having(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Objects within `value` that have the keys: the outermost, the last first."""
+    """Yield the outermost objects within `value` that have the keys, the last first."""
     if isinstance(value, dict):
         if all(key in value for key in required):
             yield value
@@ -253,10 +253,10 @@ def _no_constant(name: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in pairs:
-        found[key] = value if found.get(key, value) == value else TWICE
-    return found
+        fields[key] = value if fields.get(key, value) == value else TWICE
+    return fields
 
 
 _STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)

@@ -136,18 +136,18 @@ def load_prompt(path: str | Path) -> Prompt:
 
 def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int]:
     """Front matter, body, and the number of lines before the body."""
-    found = re.match(r"---\n(.*?)^---[ \t]*\n", text, re.DOTALL | re.MULTILINE)
-    if not found:
+    match = re.match(r"---\n(.*?)^---[ \t]*\n", text, re.DOTALL | re.MULTILINE)
+    if not match:
         return {}, text, 0
     try:
-        about = yaml.safe_load(found[1]) or {}
+        about = yaml.safe_load(match[1]) or {}
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 2 if mark else 1
         raise UserError("front matter is not YAML", where=f"{path}:{line}") from None
     if not isinstance(about, dict):
         raise UserError("front matter is not a mapping", where=f"{path}:1")
-    return about, text[found.end() :], found[0].count("\n")
+    return about, text[match.end() :], match[0].count("\n")
 
 
 def _line_of(error: Exception, first: int) -> int:

@@ -1,4 +1,4 @@
-"""What a model is asked, and the digest under which its answer is kept."""
+"""Questions to models, and the digests under which answers are recorded."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class Question:
         object.__setattr__(self, "parameters", plain)
 
     def content(self) -> dict[str, Any]:
-        """What the key is computed from: model, messages, parameters and sample number."""
+        """Return the content that the key is computed from."""
         return {
             "model": self.model,
             "messages": [{"role": role, "content": text} for role, text in self.messages],
@@ -72,7 +72,7 @@ def make_question(
     sample: int = 0,
     name: str = "",
 ) -> Question:
-    """A question for `spec`'s model as its provider gets it.
+    """Make a question for `spec`'s model as its provider gets it.
 
     Parameters that are not accepted are left out of the question and its key, and listed in
     `Question.dropped`. A parameter given as None is not asked for. What is sent in any case

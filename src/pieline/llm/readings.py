@@ -1,4 +1,4 @@
-"""How the recorded answers of each model were read, so that a form nobody reads is seen at once."""
+"""Counts of how the recorded answers of each model were read, to detect unknown forms."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,7 +34,7 @@ class FormCount(NamedTuple):
 
 
 def readings(tasks: Iterable[Task]) -> list[FormCount]:
-    """The forms by kind of task and model in the order of the tasks, unreadable and common first.
+    """Count forms by kind of task and model in the order of the tasks, unreadable and common first.
 
     Counted are all answers in the tasks' files of recordings, each file once for a kind of task,
     whether or not the tasks' data is made.
@@ -53,8 +53,8 @@ def _forms(kind: str, model: str, files: dict[str, Task]) -> list[FormCount]:
     texts: dict[tuple[str, str], list[str]] = {}
     for path, task in files.items():
         for answer in read_answers(Path(path)).values():
-            said = task.reading(answer)
-            form = said.outcome.value, said.rule or said.reason
+            parsed = task.reading(answer)
+            form = parsed.outcome.value, parsed.rule or parsed.reason
             texts.setdefault(form, []).append(" ".join((answer.text or "").split()))
     return sorted(
         (
@@ -66,7 +66,7 @@ def _forms(kind: str, model: str, files: dict[str, Task]) -> list[FormCount]:
 
 
 def _examples(texts: Iterable[str]) -> tuple[str, ...]:
-    """The first different texts, shortened."""
+    """Return the first different texts, shortened."""
     shown = dict.fromkeys(
         text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for text in texts if text
     )

@@ -49,7 +49,7 @@ class Line(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of its question, as the line states it."""
+        """Return the key that the line states."""
         return str(self.value.get("key", ""))
 
     def answer(self) -> Answer:
@@ -96,7 +96,7 @@ class Line(NamedTuple):
         return answer
 
     def fault(self, what: str) -> UserError:
-        """The error that says what is wrong with the line."""
+        """Return an error for the line."""
         return UserError(
             what,
             where=f"{self.path}:{self.number}",
@@ -105,7 +105,7 @@ class Line(NamedTuple):
 
 
 def all_lines(path: str | Path) -> Iterator[Line]:
-    """All lines of a file, also damaged and torn ones; a missing file has none."""
+    """Yield all lines of a file, also damaged and torn ones; none if the file is missing."""
     path = Path(path)
     with suppress(FileNotFoundError), path.open("rb") as stream:
         for number, raw in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
@@ -113,7 +113,7 @@ def all_lines(path: str | Path) -> Iterator[Line]:
 
 
 def read_lines(path: str | Path) -> Iterator[Line]:
-    """The lines of a file; a torn last line is skipped, a missing file is empty.
+    """Yield the lines of a file; a torn last line is skipped, a missing file is empty.
 
     Raises:
         UserError: a line that is not the torn end of the file is not one of recordings.
@@ -143,7 +143,7 @@ def answers_token(evidence: str | Path, recordings: str | Path) -> str:
 
 
 def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dict[str, Answer]:
-    """Recorded answers by key. The key of each is the digest of its question.
+    """Return recorded answers by key, after a check that each key is the digest of its question.
 
     Args:
         path: the file; one that is missing is empty.
@@ -161,7 +161,7 @@ def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dic
 
 
 def raw_lines(path: str | Path) -> dict[str, bytes]:
-    """The bytes of each line by key; of two lines with one key the first."""
+    """Return the bytes of each line by key; of two lines with one key the first."""
     lines: dict[str, bytes] = {}
     for line in read_lines(path):
         lines.setdefault(line.key, line.raw.strip() + b"\n")
@@ -198,7 +198,7 @@ class Recorder:
 
 
 def to_line(question: Question, answer: Answer) -> bytes:
-    """The line that records an answer."""
+    """Return the line that records an answer."""
     if answer.key != question.key:
         raise ValueError("only an answer to this very question can be recorded")
     line = {"answer": answer.record(), "key": question.key, "question": question.content()}
@@ -261,7 +261,7 @@ def record(path: str | Path, answered: Iterable[tuple[Question, Answer]]) -> Non
 
 
 def foreign_file(path: Path) -> Path:
-    """The file beside these recordings that keeps billed answers of other models."""
+    """Return the file beside these recordings that keeps billed answers of other models."""
     return path.with_name(f"{path.name}.foreign")
 
 
@@ -274,7 +274,7 @@ def _put_in_order(path: Path) -> None:
 
 
 def _parse(raw: bytes) -> dict[str, Any]:
-    """The JSON of a line of recordings; empty for any other bytes."""
+    """Parse a line of recordings; empty for any other bytes."""
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError:

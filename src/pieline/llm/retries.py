@@ -1,4 +1,4 @@
-"""Which failures are worth another attempt, how long to wait before it, and provider rates."""
+"""Classification of failures, waits between attempts, and provider rates."""
 
 import asyncio
 import email.utils
@@ -35,30 +35,30 @@ class TooLongWaitError(Exception):
 
 
 def status_of(error: BaseException) -> int | None:
-    """HTTP status of a failure, null for one without."""
+    """Return the HTTP status of a failure; null if it has none."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
 
 def headers_of(error: BaseException) -> Mapping[str, str]:
-    """Response headers of a failure, empty where the provider did not respond."""
+    """Return the response headers of a failure; empty if the provider did not respond."""
     response = getattr(error, "response", None)
     own: Mapping[str, str] | None = getattr(error, "litellm_response_headers", None)
     return own or getattr(response, "headers", None) or {}
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Whether every other question would fail in the same way (key, account, model)."""
-    said = str(error)
-    # With OpenAI's words for an account without money Gemini tells of a minute's limit.
-    exhausted = "insufficient_quota" in said or (
-        "exceeded your current quota" in said and not _RETRY_INFO.search(said)
+    """Return whether every other question would fail in the same way (key, account, model)."""
+    message = str(error)
+    # Gemini reports a limit per minute in OpenAI's words for an account without money.
+    exhausted = "insufficient_quota" in message or (
+        "exceeded your current quota" in message and not _RETRY_INFO.search(message)
     )
     return status_of(error) in FATAL_STATUS or exhausted
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same request may succeed later."""
+    """Return whether the same request may succeed later."""
     if isinstance(error, TimeoutError | MalformedResponseError):
         return True
     status = status_of(error)
@@ -68,7 +68,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def was_rejected(error: BaseException) -> bool:
-    """Whether the provider refused the request for good, or never got it: then it is not billed.
+    """Return whether the provider finally refused the request, or never got it: neither is billed.
 
     litellm gives a status to broken answers and connections too, but only a response has headers.
     """
@@ -88,8 +88,8 @@ def retry_after(error: BaseException) -> float:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
         return max(0.0, float(headers["retry-after"]))
     except KeyError:
-        told = _RETRY_INFO.search(str(error))
-        return float(told[1]) if told else 0.0
+        match = _RETRY_INFO.search(str(error))
+        return float(match[1]) if match else 0.0
     except ValueError:
         try:
             date = email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp()

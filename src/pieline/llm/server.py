@@ -154,7 +154,7 @@ class Server:
 
 
 def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list[str]:
-    """What starts a model's server.
+    """Return the command line of a model's server.
 
     Args:
         spec: the model.
@@ -207,7 +207,7 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
 
 
 def _without_proxy() -> None:
-    """Have requests to this machine go to no proxy that the environment names."""
+    """Exclude this machine from the proxies that the environment names."""
     for name in ("no_proxy", "NO_PROXY"):
         named = os.environ.get(name, "")
         if LOOPBACK not in named.split(","):
@@ -215,7 +215,7 @@ def _without_proxy() -> None:
 
 
 def _prepare(weights: Path, folder: Path, template: str | None) -> None:
-    """A folder of links to the weights, with sampling as the request says it.
+    """Make a folder of links to the weights, with sampling as the request states it.
 
     Without `do_sample` transformers is greedy whatever the temperature, and what a checkpoint
     recommends else (top-k, penalties) would be in force though nobody asked for it.
@@ -270,7 +270,7 @@ def guarded(
 
 
 def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -> bool:
-    """Whether what listens at a port has been started by a process.
+    """Return whether the process that listens at a port was started by ours.
 
     Some servers take their port only after minutes, and another's answers would be recorded.
     What a command of the user's own starts elsewhere (a container) need not be a child: there it is
@@ -295,7 +295,7 @@ def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -
 
 
 def _is_healthy(port: int) -> bool:
-    """Whether a server takes questions; of one without /health, whether it lists its models."""
+    """Return whether a server is ready; without /health, whether it lists its models."""
     # No urllib: it would go to a proxy that the environment names.
     return _status(port, "/health") == 200 or (
         _status(port, "/health") == 404 and _status(port, "/v1/models") == 200

@@ -1,4 +1,4 @@
-"""How language models may be asked: the section `llm` of config.yaml."""
+"""Settings for asking language models: the section `llm` of config.yaml."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +16,7 @@ THINKING_TIMEOUT_S = 900.0
 
 
 class ProviderLimits(Settings):
-    """What one provider allows one account; null is no limit, or `llm.timeout_s`."""
+    """Limits of one provider for one account; null is no limit, or `llm.timeout_s`."""
 
     concurrency: int = Field(default=8, ge=1, le=256)
     requests_per_minute: int | None = Field(default=None, ge=1)
@@ -25,7 +25,7 @@ class ProviderLimits(Settings):
 
 
 class LLMSettings(Settings):
-    """How language models may be asked: the `llm:` section of config.yaml.
+    """Settings for asking language models: the `llm:` section of config.yaml.
 
     Attributes:
         mode: `record` reads recordings and asks what is missing; `replay` never asks; `fresh` asks
@@ -42,7 +42,7 @@ class LLMSettings(Settings):
         api_bases: by provider, the address where its interface is reached (a gateway of one's
             institution); an entry's own address comes first.
         recordings_folder: holds all recordings, the spending ledger and the lock files.
-        retired: checkpoints that are not asked, with the reason; a job is told those that
+        retired: checkpoints that are not asked, with the reason; jobs also get those that
             models.yaml calls retired.
     """
 
@@ -59,7 +59,7 @@ class LLMSettings(Settings):
     retired: dict[str, str] = Field(default_factory=dict)
 
     def for_jobs(self, root: Path, entries: Iterable[object]) -> Self:
-        """The same as jobs need it.
+        """Return the settings as jobs need them.
 
         Args:
             root: folder of the project, as seen from the working directory.
@@ -89,21 +89,21 @@ class LLMSettings(Settings):
         )
 
     def gateway(self, entry: LLMEntry) -> str | None:
-        """The address of `api_bases` at which a model is asked; null where it has its own."""
+        """Return the address of `api_bases` for a model; null if it has its own."""
         if entry.is_local or entry.api_base or entry.api_base_env:
             return None
         return self.api_bases.get(entry.provider)
 
     def is_retired(self, entry: LLMEntry) -> bool:
-        """Whether a checkpoint is not asked: a gateway may serve what its provider has ended."""
+        """Return whether a checkpoint is retired; a gateway may still serve it."""
         ended = entry.retired and self.gateway(entry) is None
         return bool(ended) or entry.checkpoint in self.retired
 
     def timeout(self, entry: LLMEntry) -> float:
-        """Seconds for one attempt at a question of this model."""
+        """Return the seconds for one attempt at a question of this model."""
         default = THINKING_TIMEOUT_S if entry.bills_thoughts else TIMEOUT_S
         return self.limits(entry.provider).timeout_s or self.timeout_s or default
 
     def limits(self, provider: str) -> ProviderLimits:
-        """The limits of `provider`, else those of `default`."""
+        """Return the limits of `provider`, else those of `default`."""
         return self.providers.get(provider) or self.providers.get("default") or ProviderLimits()

@@ -78,7 +78,7 @@ class Reserved(NamedTuple):
 
 @dataclass(frozen=True)
 class Spending:
-    """What a ledger says, in US dollars.
+    """The content of a ledger, in US dollars.
 
     Attributes:
         settled: known to be spent, by model.
@@ -97,12 +97,12 @@ class Spending:
 
     @property
     def held(self) -> float:
-        """The most that requests without an end have cost."""
+        """Return the most that unfinished requests have cost."""
         return sum(reserved.usd for reserved in self.reserved)
 
     @property
     def usd(self) -> float:
-        """All that is spent or may yet be."""
+        """Return the sum that is spent or reserved."""
         return sum(self.settled.values()) + self.held
 
 
@@ -127,7 +127,7 @@ class Ledger:
                 database.execute(statement)
 
     def spending(self) -> Spending:
-        """What all runs have spent or reserved up to now."""
+        """Return what all runs have spent or reserved up to now."""
         with self._transaction() as database:
             settled = database.execute(
                 "SELECT model, usd, requests, perhaps_usd, unanswered FROM settled ORDER BY model"
@@ -198,7 +198,7 @@ class Ledger:
                     )
 
     def release(self) -> float:
-        """Remove every open reservation, and say how many dollars they held.
+        """Remove every open reservation, and return the dollars that they held.
 
         For people who know from the provider's bill that killed runs cost nothing; no run may be
         under way.
@@ -210,7 +210,7 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and nobody else's in between."""
+        """Run a block as one exclusive transaction."""
         with self._translate_errors(), self._database as database:
             database.execute("BEGIN IMMEDIATE")
             yield database
@@ -293,12 +293,12 @@ class Budget:
 
     @property
     def possibly_billed(self) -> str:
-        """What requests of this run without an answer may have cost, to be said behind a sum."""
+        """Return the possible cost of this run's unanswered requests, as text to follow a sum."""
         usd = self._perhaps_usd
         return f" (at most ${usd:.4f} more perhaps billed without an answer)" if usd else ""
 
     def explain(self, reached: CapReachedError, left: Sequence[Question], asked: int) -> UserError:
-        """What was spent, what is left of the questions asked, and how to raise the cap."""
+        """Return an error that states what is spent and left to ask, and how to raise the cap."""
         assert self._ledger  # without one there is no cap to reach
         spending = self._ledger.spending()
         unfinished = (

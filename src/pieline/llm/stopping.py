@@ -1,4 +1,4 @@
-"""Telling a run to stop: by a signal, by a failure, and waits that give way to it."""
+"""Stopping a run by a signal or a failure, and waits that end when it stops."""
 
 import asyncio
 import signal
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class StoppedError(Exception):
-    """The run was told to stop while a question waited for its turn."""
+    """The run was stopped while a question waited for its turn."""
 
 
 class Stop:
-    """Whether a run shall stop, and why."""
+    """Whether a run must stop, and why."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -28,7 +28,7 @@ class Stop:
 
     @property
     def wanted(self) -> bool:
-        """Whether the run shall stop."""
+        """Return whether the run must stop."""
         return self._event.is_set()
 
     def fail(self, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Something asked of a language model: the questions, and what becomes of the answers."""
+"""Tasks for language models: making the questions and reading the answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ class Ask(Protocol):
     """Gets answers: recorded ones, and where they lack the question, the model's."""
 
     def __call__(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
-        """Answers to all questions, by their keys.
+        """Return the answers to all questions by key.
 
         Raises:
             UserError: some of them cannot be had.
@@ -27,7 +27,7 @@ class Ask(Protocol):
 
 
 class Task(Frozen, ABC):
-    """Something asked of one language model: makes the questions and reads the answers.
+    """A task for one language model: makes the questions and reads the answers.
 
     The rule that asks hands a task's canonical JSON to one script for all studies, and the estimate
     of costs makes its questions from the very same object.
@@ -48,14 +48,14 @@ class Task(Frozen, ABC):
 
     @abstractmethod
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """All questions that are known before anything is answered.
+        """Return all questions that are known before anything is answered.
 
         Those of a later round, which hold earlier answers, are among them as far as `recordings`
         has the answers that they need.
         """
 
     def likely_output_tokens(self) -> int:
-        """Tokens of one answer, about and without thoughts, where no such answer is recorded.
+        """Estimate the tokens of one answer without thoughts, if no such answer is recorded.
 
         Tasks of one class that say the same are taken to have answers of one length.
         """
@@ -67,7 +67,7 @@ class Task(Frozen, ABC):
 
     @abstractmethod
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """What one answer says, its outcome, and the rule that read it."""
+        """Parse one answer: its value, its outcome, and the rule that read it."""
 
     def entry(self) -> LLMEntry:
         """The model."""
@@ -75,19 +75,19 @@ class Task(Frozen, ABC):
 
     @classmethod
     def path(cls) -> str:
-        """`module:class`, by which the script finds the task."""
+        """Return `module:class`, by which the script loads the task."""
         return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]]:
-    """Tasks by the name of their class and their model, in order."""
+    """Group tasks by the name of their class and their model, in order."""
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         groups.setdefault((type(task).__name__, task.model), []).append(task)
     return groups
 
 
-def load_task(path: str, given: str) -> Task:
-    """A task from the name of its class (`Task.path`) and its canonical JSON."""
-    task: Task = named(path).model_validate_json(given)
+def load_task(path: str, text: str) -> Task:
+    """Load a task from the name of its class (`Task.path`) and its canonical JSON."""
+    task: Task = named(path).model_validate_json(text)
     return task

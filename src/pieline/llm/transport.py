@@ -1,4 +1,4 @@
-"""The way of one question to its provider and back: agno's LiteLLM model class.
+"""Send a question to its provider and return the answer, with agno's LiteLLM model class.
 
 agno brings the provider-neutral interface over litellm; this module lets nothing but the question
 leave (see `wire`), and keeps what agno drops (finish reason, returned model, fingerprint).
@@ -50,7 +50,7 @@ for _name in ("openai", "httpx", "httpcore", "aiohttp", "anthropic"):
 
 @dataclass
 class _Exchange:
-    """One request under way: what was sent, why it was not, and what came back."""
+    """One request under way: what was sent, why it was not, and the response."""
 
     question: Question
     sent: Sent | None = None
@@ -183,7 +183,7 @@ class Transport:
                     mend="state it in the entry of models.yaml (accepts, defaults, system_role), or"
                     " ask otherwise",
                 ) from None
-            fields = _billed(_came(exchange))
+            fields = _token_counts(_response_body(exchange))
             if isinstance(error, ContentPolicyViolationError):
                 fields["finish_reason"] = FILTERED
             if not fields:
@@ -197,12 +197,12 @@ class Transport:
                 raise MalformedResponseError("the answer has neither choices nor usage")
         if exchange.sent is None:
             raise UserError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
-        came = _came(exchange)
+        body = _response_body(exchange)
         # Not as litellm reports it: where Gemini states no model, litellm states the one asked.
-        name = came.get("modelVersion") or came.get("model")
+        name = body.get("modelVersion") or body.get("model")
         fields["returned_model"] = name if isinstance(name, str) and name else None
         if not self._spec.is_local:
-            fields["response_id"] = came.get("id") or came.get("responseId")
+            fields["response_id"] = body.get("id") or body.get("responseId")
         for name in [name for name in fields if name.endswith("_tokens")]:
             if (fields[name] or 0) < 0:
                 fields[name] = None  # counts nothing, and the answer must not be lost for it
@@ -214,7 +214,7 @@ class Transport:
 
 
 def _fields(response: Any) -> dict[str, Any]:
-    """What an answer keeps of litellm's response; empty where that is none."""
+    """Return the fields that an answer keeps of litellm's response; empty if it is no response."""
     usage: Any = getattr(response, "usage", None)
     # litellm fills in zeros where the provider counted nothing.
     counted = usage is not None and bool(usage.prompt_tokens or usage.completion_tokens)
@@ -243,7 +243,7 @@ def _fields(response: Any) -> dict[str, Any]:
     }
 
 
-def _came(exchange: _Exchange) -> dict[str, Any]:
+def _response_body(exchange: _Exchange) -> dict[str, Any]:
     """Return the JSON object of a complete, successful response; empty if there was none."""
     if exchange.response is not None and exchange.response.is_success:
         with suppress(ValueError, httpx.StreamError):
@@ -252,8 +252,8 @@ def _came(exchange: _Exchange) -> dict[str, Any]:
     return {}
 
 
-def _billed(body: dict[str, Any]) -> dict[str, Any]:
-    """Tokens that a body counts which litellm cannot read; empty where it counts none."""
+def _token_counts(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the token counts of a body that litellm cannot read; empty if it has none."""
     usage = body.get("usage") or body.get("usageMetadata")
     if not isinstance(usage, dict):
         return {}

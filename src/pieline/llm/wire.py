@@ -1,10 +1,10 @@
-"""What goes over the wire: whether a request's body is its question, and keeping it short.
+"""Compare a request's body with its question, and record the body without repeating texts.
 
 litellm writes the body, and on the way it may add a limit, change a role or drop a parameter. So
 the body is compared with the one that the question stands for in the provider's format, field by
 field, before it is sent; and it is kept beside the answer, so that anyone can compare it again.
 
-Formats are told by the end of the address: OpenAI's chat completions (which Together and local
+The end of the address determines the format: OpenAI's chat completions (which Together and local
 servers speak as well), Anthropic's messages and Gemini's generateContent.
 """
 
@@ -24,16 +24,16 @@ _SHOWN = 80
 
 
 def sent(question: Question, path: str, body: Body) -> Sent:
-    """A body to keep: what the question holds as well is only referred to."""
+    """Return the body to record, with references to the content of the question."""
     parts = _parts(question)
     texts = {part: name for name, part in reversed(parts.items()) if isinstance(part, str)}
-    wholes = {name: part for name, part in parts.items() if not isinstance(part, str)}
+    larger = {name: part for name, part in parts.items() if not isinstance(part, str)}
 
     def shortened(value: Any) -> Any:
         if isinstance(value, str):
             return {_REFERENCE: texts[value]} if value in texts else value
-        for name, whole in wholes.items():
-            if value == whole:
+        for name, part in larger.items():
+            if value == part:
                 return {_REFERENCE: name}
         if isinstance(value, dict):
             short = {name: shortened(item) for name, item in value.items()}
@@ -45,7 +45,7 @@ def sent(question: Question, path: str, body: Body) -> Sent:
 
 
 def body_of(question: Question, kept: Sent) -> Body:
-    """The body that `sent` made shorter, as it was.
+    """Restore the body that `sent` shortened.
 
     Raises:
         KeyError, TypeError: it refers to what the question does not have.
@@ -65,7 +65,7 @@ def body_of(question: Question, kept: Sent) -> Body:
 
 
 def _parts(question: Question) -> dict[int | str, Any]:
-    """What a body may refer to: each turn's text by its number, all turns, larger parameters."""
+    """Return what a body may refer to: each turn's text by number, all turns, larger parameters."""
     return {
         **{number: turn.content for number, turn in enumerate(question.messages)},
         "messages": [turn._asdict() for turn in question.messages],
@@ -74,7 +74,7 @@ def _parts(question: Question) -> dict[int | str, Any]:
 
 
 def difference(question: Question, path: str, body: Body) -> str | None:
-    """How a body, sent to this path, differs from its question; null if it does not.
+    """Describe how a body sent to this path differs from its question; null if it does not.
 
     What no format can say of a question does not count: the number of the sample, and in Gemini's
     the name of a JSON schema and that it is strict, which it always is there.
@@ -87,7 +87,7 @@ def difference(question: Question, path: str, body: Body) -> str | None:
 
 
 def misfit(question: Question, kept: Sent) -> str | None:
-    """What is wrong with a body that was kept; null if it is its question's."""
+    """Describe what is wrong with a recorded body; null if it is its question's."""
     try:
         differs = difference(question, kept.path, body_of(question, kept))
     except (KeyError, TypeError):
@@ -95,16 +95,16 @@ def misfit(question: Question, kept: Sent) -> str | None:
     return f"the body that was sent {differs}" if differs else None
 
 
-def _differences(expected: Any, found: Any, at: str = "") -> Iterator[str]:
-    if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        for name in sorted(expected.keys() | found.keys()):
-            values = expected.get(name, _ABSENT), found.get(name, _ABSENT)
+def _differences(expected: Any, actual: Any, at: str = "") -> Iterator[str]:
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        for name in sorted(expected.keys() | actual.keys()):
+            values = expected.get(name, _ABSENT), actual.get(name, _ABSENT)
             yield from _differences(*values, at=f"{at}.{name}" if at else name)
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for number, values in enumerate(zip(expected, found, strict=True)):
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        for number, values in enumerate(zip(expected, actual, strict=True)):
             yield from _differences(*values, at=f"{at}.{number}")
-    elif expected != found or isinstance(expected, bool) != isinstance(found, bool):
-        yield f"has {at} {_shown(found)} where the question has {_shown(expected)}"
+    elif expected != actual or isinstance(expected, bool) != isinstance(actual, bool):
+        yield f"has {at} {_shown(actual)} where the question has {_shown(expected)}"
 
 
 def _shown(value: Any) -> str:
@@ -137,12 +137,12 @@ def _generate_content(question: Question, model: str, body: Body) -> Body:
     system, turns = _system_apart(question.messages)
     roles = {"assistant": "model"}
     names = {"max_tokens": "max_output_tokens", "stop": "stop_sequences"}
-    said = _renamed(question.parameters, names)
-    form = said.pop("response_format", None)
+    config = _renamed(question.parameters, names)
+    form = config.pop("response_format", None)
     if form:
-        said["response_mime_type"] = "application/json"
+        config["response_mime_type"] = "application/json"
         if "json_schema" in form:
-            said["response_json_schema"] = form["json_schema"]["schema"]
+            config["response_json_schema"] = form["json_schema"]["schema"]
     return {
         "contents": [
             {"role": roles.get(turn.role, turn.role), "parts": [{"text": turn.content}]}
@@ -153,12 +153,12 @@ def _generate_content(question: Question, model: str, body: Body) -> Body:
             if system
             else {}
         ),
-        **({"generationConfig": said} if said else {}),
+        **({"generationConfig": config} if config else {}),
     }
 
 
 def _system_apart(turns: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    """The system's turns at the beginning, which two formats keep apart, and the rest."""
+    """Split the turns into the system's at the beginning and the rest, as two formats do."""
     count = next((i for i, turn in enumerate(turns) if turn.role != "system"), len(turns))
     return turns[:count], turns[count:]
 
