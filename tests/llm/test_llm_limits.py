@@ -3,6 +3,7 @@
 import asyncio
 import email.utils
 import itertools
+import os
 import random
 import re
 import resource
@@ -10,7 +11,7 @@ import selectors
 import signal
 import sqlite3
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,47 @@ def asked(
 
     answers: dict[str, Answer] = run_virtually(main())
     return answers
+
+
+class SlowSender(FakeSender):
+    """Answers after 100 virtual seconds, and calls `before` soon after a question is sent."""
+
+    def __init__(self, before: Callable[[Question], None]) -> None:
+        super().__init__()
+        self.before = before
+
+    async def send(self, question: Question) -> Answer:
+        await asyncio.sleep(0.5)
+        self.before(question)
+        await asyncio.sleep(99)
+        return await super().send(question)
+
+
+def test_a_failed_run_waits_for_requests_under_way(folder: Path) -> None:
+    def refuse_first(question: Question) -> None:
+        if question.name == "q0":
+            error = RateLimited()
+            error.status_code = 401
+            raise error
+
+    spec, settings = spec_for(), settings_for(folder, timeout_s=200)
+    with pytest.raises(UserError, match="the provider refuses"):
+        asked(spec, settings, questions_for(spec, 2), SlowSender(refuse_first))
+    assert len(read_answers(folder / "a.jsonl")) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "stop", "answers"),
+    [(signal.SIGTERM, SystemExit, 0), (signal.SIGINT, KeyboardInterrupt, 1)],
+)
+def test_only_sigterm_has_a_grace_period(
+    folder: Path, number: signal.Signals, stop: type[BaseException], answers: int
+) -> None:
+    sender = SlowSender(lambda _: os.kill(os.getpid(), number))
+    spec, settings = spec_for(), settings_for(folder, concurrency=1, timeout_s=200)
+    with pytest.raises(stop):
+        asked(spec, settings, questions_for(spec, 2), sender)
+    assert len(read_answers(folder / "a.jsonl")) == answers
 
 
 def most_within(times: list[float], seconds: float) -> int:

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -86,7 +87,7 @@ class QuestionRun:
         self.answers: dict[str, Answer] = {}
 
     async def run(self, sender: Sender) -> dict[str, Answer]:
-        """Ask all questions; answers by key.
+        """Ask all questions and return the answers by key.
 
         A question that fails in all its attempts does not keep the others from being asked.
 
@@ -103,7 +104,7 @@ class QuestionRun:
                 await asyncio.wait({workers})
         finally:
             await sender.close()
-        if not workers.cancelled():
+        with suppress(asyncio.CancelledError):  # of requests that were given up
             workers.result()
         self._raise_reason()
         return self.answers
