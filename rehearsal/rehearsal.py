@@ -38,7 +38,6 @@ class Rehearsal:
     Args:
         settings: the section `rehearsal` of the configuration.
         root: folder of the project, as seen from the working directory.
-        mirror: folder of real files, which take the place of those made.
         folder: of the stand-ins, in the working directory.
     """
 
@@ -46,13 +45,10 @@ class Rehearsal:
         self,
         settings: RehearsalSettings,
         root: Path,
-        *,
-        mirror: str | None,
         folder: Path = Path("standins"),
     ) -> None:
         self.settings = settings
         self.root = root
-        self.mirror = mirror
         self.folder = folder
 
     @property
@@ -111,8 +107,6 @@ class Rehearsal:
                 "size": self.settings.size,
                 "seed": self.settings.seed,
                 "models": sha256(self.root / "models.yaml"),
-                "upstream": sha256(self.root / "data" / "upstream.yaml"),
-                "mirror": self.mirror and str(Path(self.mirror).absolute()),
                 "code": code_digest("rehearsal.corpora", "rehearsal.weights.standins"),
                 "prose": [*map(sha256, sorted(Path(__file__).parent.glob("corpora/*.yaml")))],
             }
@@ -126,12 +120,7 @@ class Rehearsal:
             flush=True,
         )
         shutil.rmtree(self.folder / "mirror", ignore_errors=True)
-        write_corpora(
-            self.folder,
-            size=self.settings.size,
-            seed=self.settings.seed,
-            mirror=Path(self.mirror) if self.mirror else None,
-        )
+        write_corpora(self.folder, size=self.settings.size, seed=self.settings.seed)
         entries = read_yaml(self.root / "models.yaml")
         for entry in entries.values():
             # Without a commit what a served model answers is not recorded.

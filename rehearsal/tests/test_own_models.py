@@ -23,10 +23,9 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
     """A rehearsal of a project with a model of one's own; the stand-ins themselves are not made."""
     for name in ("write_corpora", "common_words", "write_weights"):
         monkeypatch.setattr(rehearsal, name, lambda *given, **named: None)
-    for name in ("models.yaml", "data/upstream.yaml"):
-        write_text(tmp_path / name, read_text(ROOT / name))
+    write_text(tmp_path / "models.yaml", read_text(ROOT / "models.yaml"))
     write_text(tmp_path / "models.local.yaml", OWN)
-    made = Rehearsal(RehearsalSettings(), tmp_path, mirror=None, folder=tmp_path / "standins")
+    made = Rehearsal(RehearsalSettings(), tmp_path, tmp_path / "standins")
     made.prepare()
     return made
 
