@@ -16,7 +16,6 @@ from pieline.models.entries import CausalEntry, EncoderEntry
 from pieline.models.hub import HubCheckpoint, on_hub, remote_code
 from pieline.models.registry import AnyEntry
 from pieline.models.sizing import parameter_count
-from rehearsal.weights import vllm
 
 IN_PARTS_FROM = 2_000_000_000
 """Parameters from which public checkpoints have their weights in several files."""
@@ -47,11 +46,11 @@ def common_words(folder: Path, count: int = 8000) -> list[str]:
 def write_weights(
     folder: Path, entries: Mapping[str, AnyEntry], words: Collection[str] = ()
 ) -> None:
-    """Write stand-ins for the weights of models, and a stand-in of the server of some.
+    """Write stand-ins for the weights of models.
 
-    Below `folder` there are then `hub`, a cache of the Hugging Face hub; `packages`, a folder for
-    `PYTHONPATH`; and `bin`, one for `PATH`, with `vllm`. Models that have no weights are passed
-    over, and so are a user's own files, and GGUF files of packages, which the environment has.
+    Below `folder` there are then `hub`, a cache of the Hugging Face hub, and `packages`, a folder
+    for `PYTHONPATH`. Models that have no weights are skipped, and so are a user's own files, and
+    GGUF files of packages, which the environment has.
 
     Args:
         folder: where to; what earlier stand-ins left there is removed.
@@ -63,12 +62,9 @@ def write_weights(
     Raises:
         UserError: the weights of a model are one GGUF file on the hub.
     """
-    for name in ("hub", "packages", "bin", "modules"):
+    for name in ("hub", "packages", "modules"):
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).mkdir(parents=True)
-    command = folder / "bin/vllm"
-    shutil.copyfile(vllm.__file__, command)
-    command.chmod(0o755)
     known = tuple(sorted(set(words)))
     for name, entry in entries.items():
         if checkpoint := on_hub(entry):
