@@ -1,8 +1,5 @@
 """A stand-in for all providers: one server that answers, bills and fails as they do.
 
-Run by `python -m rehearsal.providers OPTIONS`, the JSON of `ServerOptions`; `/health` answers when
-it serves.
-
 Tokens are counted by a rule, in place of tokenisers: one for each 4 characters begun, turn by turn.
 A model that bills thoughts has thought as many tokens as the question has, or what its limit leaves
 it. An answer is cut off at the limit that the request, or else the entry of models.yaml, sets.
@@ -14,7 +11,6 @@ in between: recordings must not depend on faults.
 import hashlib
 import json
 import sys
-import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -22,11 +18,9 @@ from typing import NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from pieline.core.errors import run_command
 from pieline.core.settings import Settings
 from pieline.llm.costs import price
 from pieline.models.llm import LLMEntry
-from pieline.models.registry import load_registry
 from rehearsal.bill import BILL, BILLED, Bill, Charge, Fault, digest
 from rehearsal.formats import (
     OVERLOADED,
@@ -132,8 +126,6 @@ class Providers(LoopbackServer):
 
     def _prepared(self, request: Received) -> Prepared:
         """The reply to a request, which is on the bill already."""
-        if request.path == "/health":
-            return Prepared(Reply(body=b"{}"))
         provider = next((each for each in PROVIDERS if each.serves(request.path)), None)
         if provider is None:
             return Prepared(Reply(404, b'{"error": "no such path"}'))
@@ -227,38 +219,3 @@ def _refusal(provider: Provider, status: int, message: str, wait_s: float = 0.0)
 
 def _json(body: Body) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8")
-
-
-class ServerOptions(Settings):
-    """What the program is started with.
-
-    Attributes:
-        config: the whole configuration, as JSON.
-        models: models.yaml.
-        root: folder of the project.
-        state: folder of the bill.
-        port: of the loopback.
-        faults: how the providers behave.
-    """
-
-    config: str
-    models: Path
-    root: Path
-    state: Path
-    port: int
-    faults: FaultProfile = FaultProfile()
-
-
-def main() -> None:
-    """Stand in for all providers until the process is ended."""
-    from rehearsal.answers.book import Answers
-
-    options = ServerOptions.model_validate_json(sys.argv[1])
-    answers = Answers(options.config, options.models, options.root, Path())
-    registry = load_registry(options.models)
-    with Providers(answers.text, registry, options.state, options.faults, options.port):
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -1,12 +1,9 @@
-"""A rehearsal: the configuration, the environment and the programs that put stand-ins in place."""
+"""A rehearsal: the configuration and the environment that put stand-ins in place."""
 
 import hashlib
 import os
 import shutil
-import socket
 import sys
-import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import get_args
 
@@ -17,16 +14,14 @@ from pieline.core.code import code_digest
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, sha256, write_text
 from pieline.core.yamls import read_yaml
-from pieline.llm.server import guarded
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import Registry, load_registry
+from rehearsal.answers.book import Answers
 from rehearsal.bill import Fault
 from rehearsal.corpora import write_corpora
 from rehearsal.formats import api_bases
-from rehearsal.providers import FaultProfile, ServerOptions
+from rehearsal.providers import FaultProfile, Providers
 from rehearsal.weights.standins import common_words, write_weights
-
-_READY_WITHIN_S = 60.0
 
 FAULTS = 0.005
 """Share of requests that meet each fault, where faults are wanted."""
@@ -140,51 +135,23 @@ class Rehearsal:
             max_attempts=config.llm.max_attempts,
         )
 
-    def start(self, config: Config) -> None:
-        """Start the providers' stand-in, which ends with this process, however it ends.
+    def start(self, config: Config, registry: Registry) -> None:
+        """Start the providers' stand-in, in a thread that ends with this process.
 
         Args:
             config: as applied.
+            registry: the models.
 
         Raises:
-            UserError: it did not start.
+            UserError: something listens at its address.
         """
-        if _listens(self.port):
+        answers = Answers(config.model_dump_json(), self.models, self.root, Path())
+        server = Providers(answers.text, registry, self.folder, self.faults(config), self.port)
+        try:
+            server.__enter__()
+        except OSError as error:
             raise UserError(
-                f"something listens at {self.address} already",
+                f"cannot listen at {self.address}: {error.strerror}",
                 where=self.folder,
                 mend="end the other rehearsal in this folder",
-            )
-        log = Path("logs/rehearsal")
-        log.mkdir(parents=True, exist_ok=True)
-        options = ServerOptions(
-            config=config.model_dump_json(),
-            models=self.models,
-            root=self.root,
-            state=self.folder,
-            port=self.port,
-            faults=self.faults(config),
-        )
-        command = [sys.executable, "-m", "rehearsal.providers", options.model_dump_json()]
-        server = _RUNNING.enter_context(guarded(command, None, os.environ, log / "providers.log"))
-        end = time.monotonic() + _READY_WITHIN_S
-        while not _listens(self.port):
-            if server.poll() is not None or time.monotonic() > end:
-                raise UserError(
-                    "the providers' stand-in does not start",
-                    where=log / "providers.log",
-                    mend="see what it says there",
-                )
-            time.sleep(0.1)
-
-
-_RUNNING = ExitStack()
-"""Servers that end with this process."""
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+            ) from None

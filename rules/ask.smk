@@ -141,7 +141,7 @@ onerror:
 onstart:
     patch_snakemake(workflow)
     if CONFIG.rehearsal:
-        REHEARSAL.start(CONFIG)
+        REHEARSAL.start(CONFIG, REGISTRY)
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     for line in WHOLE.left_out():
         print(line, file=sys.stderr, flush=True)
