@@ -86,7 +86,8 @@ def _write_test_and_originals(
     of_kept = random.sample([*kept_pies, *repeated], filtering.originals)
     random.shuffle(cases)
     forms: dict[Expression, str] = {}
-    raw, rows = [], []
+    raw: list[TaggedSentence] = []
+    rows: list[dict[str, Any]] = []
     for kept, is_figurative in cases:
         pie = of_kept[len(rows)] if kept else random.choice(others)
         kind = "FIGURATIVE" if is_figurative else "LITERAL"

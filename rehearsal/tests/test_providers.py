@@ -318,7 +318,7 @@ def test_a_rehearsal_answers_from_its_own_process(tmp_path: Path) -> None:
     status, body = post(f"http://{rehearsal.address}/openai/v1/chat/completions", CHAT)
     assert status == 400
     assert "nothing asks gpt-4o-2024-08-06 (seed None) this" in body["error"]["message"]
-    with pytest.raises(UserError, match="cannot listen at .* end the other rehearsal"):
+    with pytest.raises(UserError, match=r"cannot listen at .* end the other rehearsal"):
         rehearsal.start(config, REGISTRY)
 
 
@@ -402,7 +402,7 @@ def test_whatever_fails_and_is_killed_no_answer_is_lost_and_the_bill_is_the_ledg
     bill = storm / "state" / BILL
     assert {charge.fault for charge in read_bill(bill)} >= {None, "429", "500", "cut", "broken"}
     found = bill_matches(bill, storm / "recordings", REGISTRY)
-    assert [item.faults for item in found] == [()] * len(MODELS), found
+    assert [item.faults for item in found] == [[]] * len(MODELS), found
     assert [(item.questions, item.recorded) for item in found] == [(COUNT, COUNT)] * len(MODELS)
     spending = Ledger(storm / "recordings").spending()
     calmly = Ledger(calm / "recordings").spending()
