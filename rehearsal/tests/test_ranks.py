@@ -179,22 +179,6 @@ def test_a_run_is_the_same_again_and_another_models_is_not(dataset: IdiolinkData
     assert list(map(list, run(BM25).values())) != list(map(list, first.values()))
 
 
-def test_queries_of_a_pie_are_alike_and_pies_differ(dataset: IdiolinkDataset) -> None:
-    run = printed_run(
-        dataset.queries, dataset.documents, model=SBERT, query_mode="span", composition="full",
-        published=PUBLISHED, top_k=TOP_K,
-    )  # fmt: skip
-    assert all(len(documents) == TOP_K for documents in run.values())
-    scores = score_queries(run, meaning_qrels(dataset.queries, dataset.documents))
-    values = {query.id: scores[query.id]["r_precision"] or 0.0 for query in dataset.queries}
-    pies = {query.pie for query in dataset.queries}
-    of_pies = [[values[query.id] for query in dataset.queries if query.pie == pie] for pie in pies]
-    means = [sum(each) / len(each) for each in of_pies]
-    between = max(means) - min(means)
-    within = sum(max(each) - min(each) for each in of_pies) / len(of_pies)
-    assert between > within > 0.05
-
-
 @pytest.mark.parametrize("per_usage", [{"literal": 1, "idiomatic": 1}, USAGES])
 def test_few_queries_come_as_near_as_whole_documents_allow(per_usage: dict[str, int]) -> None:
     # With ten documents of each usage or fewer, R lies within the ten ranks of nDCG@10.
