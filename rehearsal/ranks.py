@@ -5,10 +5,9 @@ means over the queries are the printed R-Precision and nDCG@10. Nothing here is 
 """
 
 import math
-import random
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -56,7 +55,6 @@ def printed_run(
     published: Path,
     top_k: int,
     train_mode: str | None = None,
-    loss: str | None = None,
     seed: int = 0,
     seeds: Sequence[int] = (),
 ) -> RankedRun:
@@ -74,7 +72,6 @@ def printed_run(
         published: folder of the printed numbers.
         top_k: documents kept for each query.
         train_mode: of a fine-tuned model; None for a model as published.
-        loss: of a fine-tuned model.
         seed: of the training.
         seeds: of all its trainings, over which mean and deviation are the printed ones.
     """
@@ -88,19 +85,21 @@ def printed_run(
     )
     relevant = [list(found) for found in meaning_qrels(queries, documents).values()]
     sizes = [len(found) for found in relevant]
-    name = f"{model} {query_mode} {composition} {train_mode} {loss} {seed}"
-    draws = random.Random(name)  # noqa: S311 - not for secrets
     hits = _hits(aim.r_precision, sizes)
     patterns = _first_ten(aim.ndcg_at_10, sizes, hits)
-    others = _Others(documents, draws)
+    by_pie: defaultdict[str, list[str]] = defaultdict(list)
+    for document in documents:
+        by_pie[document.pie].append(document.id)
     fall = (_FIRST - _LAST) / max(top_k - 1, 1)
     scores = [round(_FIRST - fall * place, 6) for place in range(top_k)]
-    return {
-        query.id: dict(
-            zip(_ranking(found, count, pattern, others.of(query, found)), scores, strict=False)
-        )
-        for query, found, count, pattern in zip(queries, relevant, hits, patterns, strict=True)
-    }
+    run = {}
+    for query, found, count, pattern in zip(queries, relevant, hits, patterns, strict=True):
+        # First those of the PIE in its other meaning.
+        rivals = sorted({*by_pie[query.pie]} - {*found})
+        rest = (document.id for document in documents if document.pie != query.pie)
+        ranking = _ranking(found, count, pattern, chain(rivals, rest))
+        run[query.id] = dict(zip(ranking, scores, strict=False))
+    return run
 
 
 def target(
@@ -289,27 +288,6 @@ def _all_patterns() -> list[Pattern]:
         ranks = [rank for rank in range(_CUT) if code >> rank & 1]
         found.append((sum(_DISCOUNTS[rank] for rank in ranks), ranks))
     return [Pattern(gain, frozenset(ranks)) for gain, ranks in sorted(found)]
-
-
-class _Others:
-    """Documents that are not relevant: first those of the PIE in its other meaning."""
-
-    def __init__(self, documents: Sequence[Document], draws: random.Random) -> None:
-        self._of_pie: dict[str, list[str]] = defaultdict(list)
-        for document in documents:
-            self._of_pie[document.pie].append(document.id)
-        self._shuffled = [(document.id, document.pie) for document in documents]
-        draws.shuffle(self._shuffled)
-        self._start = 0
-
-    def of(self, query: Query, relevant: Iterable[str]) -> Iterator[str]:
-        """Those of a query, other PIEs' from where the last query began on."""
-        self._start = (self._start + _CUT) % max(len(self._shuffled), 1)
-        hits = set(relevant)
-        rivals = (name for name in self._of_pie[query.pie] if name not in hits)
-        row = self._shuffled
-        places = chain(range(self._start, len(row)), range(self._start))
-        return chain(rivals, (row[place][0] for place in places if row[place][1] != query.pie))
 
 
 def _ranking(

@@ -73,12 +73,12 @@ def measure(
     _, _, _, index, name, query_mode, file = metrics.split("/")
     composition, seed = index.partition("-")[2] or "full", int(file[5:-5])
     base, *training = name.split("+")
-    train_mode, loss = training or (None, None)
     composed = dataset.composed(composition)
     run = printed_run(
         composed.queries, composed.documents, model=study.run.entry(name).published_as or base,
-        query_mode=query_mode, composition=composition, train_mode=train_mode, loss=loss,
-        seed=seed, seeds=study.settings.finetuning.seeds if training else [0],
+        query_mode=query_mode, composition=composition,
+        train_mode=training[0] if training else None, seed=seed,
+        seeds=study.settings.finetuning.seeds if training else [0],
         published=PUBLISHED, top_k=top_k,
     )  # fmt: skip
     qrels = meaning_qrels(composed.queries, composed.documents)

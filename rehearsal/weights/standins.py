@@ -1,7 +1,6 @@
 """Stand-ins for the weights of models, in the places where the pipeline looks for the true ones."""
 
 import hashlib
-import os
 import re
 import shutil
 from collections import Counter
@@ -26,9 +25,6 @@ VERSION = "0+standin"
 """Of the packages that stand in for those with weights."""
 
 _CHARACTERS_READ = 1_000_000
-
-NOT_FETCHED = {".gitattributes": 1519, "README.md": 12000}
-"""Bytes of files that every repository has and the pipeline does not fetch."""
 
 
 def common_words(folder: Path, count: int = 8000) -> list[str]:
@@ -88,14 +84,14 @@ def _write_repositories(
         return  # two entries may share their weights
     _save(name, entry, snapshot, words)
     codes = remote_code(entry, lambda file: path if (path := snapshot / file).exists() else None)
-    _file_away(snapshot, checkpoint)
+    _list_files(snapshot, checkpoint)
     for code in codes:
         place = _snapshot(hub, code)
         if not place.exists():
             from rehearsal.weights.checkpoints import save_code
 
             save_code(place)
-            _file_away(place, code)
+            _list_files(place, code)
 
 
 def _write_package(packages: Path, name: str, entry: Loaded, words: tuple[str, ...]) -> None:
@@ -132,29 +128,22 @@ def _snapshot(hub: Path, checkpoint: HubCheckpoint) -> Path:
     return hub / f"models--{name.replace('/', '--')}" / "snapshots" / commit
 
 
-def _file_away(snapshot: Path, checkpoint: HubCheckpoint) -> None:
-    """Make of a folder what `snapshot_download` leaves: links to blobs, and a list of all files."""
+def _list_files(snapshot: Path, checkpoint: HubCheckpoint) -> None:
+    """Write the list of a snapshot's files that `snapshot_download` keeps in the hub's cache."""
     place = snapshot.parents[1]
-    listed: dict[str, Any] = {
-        name: {"size": size, "blob_id": _git_blob(name.encode())}
-        for name, size in NOT_FETCHED.items()
-    }
+    # As on the hub, there is more than is fetched.
+    files: dict[str, Any] = {"README.md": {"size": 12000, "blob_id": _git_blob(b"")}}
     for path in sorted(path for path in snapshot.rglob("*") if path.is_file()):
         content = path.read_bytes()
-        told: dict[str, Any] = {"size": len(content), "blob_id": _git_blob(content)}
+        entry: dict[str, Any] = {"size": len(content), "blob_id": _git_blob(content)}
         if path.suffix in {".safetensors", ".bin"}:
-            told |= {"lfs_sha256": sha256(path), "lfs_size": len(content)}
-        blob = place / "blobs" / told.get("lfs_sha256", told["blob_id"])
-        blob.parent.mkdir(exist_ok=True)
-        path.replace(blob)
-        path.symlink_to(os.path.relpath(blob, path.parent))
-        listed[path.relative_to(snapshot).as_posix()] = told
-    write_json(place / "trees" / f"{snapshot.name}.json", {"format_version": 1, "files": listed})
+            entry |= {"lfs_sha256": sha256(path), "lfs_size": len(content)}
+        files[path.relative_to(snapshot).as_posix()] = entry
+    write_json(place / "trees" / f"{snapshot.name}.json", {"format_version": 1, "files": files})
     if not checkpoint.revision:
         # Without a line end, which would be taken for a part of the commit.
         write_text(place / "refs/main", snapshot.name)
 
 
 def _git_blob(content: bytes) -> str:
-    head = f"blob {len(content)}\0".encode()
-    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
+    return hashlib.sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
