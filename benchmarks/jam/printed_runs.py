@@ -11,6 +11,7 @@ originals. Prints the runs as CSV, which `rehearsal/answers/jam_runs.csv` holds:
 import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,12 +22,10 @@ from pieline.reporting.printed import read_published
 from pieline.studies.jam.settings import JamFineTuning, JamSettings
 from rehearsal.answers.printed_runs import (
     FINE_TUNED,
-    KINDS,
     VARIANTS,
+    Counts,
     Key,
-    SeedRun,
-    printed_originals,
-    shares_of,
+    Share,
     text_numbers,
 )
 
@@ -35,12 +34,27 @@ _ABLATED: Key = ("zero_shot", "GPT-4o mini", "english")
 """The run whose wrong variants are rewritten with a neutral context (appendix G), at its first
 seed."""
 Cells = Mapping[str, float]
-Counts = tuple[int, ...]
+KINDS = ("literal", "idiomatic")
 Way = list[tuple[tuple[int, int], tuple[int, int]]]
 """Of each seed right originals and flipped variants, literal and idiomatic ones."""
 _SLACK = 0.02
 """By how much the last cell of a row may be missed that contradicts itself (mBERT, English: the
 drift of its idiomatic variants deviates by 4.98 where Table 5 has 5.00)."""
+
+
+class SeedRun(NamedTuple):
+    """One seed of a run.
+
+    Attributes:
+        right: right originals, literal and idiomatic.
+        flipped: wrong variants of these.
+        confusion: originals with all, none, some of their variants wrong (Table 6); null of
+            encoders.
+    """
+
+    right: tuple[int, int]
+    flipped: tuple[int, int]
+    confusion: tuple[int, int, int] | None
 
 
 class Solution(NamedTuple):
@@ -54,6 +68,22 @@ class Solution(NamedTuple):
 
     seeds: tuple[SeedRun, ...]
     rounded: bool
+
+
+def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
+    """Literal and idiomatic originals of the paper, by language (section 5).
+
+    Args:
+        published: the folder of printed numbers.
+    """
+    numbers = text_numbers(published)
+    found = {}
+    for language in JamSettings().languages:
+        every, literal = (
+            round(numbers[f"jam.{kind}_{language}"]) for kind in ("originals", "literal_originals")
+        )
+        found[language] = literal, every - literal
+    return found
 
 
 def printed_rows(published: Path) -> dict[Key, dict[str, float]]:
@@ -263,28 +293,63 @@ def _confusion(
     return None
 
 
+def shares_of(run: SeedRun, originals: tuple[int, int]) -> tuple[Share, Share] | None:
+    """How many right and wrong originals of each kind have 0, 1, 2 and 3 wrong variants.
+
+    Null where the flips do not go with AC, NC and MX.
+    """
+    free = [most - right for most, right in zip(originals, run.right, strict=True)]
+    if run.confusion is None:
+        # Whoever misreads an original misreads its variants.
+        right = [next(_spread(*counts)) for counts in zip(run.right, run.flipped, strict=True)]
+        return Share(right[0], (0, 0, 0, free[0])), Share(right[1], (0, 0, 0, free[1]))
+    whole, _, mixed = run.confusion
+    choices = [
+        list(_spread(right, flipped)) for right, flipped in zip(run.right, run.flipped, strict=True)
+    ]
+    for literal, idiomatic in product(*choices):
+        left_whole = whole - literal[3] - idiomatic[3]
+        left_mixed = mixed - sum(literal[1:3]) - sum(idiomatic[1:3])
+        if min(left_whole, left_mixed) >= 0 and left_whole + left_mixed <= sum(free):
+            wrong = []
+            for room in free:
+                w = min(room, left_whole)
+                m = min(room - w, left_mixed)
+                left_whole, left_mixed = left_whole - w, left_mixed - m
+                wrong.append((room - w - m, m, 0, w))
+            return Share(literal, wrong[0]), Share(idiomatic, wrong[1])
+    return None
+
+
+def _spread(right: int, flipped: int) -> Iterator[tuple[int, int, int, int]]:
+    """Ways to spread flips over right originals."""
+    for three in range(flipped // 3 + 1):
+        for two in range((flipped - 3 * three) // 2 + 1):
+            one = flipped - 3 * three - 2 * two
+            if three + two + one <= right:
+                yield right - three - two - one, one, two, three
+
+
 def main() -> None:
     """Print the runs of all rows."""
     published = ROOT / "published"
     originals = printed_originals(published)
     ablated = text_numbers(published)["jam.neutral_variants"]
-    columns = [f"{what}_{kind}" for what in ("right", "flipped") for kind in KINDS]
-    names = ["setting", "model", "language", *columns, "all_confused", "none_confused", "mixed"]
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(names)
+    columns = [f"{kind}_{what}" for kind in KINDS for what in ("right", "wrong")]
+    writer.writerow(["setting", "model", "language", *columns])
 
-    def misses_ablated(run: SeedRun) -> float:
-        shares = shares_of(run, originals["english"]) or ()
-        wrong = sum(
-            number * count for share in shares for counts in share
-            for number, count in enumerate(counts)
-        )  # fmt: skip
-        return abs(wrong - ablated)
+    def misses_ablated(shares: Sequence[Share]) -> float:
+        counts = [each for share in shares for each in share]
+        return abs(sum(wrong * each[wrong] for each in counts for wrong in range(4)) - ablated)
 
     for key, cells in printed_rows(published).items():
         seeds = solve(key, cells, originals[key[2]]).seeds
-        for run in sorted(seeds, key=misses_ablated) if key == _ABLATED else seeds:
-            writer.writerow([*key, *run.right, *run.flipped, *(run.confusion or ("", "", ""))])
+        runs = [shares_of(run, originals[key[2]]) or () for run in seeds]
+        for shares in sorted(runs, key=misses_ablated) if key == _ABLATED else runs:
+            writer.writerow(
+                [*key, *(" ".join(map(str, part)) for share in shares for part in share)]
+            )
 
 
 if __name__ == "__main__":

@@ -13,10 +13,8 @@ from rehearsal.answers.printed_runs import (
     FINE_TUNED,
     VARIANTS,
     Key,
-    SeedRun,
-    printed_originals,
+    Share,
     printed_runs,
-    shares_of,
     text_numbers,
 )
 
@@ -44,7 +42,6 @@ class PrintedJam:
     """
 
     def __init__(self, published: Path) -> None:
-        self._originals = printed_originals(published)
         self._numbers = text_numbers(published)
 
     def right(self, sentences: Sequence[JamSentence], key: Key, seed: int) -> dict[str, bool]:
@@ -67,10 +64,9 @@ class PrintedJam:
             groups[by_name[name][0].is_figurative].append(by_name[name])
         found = {}
         starts = (0.0, _start(key))
-        judged_kinds = self._judged(run, key[2])
-        for is_figurative, judged, start in zip((False, True), judged_kinds, starts, strict=True):
+        for is_figurative, share, start in zip((False, True), run, starts, strict=True):
             of_kind = groups[is_figurative]
-            laid = _laid(sampled(judged, len(of_kind)), start)
+            laid = _laid(sampled(_judged(share), len(of_kind)), start)
             for one, (original, *variants) in zip(laid, of_kind, strict=True):
                 found[original.id] = one.right
                 for number, item in enumerate(variants):
@@ -92,17 +88,15 @@ class PrintedJam:
                 left -= listed.count(text)
         return found
 
-    def _judged(self, run: SeedRun, language: str) -> list[list[JudgedOriginal]]:
-        """The paper's originals, literal and idiomatic ones, hardest of the right ones first."""
-        return [
-            [
-                JudgedOriginal(right, wrong)
-                for right, counts in ((True, share.right), (False, share.wrong))
-                for wrong in range(VARIANTS, -1, -1)
-                for _ in range(counts[wrong])
-            ]
-            for share in shares_of(run, self._originals[language]) or ()
-        ]
+
+def _judged(share: Share) -> list[JudgedOriginal]:
+    """The paper's originals of one kind, hardest of the right ones first."""
+    return [
+        JudgedOriginal(right, wrong)
+        for right, counts in ((True, share.right), (False, share.wrong))
+        for wrong in range(VARIANTS, -1, -1)
+        for _ in range(counts[wrong])
+    ]
 
 
 printed_jam = cache(PrintedJam)

@@ -8,7 +8,7 @@ import pytest
 from support import ROOT
 
 from pieline.core.files import read_text
-from rehearsal.answers.printed_runs import RUNS, printed_originals
+from rehearsal.answers.printed_runs import RUNS
 
 PUBLISHED = ROOT / "published"
 
@@ -20,7 +20,7 @@ def program() -> dict[str, Any]:
 
 def test_drifts_over_seeds_are_means_of_rounded_values(program: dict[str, Any]) -> None:
     """Without rounding first, no whole numbers give any row of several seeds; with it, all."""
-    originals = printed_originals(PUBLISHED)
+    originals = program["printed_originals"](PUBLISHED)
     solve = program["solve"]
     rows = program["printed_rows"](PUBLISHED)
     found = {key: solve(key, cells, originals[key[2]]) for key, cells in rows.items()}
@@ -35,7 +35,7 @@ def test_a_row_that_no_whole_numbers_give_is_refused(program: dict[str, Any]) ->
     key = ("zero_shot", "GPT-4o", "english")
     cells = program["printed_rows"](PUBLISHED)[key] | {"success": 484.0}
     with pytest.raises(ValueError, match="no runs give the cells of"):
-        program["solve"](key, cells, printed_originals(PUBLISHED)["english"])
+        program["solve"](key, cells, program["printed_originals"](PUBLISHED)["english"])
 
 
 def test_the_program_prints_the_runs_of_the_rehearsal(
