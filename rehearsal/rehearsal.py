@@ -37,10 +37,7 @@ class Rehearsal:
     """
 
     def __init__(
-        self,
-        settings: RehearsalSettings,
-        root: Path,
-        folder: Path = Path("standins"),
+        self, settings: RehearsalSettings, root: Path, folder: Path = Path("standins")
     ) -> None:
         self.settings = settings
         self.root = root
@@ -88,15 +85,10 @@ class Rehearsal:
         return dict.fromkeys(sorted(keys), "rehearsal") | {"PIELINE_REHEARSAL_SERVER": self.address}
 
     def prepare(self) -> None:
-        """Make corpora, weights and `models`, unless they are there as these settings want them.
+        """Write corpora, weights and `models`, unless they are there with these settings.
 
-        The rehearsal is of the papers' grid: entries of models.local.yaml take no part in it.
-
-        Raises:
-            UserError: a fault in the models' entries, also in those, since the plan of the real
-                run, which comes late, is made with them.
+        Entries of models.local.yaml are left out: a rehearsal runs the papers' grid.
         """
-        load_registry(self.root / "models.yaml")
         wanted = canonical_json(
             {
                 "size": self.settings.size,

@@ -6,7 +6,6 @@ import pytest
 from support import ROOT
 
 from pieline.config import RehearsalSettings
-from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
 from pieline.models.registry import load_registry
 from rehearsal import rehearsal
@@ -36,9 +35,3 @@ def test_they_take_no_part_and_their_keys_neither(prepared: Rehearsal) -> None:
     registry = load_registry(prepared.models)
     assert set(registry) == papers - {"mine"}
     assert "MY_KEY" not in prepared.environment(registry)
-
-
-def test_a_fault_in_their_entries_is_told_before_hours_have_passed(prepared: Rehearsal) -> None:
-    write_text(prepared.root / "models.local.yaml", "mine: {kind: no such}\n")
-    with pytest.raises(UserError, match=r"models\.local\.yaml: mine"):
-        prepared.prepare()
