@@ -93,7 +93,7 @@ ruleorder: rehearse_tuning > bm25_tune
 rule rehearse_tags:
     """What an encoder tags, so that the printed numbers follow."""
     input:
-        printed=WHOLE.published(),
+        printed=[*WHOLE.published(), here("rehearsal/answers/jam_runs.csv")],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         on_standins="results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
     output:
