@@ -180,17 +180,8 @@ def _reply(provider: Provider, answer: CountedAnswer, fault: Fault | None, wait_
         told = "Rate limit reached." if status == RATE_LIMIT else "The server is overloaded."
         return _refusal(provider, status, told, wait_s)
     body = _json(provider.reply(answer))
-    if fault == "broken":
-        body = body[: len(body) // 2]
-    if fault == "empty":
-        body = b""
-    return Reply(
-        body=body,
-        hang=fault == "hang",
-        reset=fault == "reset",
-        cut=fault == "cut",
-        drip=fault == "drip",
-    )
+    lengths = {"broken": len(body) // 2, "empty": 0}
+    return Reply(body=body[: lengths.get(str(fault))], fault=fault)
 
 
 def _refusal(provider: Provider, status: int, message: str, wait_s: float = 0.0) -> Reply:

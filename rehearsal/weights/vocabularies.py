@@ -5,7 +5,6 @@ Any text of the studies' languages can be read. A piece is a letter, or a word t
 
 import json
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from tokenizers import (
@@ -80,9 +79,8 @@ def _unigram_pieces(specials: Sequence[str], words: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _byte_pairs(words: tuple[str, ...]) -> Tokenizer:
-    vocabulary, merges = _pairs(words, byte_level=True)
-    tokenizer = Tokenizer(models.BPE(dict(vocabulary), list(merges)))
+def _byte_pairs(words: Sequence[str]) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -91,17 +89,22 @@ def _byte_pairs(words: tuple[str, ...]) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
+    _train(tokenizer, words, pre_tokenizers.ByteLevel.alphabet())
     return tokenizer
 
 
 def _fallback_pairs(
-    specials: Sequence[str], unknown: str, words: tuple[str, ...], *, prefixed: bool
+    specials: Sequence[str], unknown: str, words: Sequence[str], *, prefixed: bool
 ) -> Tokenizer:
-    pieces, merges = _pairs(words, byte_level=False)
-    names = [*specials, *(f"<0x{code:02X}>" for code in range(256)), *pieces]
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    _train(trained, words, ["▁", *LETTERS])
+    model = json.loads(trained.to_str())["model"]
+    names = [*specials, *(f"<0x{code:02X}>" for code in range(256)), *model["vocab"]]
     vocabulary = {name: index for index, name in enumerate(names)}
+    merges = [tuple(pair) for pair in model["merges"]]
     tokenizer = Tokenizer(
-        models.BPE(vocabulary, list(merges), unk_token=unknown, fuse_unk=True, byte_fallback=True)
+        models.BPE(vocabulary, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
     )
     replaced = normalizers.Replace(" ", "▁")
     tokenizer.normalizer = (
@@ -110,21 +113,9 @@ def _fallback_pairs(
     return tokenizer
 
 
-@cache
-def _pairs(
-    words: tuple[str, ...], *, byte_level: bool
-) -> tuple[dict[str, int], tuple[tuple[str, str], ...]]:
-    """Vocabulary and merges of the letters and of the known words."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = (
-        pre_tokenizers.ByteLevel(add_prefix_space=False)
-        if byte_level
-        else pre_tokenizers.Metaspace()
-    )
-    alphabet = pre_tokenizers.ByteLevel.alphabet() if byte_level else ["▁", *LETTERS]
+def _train(tokenizer: Tokenizer, words: Sequence[str], alphabet: Sequence[str]) -> None:
+    """Learn the letters of an alphabet and the words."""
     trainer = trainers.BpeTrainer(
         vocab_size=4000 + 2 * len(words), initial_alphabet=sorted(alphabet), show_progress=False
     )
     tokenizer.train_from_iterator([f" {word}" for word in words], trainer)
-    trained = json.loads(tokenizer.to_str())["model"]
-    return trained["vocab"], tuple((left, right) for left, right in trained["merges"])
