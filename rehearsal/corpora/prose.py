@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pieline.core.yamls import read_yaml
 from pieline.studies.jam.bio import Span, Tag, span_text, tags_of
 
-_CLOSING = frozenset(".,)")
+_CLOSING = frozenset(".,")
 
 
 class Expression(NamedTuple):
@@ -37,7 +37,7 @@ class Prose:
         """The words with the space that follows each, as ID10M has them."""
         after = (*self.words[1:], ".")
         return tuple(
-            word if word == "(" or follower in _CLOSING else f"{word} "
+            word if follower in _CLOSING else f"{word} "
             for word, follower in zip(self.words, after, strict=True)
         )
 
