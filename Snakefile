@@ -50,5 +50,5 @@ rule all:
         # A list: of an iterator Snakemake loses the first element.
         [target for study in STUDIES for target in study.targets()],
         WHOLE.targets(),
-        ["paper_tables/rehearsal.html", "paper_tables/forecast.html"] if CONFIG.rehearsal else [],
+        ["paper_tables/rehearsal.html"] if CONFIG.rehearsal else [],
     localrule: True

@@ -4,7 +4,6 @@ What `pieline.llm.wire` says of a request is read here, and what a provider answ
 refuses is written as the provider writes it.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -52,8 +51,8 @@ class CountedAnswer(NamedTuple):
     reasoning_tokens: int = 0
 
 
-class Provider(ABC):
-    """One provider's interface.
+class Provider:
+    """One provider's interface: here OpenAI's chat completions, which local servers offer too.
 
     Attributes:
         name: in models.yaml, and litellm's prefix.
@@ -62,93 +61,68 @@ class Provider(ABC):
         errors: what it calls an error, by HTTP status.
     """
 
-    name: ClassVar[str]
-    base: ClassVar[str]
-    end: ClassVar[str]
-    errors: ClassVar[Mapping[int, str]]
+    name, base, end = "openai", "/openai/v1", "/chat/completions"
+    errors: ClassVar[Mapping[int, str]] = {
+        400: "invalid_request_error",
+        404: "invalid_request_error",
+        RATE_LIMIT: "requests",
+    }
 
     def serves(self, path: str) -> bool:
         """Whether a path is one of this interface."""
         return path.startswith(f"{self.base}/") and path.endswith(self.end)
 
-    @abstractmethod
     def asked(self, path: str, body: Body) -> Asked:
         """The question that a request is.
 
         Raises:
             KeyError, TypeError, AttributeError: it is none.
         """
-
-    @abstractmethod
-    def limit(self, body: Body) -> int | None:
-        """The most tokens that an answer may have; null if the request sets no limit."""
-
-    @abstractmethod
-    def reply(self, said: CountedAnswer) -> Body:
-        """The body of an answer."""
-
-    @abstractmethod
-    def error(self, status: int, message: str, wait_s: float) -> Body:
-        """The body of a refusal; `wait_s` are the seconds after which to come back."""
-
-    def headers(self, wait_s: float) -> dict[str, str]:
-        """How a response says after how many seconds to come back."""
-        return {"Retry-After": f"{wait_s:.3f}"}
-
-
-class OpenAI(Provider):
-    """OpenAI's chat completions, which local servers speak as well."""
-
-    name, base, end = "openai", "/openai/v1", "/chat/completions"
-    errors: ClassVar = {
-        400: "invalid_request_error",
-        404: "invalid_request_error",
-        RATE_LIMIT: "requests",
-    }
-
-    def asked(self, path: str, body: Body) -> Asked:
-        """See `Provider`."""
         turns = tuple((turn["role"], turn["content"]) for turn in body["messages"])
         return Asked(body["model"], turns, body.get("seed"))
 
     def limit(self, body: Body) -> int | None:
-        """See `Provider`."""
+        """The most tokens that an answer may have; null if the request sets no limit."""
         limit: int | None = body.get("max_completion_tokens", body.get("max_tokens"))
         return limit
 
-    def reply(self, said: CountedAnswer) -> Body:
-        """See `Provider`."""
-        message: Body = {"role": "assistant", "content": said.text, "refusal": None}
-        message["annotations"] = []
-        usage = {
-            "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-            "completion_tokens_details": {
-                "reasoning_tokens": said.reasoning_tokens,
-                "audio_tokens": 0,
-                "accepted_prediction_tokens": 0,
-                "rejected_prediction_tokens": 0,
-            },
+    def reply(self, answer: CountedAnswer) -> Body:
+        """The body of an answer."""
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": answer.text},
+            "finish_reason": "length" if answer.is_cut else "stop",
         }
-        body = completion(said, message, f"chatcmpl-{said.number[:29]}", usage)
-        return {**body, "service_tier": "default", "system_fingerprint": "fp_5ca1ab1e00"}
+        usage = {
+            "prompt_tokens": answer.input_tokens,
+            "completion_tokens": answer.output_tokens,
+            "total_tokens": answer.input_tokens + answer.output_tokens,
+            "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
+        }
+        return {
+            "id": f"chatcmpl-{answer.number[:29]}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": answer.model,
+            "choices": [choice],
+            "usage": usage,
+        }
 
     def error(self, status: int, message: str, wait_s: float) -> Body:
-        """See `Provider`."""
+        """The body of an error; `wait_s` are the seconds after which to come back."""
         code = {404: "model_not_found", RATE_LIMIT: "rate_limit_exceeded"}.get(status)
         kind = self.errors.get(status, "server_error")
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
+    def headers(self, wait_s: float) -> dict[str, str]:
+        """The headers that say after how many seconds to come back."""
+        return {"Retry-After": f"{wait_s:.3f}"}
 
-class Together(OpenAI):
+
+class Together(Provider):
     """Together's chat completions."""
 
     name, base = "together_ai", "/together_ai/v1"
-
-    def reply(self, said: CountedAnswer) -> Body:
-        """See `Provider`."""
-        number = "-".join((said.number[:7], said.number[7:13], said.number[13:29]))
-        message = {"role": "assistant", "content": said.text, "tool_calls": []}
-        return {**completion(said, message, number, {"cached_tokens": 0}), "prompt": []}
 
 
 class Anthropic(Provider):
@@ -172,23 +146,23 @@ class Anthropic(Provider):
         """See `Provider`."""
         return int(body["max_tokens"])
 
-    def reply(self, said: CountedAnswer) -> Body:
+    def reply(self, answer: CountedAnswer) -> Body:
         """See `Provider`."""
         usage = {
-            "input_tokens": said.input_tokens,
+            "input_tokens": answer.input_tokens,
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": 0,
             "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
-            "output_tokens": said.output_tokens,
+            "output_tokens": answer.output_tokens,
             "service_tier": "standard",
         }
         return {
-            "id": f"msg_01{said.number[:22]}",
+            "id": f"msg_01{answer.number[:22]}",
             "type": "message",
             "role": "assistant",
-            "model": said.model,
-            "content": [{"type": "text", "text": said.text}],
-            "stop_reason": "max_tokens" if said.is_cut else "end_turn",
+            "model": answer.model,
+            "content": [{"type": "text", "text": answer.text}],
+            "stop_reason": "max_tokens" if answer.is_cut else "end_turn",
             "stop_sequence": None,
             "usage": usage,
         }
@@ -229,26 +203,26 @@ class Gemini(Provider):
         limit: int | None = body.get("generationConfig", {}).get("max_output_tokens")
         return limit
 
-    def reply(self, said: CountedAnswer) -> Body:
+    def reply(self, answer: CountedAnswer) -> Body:
         """See `Provider`."""
-        thoughts = said.reasoning_tokens
+        thoughts = answer.reasoning_tokens
         usage = {
-            "promptTokenCount": said.input_tokens,
-            "candidatesTokenCount": said.output_tokens - thoughts,
-            "totalTokenCount": said.input_tokens + said.output_tokens,
-            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": said.input_tokens}],
+            "promptTokenCount": answer.input_tokens,
+            "candidatesTokenCount": answer.output_tokens - thoughts,
+            "totalTokenCount": answer.input_tokens + answer.output_tokens,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": answer.input_tokens}],
             **({"thoughtsTokenCount": thoughts} if thoughts else {}),
         }
         candidate = {
-            "content": {"parts": [{"text": said.text}], "role": "model"},
-            "finishReason": "MAX_TOKENS" if said.is_cut else "STOP",
+            "content": {"parts": [{"text": answer.text}], "role": "model"},
+            "finishReason": "MAX_TOKENS" if answer.is_cut else "STOP",
             "index": 0,
         }
         return {
             "candidates": [candidate],
             "usageMetadata": usage,
-            "modelVersion": said.model,
-            "responseId": said.number[:22],
+            "modelVersion": answer.model,
+            "responseId": answer.number[:22],
         }
 
     def error(self, status: int, message: str, wait_s: float) -> Body:
@@ -270,7 +244,7 @@ class Gemini(Provider):
         return {}
 
 
-PROVIDERS: tuple[Provider, ...] = (OpenAI(), Anthropic(), Gemini(), Together())
+PROVIDERS: tuple[Provider, ...] = (Provider(), Anthropic(), Gemini(), Together())
 
 
 def api_bases(address: str) -> dict[str, str]:
@@ -280,28 +254,3 @@ def api_bases(address: str) -> dict[str, str]:
 
 def _joined(parts: list[Body]) -> str:
     return "".join(part["text"] for part in parts)
-
-
-def completion(said: CountedAnswer, message: Body, identity: str, usage: Body) -> Body:
-    """A chat completion.
-
-    Args:
-        said: what is said, and its tokens.
-        message: the same as the provider's message.
-        identity: the reply's own id.
-        usage: what the provider counts besides.
-    """
-    counts = {
-        "prompt_tokens": said.input_tokens,
-        "completion_tokens": said.output_tokens,
-        "total_tokens": said.input_tokens + said.output_tokens,
-    }
-    finish = "length" if said.is_cut else "stop"
-    return {
-        "id": identity,
-        "object": "chat.completion",
-        "created": 0,
-        "model": said.model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
-        "usage": counts | usage,
-    }

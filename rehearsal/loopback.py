@@ -23,20 +23,16 @@ class Reply:
     Attributes:
         status, body, headers: of the response.
         delay: seconds before it.
-        hang: there is none, and the connection stays open.
-        reset: the connection ends before the body.
-        cut: the connection ends after half of the body.
-        drip: a byte each `DRIP_S` seconds, and never the last one.
+        fault: `hang`: there is none, and the connection stays open; `reset`: the connection ends
+            before the body, or after half of it (`cut`); `drip`: a byte each `DRIP_S` seconds, and
+            never the last one; anything else: none of these.
     """
 
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
-    hang: bool = False
-    reset: bool = False
-    cut: bool = False
-    drip: bool = False
+    fault: str | None = None
 
 
 class Received(NamedTuple):
@@ -108,7 +104,7 @@ class LoopbackServer(ABC):
 
 async def _send(reply: Reply, request: Request, send: Send) -> bool:
     await asyncio.sleep(reply.delay)
-    if reply.hang:
+    if reply.fault == "hang":
         await request.receive()  # until the client gives up
     if await request.is_disconnected():
         return False
@@ -116,15 +112,15 @@ async def _send(reply: Reply, request: Request, send: Send) -> bool:
     fields["Content-Length"] = str(len(reply.body))
     headers = [(name.encode(), value.encode()) for name, value in fields.items()]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    if reply.drip:
+    if reply.fault == "drip":
         for place in range(len(reply.body) - 1):
             part = reply.body[place : place + 1]
             await send({"type": "http.response.body", "body": part, "more_body": True})
             await asyncio.sleep(DRIP_S)
         await request.receive()
-    share = 0 if reply.reset or reply.drip else len(reply.body) // (2 if reply.cut else 1)
-    is_whole = not (reply.reset or reply.cut or reply.drip)
+    shares = {"reset": 0, "drip": 0, "cut": len(reply.body) // 2}
+    is_whole = reply.fault not in shares
     # A response that is not completed ends with its connection.
-    part = reply.body[:share]
+    part = reply.body[: shares.get(str(reply.fault))]
     await send({"type": "http.response.body", "body": part, "more_body": not is_whole})
     return is_whole

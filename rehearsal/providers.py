@@ -1,8 +1,5 @@
 """A stand-in for all providers: one server that answers, bills and fails as they do.
 
-Run by `python -m rehearsal.providers OPTIONS`, the JSON of `ServerOptions`; `/health` answers when
-it serves.
-
 Tokens are counted by a rule, in place of tokenisers: one for each 4 characters begun, turn by turn.
 A model that bills thoughts has thought as many tokens as the question has, or what its limit leaves
 it. An answer is cut off at the limit that the request, or else the entry of models.yaml, sets.
@@ -14,19 +11,15 @@ in between: recordings must not depend on faults.
 import hashlib
 import json
 import sys
-import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from pieline.core.errors import run_command
 from pieline.core.settings import Settings
 from pieline.llm.costs import price
 from pieline.models.llm import LLMEntry
-from pieline.models.registry import load_registry
 from rehearsal.bill import BILL, BILLED, Bill, Charge, Fault, digest
 from rehearsal.formats import (
     OVERLOADED,
@@ -62,12 +55,6 @@ class FaultProfile(Settings):
     retry_after_s: float = Field(default=1.0, gt=0)
     max_attempts: int = Field(default=6, ge=1)
 
-    @model_validator(mode="after")
-    def _check_rates(self) -> Self:
-        if min(self.rates.values(), default=0) < 0 or sum(self.rates.values()) > 1:
-            raise ValueError("rates are shares of all requests")
-        return self
-
     def drawn(self, question: str, attempt: int) -> tuple[Fault | None, float]:
         """What an attempt at a question meets, and the seconds before its reply."""
         drawn = hashlib.sha256(f"{self.seed} {question} {attempt}".encode()).digest()
@@ -77,13 +64,6 @@ class FaultProfile(Settings):
             if share < 0:
                 return fault, 2 * self.latency_s * latency
         return None, 2 * self.latency_s * latency
-
-
-class Prepared(NamedTuple):
-    """A reply, and the number on the bill of the request whose whole answer it is."""
-
-    reply: Reply
-    number: int | None = None
 
 
 class Providers(LoopbackServer):
@@ -130,42 +110,35 @@ class Providers(LoopbackServer):
             self._bill.delivered(number)
             self._failed_in_a_row[self._bill.charges[number].question] = 0
 
-    def _prepared(self, request: Received) -> Prepared:
-        """The reply to a request, which is on the bill already."""
-        if request.path == "/health":
-            return Prepared(Reply(body=b"{}"))
+    def _prepared(self, request: Received) -> tuple[Reply, int | None]:
+        """The reply to a request that is on the bill, and its number if it is answered."""
         provider = next((each for each in PROVIDERS if each.serves(request.path)), None)
         if provider is None:
-            return Prepared(Reply(404, b'{"error": "no such path"}'))
+            return Reply(404, b'{"error": "no such path"}'), None
         try:
             body = request.body
             asked = provider.asked(request.path, body)
             limit = provider.limit(body)
             model = f"{provider.name}/{asked.model}"
             if model not in self._entries:
-                return Prepared(_refusal(provider, 404, f"The model {asked.model} does not exist."))
+                return _refusal(provider, 404, f"The model {asked.model} does not exist."), None
             text = self._answer(asked)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            return Prepared(_refusal(provider, 400, f"{type(error).__name__}: {error}"))
+            return _refusal(provider, 400, f"{type(error).__name__}: {error}"), None
         question = digest(model, body)
-        said = _said(self._entries[model], asked, text, limit, question)
-        fault, latency_s, wait_s = self._fault(question)
-        charge = Charge(provider.name, model, question, fault=fault)
-        if fault is None or fault in BILLED:
-            charge.input_tokens, charge.output_tokens = said.input_tokens, said.output_tokens
-            charge.usd = price(self._entries[model], said.input_tokens, said.output_tokens)
-        self._count(charge)
-        number = self._bill.add(charge)
-        reply = _reply(provider, said, fault, wait_s)
-        reply.delay = latency_s
-        return Prepared(reply, number if fault is None else None)
-
-    def _fault(self, question: str) -> tuple[Fault | None, float, float]:
-        """What a request meets, the seconds before its reply, and those that a 429 tells."""
+        answer = _counted(self._entries[model], asked, text, limit, question)
         fault, latency_s = self._faults.drawn(question, self._attempts[question])
         if self._failed_in_a_row[question] >= self._faults.max_attempts - 1:
-            return None, latency_s, 0.0
-        return fault, latency_s, self._faults.retry_after_s
+            fault = None
+        charge = Charge(provider.name, model, question, fault=fault)
+        if fault is None or fault in BILLED:
+            charge.input_tokens, charge.output_tokens = answer.input_tokens, answer.output_tokens
+            charge.usd = price(self._entries[model], answer.input_tokens, answer.output_tokens)
+        self._count(charge)
+        number = self._bill.add(charge)
+        reply = _reply(provider, answer, fault, self._faults.retry_after_s)
+        reply.delay = latency_s
+        return reply, number if fault is None else None
 
     def _count(self, charge: Charge) -> None:
         self._attempts[charge.question] += 1
@@ -177,7 +150,7 @@ def tokens_of(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _said(
+def _counted(
     entry: LLMEntry, asked: Asked, text: str, limit: int | None, number: str
 ) -> CountedAnswer:
     """What a model says, within its limit of tokens."""
@@ -195,7 +168,7 @@ def _said(
     )
 
 
-def _reply(provider: Provider, said: CountedAnswer, fault: Fault | None, wait_s: float) -> Reply:
+def _reply(provider: Provider, answer: CountedAnswer, fault: Fault | None, wait_s: float) -> Reply:
     """What leaves for an answer that meets a fault, or none."""
     if fault == "502":
         page = b"<html><head><title>502 Bad Gateway</title></head></html>"
@@ -206,18 +179,9 @@ def _reply(provider: Provider, said: CountedAnswer, fault: Fault | None, wait_s:
             status = 503
         told = "Rate limit reached." if status == RATE_LIMIT else "The server is overloaded."
         return _refusal(provider, status, told, wait_s)
-    body = _json(provider.reply(said))
-    if fault == "broken":
-        body = body[: len(body) // 2]
-    if fault == "empty":
-        body = b""
-    return Reply(
-        body=body,
-        hang=fault == "hang",
-        reset=fault == "reset",
-        cut=fault == "cut",
-        drip=fault == "drip",
-    )
+    body = _json(provider.reply(answer))
+    lengths = {"broken": len(body) // 2, "empty": 0}
+    return Reply(body=body[: lengths.get(str(fault))], fault=fault)
 
 
 def _refusal(provider: Provider, status: int, message: str, wait_s: float = 0.0) -> Reply:
@@ -227,38 +191,3 @@ def _refusal(provider: Provider, status: int, message: str, wait_s: float = 0.0)
 
 def _json(body: Body) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8")
-
-
-class ServerOptions(Settings):
-    """What the program is started with.
-
-    Attributes:
-        config: the whole configuration, as JSON.
-        models: models.yaml.
-        root: folder of the project.
-        state: folder of the bill.
-        port: of the loopback.
-        faults: how the providers behave.
-    """
-
-    config: str
-    models: Path
-    root: Path
-    state: Path
-    port: int
-    faults: FaultProfile = FaultProfile()
-
-
-def main() -> None:
-    """Stand in for all providers until the process is ended."""
-    from rehearsal.answers.book import Answers
-
-    options = ServerOptions.model_validate_json(sys.argv[1])
-    answers = Answers(options.config, options.models, options.root, Path())
-    registry = load_registry(options.models)
-    with Providers(answers.text, registry, options.state, options.faults, options.port):
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    run_command(main)

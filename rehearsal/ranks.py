@@ -1,15 +1,13 @@
 """IdioLink's runs as the paper's numbers demand them: rankings whose scores are the printed ones.
 
 A query's hits among its first R documents and the pattern of its first ten are chosen such that the
-means over the queries are the printed R-Precision and nDCG@10. Queries differ as real ones do: some
-PIEs are hard for every model, and the queries of a PIE are alike. Nothing here is a result.
+means over the queries are the printed R-Precision and nDCG@10. Nothing here is a result.
 """
 
 import math
-import random
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -29,8 +27,6 @@ BM25 = "bm25"
 _CUT = 10
 """Ranks that nDCG@10 looks at."""
 _DISCOUNTS = [1 / math.log2(rank + 1) for rank in range(1, _CUT + 1)]
-_OF_PIES, _OF_QUERIES = 0.7, 0.35
-"""How far PIEs, and the queries of a PIE, lie apart, in log odds."""
 _FIRST, _LAST = 0.9, 0.1
 """Scores of the first and the last rank; only their order means anything."""
 
@@ -59,7 +55,6 @@ def printed_run(
     published: Path,
     top_k: int,
     train_mode: str | None = None,
-    loss: str | None = None,
     seed: int = 0,
     seeds: Sequence[int] = (),
 ) -> RankedRun:
@@ -77,7 +72,6 @@ def printed_run(
         published: folder of the printed numbers.
         top_k: documents kept for each query.
         train_mode: of a fine-tuned model; None for a model as published.
-        loss: of a fine-tuned model.
         seed: of the training.
         seeds: of all its trainings, over which mean and deviation are the printed ones.
     """
@@ -91,20 +85,21 @@ def printed_run(
     )
     relevant = [list(found) for found in meaning_qrels(queries, documents).values()]
     sizes = [len(found) for found in relevant]
-    name = f"{model} {query_mode} {composition} {train_mode} {loss} {seed}"
-    draws = random.Random(name)  # noqa: S311 - not for secrets
-    ease = _ease(queries, draws)
-    hits = _hits(aim.r_precision, ease, sizes)
-    patterns = _first_ten(aim.ndcg_at_10, ease, sizes, hits)
-    others = _Others(documents, draws)
+    hits = _hits(aim.r_precision, sizes)
+    patterns = _first_ten(aim.ndcg_at_10, sizes, hits)
+    by_pie: defaultdict[str, list[str]] = defaultdict(list)
+    for document in documents:
+        by_pie[document.pie].append(document.id)
     fall = (_FIRST - _LAST) / max(top_k - 1, 1)
     scores = [round(_FIRST - fall * place, 6) for place in range(top_k)]
-    return {
-        query.id: dict(
-            zip(_ranking(found, count, pattern, others.of(query, found)), scores, strict=False)
-        )
-        for query, found, count, pattern in zip(queries, relevant, hits, patterns, strict=True)
-    }
+    run = {}
+    for query, found, count, pattern in zip(queries, relevant, hits, patterns, strict=True):
+        # First those of the PIE in its other meaning.
+        rivals = sorted({*by_pie[query.pie]} - {*found})
+        rest = (document.id for document in documents if document.pie != query.pie)
+        ranking = _ranking(found, count, pattern, chain(rivals, rest))
+        run[query.id] = dict(zip(ranking, scores, strict=False))
+    return run
 
 
 def target(
@@ -218,87 +213,46 @@ def _mean_row(path: Path, where: Mapping[str, str], model: str | None = None) ->
     return {column: fmean(float(row[column]) for row in rows) for column in columns}
 
 
-def _ease(queries: Iterable[Query], draws: random.Random) -> list[float]:
-    """How easy each query is, in log odds: a PIE is so for every model, the rest is this run's."""
-    of_pies: dict[str, float] = {}
-    for query in queries:
-        if query.pie not in of_pies:
-            of_pie = random.Random(query.pie)  # noqa: S311 - not for secrets
-            of_pies[query.pie] = _OF_PIES * of_pie.gauss(0, 1)
-    return [of_pies[query.pie] + _OF_QUERIES * draws.gauss(0, 1) for query in queries]
-
-
-def _levels(
-    mean: float, ease: Sequence[float], lows: Sequence[float], highs: Sequence[float]
-) -> list[float]:
-    """A share for each query, higher for an easier one, within its bounds and of the given mean."""
-
-    def shifted(shift: float) -> list[float]:
-        shares = [1 / (1 + math.exp(-shift - each)) for each in ease]
-        # No min and max: it is asked for forty times a run.
-        return [
-            low if share < low else high if share > high else share
-            for share, low, high in zip(shares, lows, highs, strict=True)
-        ]
-
-    low, high = -20.0, 20.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fmean(shifted(middle)) < mean else (low, middle)
-    return shifted(low)
-
-
-def _hits(mean: float, ease: Sequence[float], sizes: Sequence[int]) -> list[int]:
+def _hits(mean: float, sizes: Sequence[int]) -> list[int]:
     """Relevant documents among the first R of each query; R-Precision has the given mean."""
-    levels = _levels(mean, ease, [0.0] * len(ease), [1.0] * len(ease))
 
     def nearest(place: int, level: float) -> tuple[int, float]:
-        size = sizes[place]
-        count = min(max(round(size * level), 0), size)
-        return count, count / size
+        count = min(max(round(sizes[place] * level), 0), sizes[place])
+        return count, count / sizes[place]
 
-    return _chosen(levels, nearest)
+    return _chosen(mean, sizes, nearest)
 
 
-def _first_ten(
-    mean: float, ease: Sequence[float], sizes: Sequence[int], hits: Sequence[int]
-) -> list[Pattern]:
+def _first_ten(mean: float, sizes: Sequence[int], hits: Sequence[int]) -> list[Pattern]:
     """Which of the first ten ranks of each query are hits; nDCG@10 has the given mean."""
-    feasible = [_patterns(*_bounds(size, hit)) for size, hit in zip(sizes, hits, strict=True)]
-    ideals = [sum(_DISCOUNTS[:size]) for size in sizes]
-    levels = _levels(
-        mean,
-        ease,
-        [found[0].gain / ideal for found, ideal in zip(feasible, ideals, strict=True)],
-        [found[-1].gain / ideal for found, ideal in zip(feasible, ideals, strict=True)],
-    )
 
     def nearest(place: int, level: float) -> tuple[Pattern, float]:
-        gain = level * ideals[place]
-        over = bisect_left(feasible[place], gain, key=lambda pattern: pattern.gain)
-        around = feasible[place][max(over - 1, 0) : over + 1]
-        pattern = min(around, key=lambda pattern: abs(pattern.gain - gain))
-        return pattern, pattern.gain / ideals[place]
+        ideal = sum(_DISCOUNTS[: sizes[place]])
+        feasible = _patterns(*_bounds(sizes[place], hits[place]))
+        over = bisect_left(feasible, level * ideal, key=lambda pattern: pattern.gain)
+        around = feasible[max(over - 1, 0) : over + 1]
+        pattern = min(around, key=lambda pattern: abs(pattern.gain - level * ideal))
+        return pattern, pattern.gain / ideal
 
-    return _chosen(levels, nearest)
+    return _chosen(mean, sizes, nearest)
 
 
-def _chosen(levels: Sequence[float], nearest: Callable[[int, float], tuple[T, float]]) -> list[T]:
-    """What comes nearest to each query's level, and together to their mean.
-
-    What one query is off is carried to the next; the middling ones, which can still go both ways,
-    come last.
+def _chosen(
+    mean: float, sizes: Sequence[int], nearest: Callable[[int, float], tuple[T, float]]
+) -> list[T]:
+    """What comes nearest to a mean, query by query; what one is off is carried to the next.
 
     Args:
-        levels: of the queries.
+        mean: of all queries.
+        sizes: relevant documents of each query; those with most, the finest grained, come last.
         nearest: what comes nearest to a level at a query's place, and its own level.
     """
     found: dict[int, T] = {}
     over = 0.0
-    for place in sorted(range(len(levels)), key=lambda place: -abs(levels[place] - 0.5)):
-        found[place], level = nearest(place, levels[place] + over)
-        over += levels[place] - level
-    return [found[place] for place in range(len(levels))]
+    for place in sorted(range(len(sizes)), key=lambda place: sizes[place]):
+        found[place], level = nearest(place, mean + over)
+        over += mean - level
+    return [found[place] for place in range(len(sizes))]
 
 
 def _bounds(size: int, hits: int) -> tuple[int, int, int, int]:
@@ -334,27 +288,6 @@ def _all_patterns() -> list[Pattern]:
         ranks = [rank for rank in range(_CUT) if code >> rank & 1]
         found.append((sum(_DISCOUNTS[rank] for rank in ranks), ranks))
     return [Pattern(gain, frozenset(ranks)) for gain, ranks in sorted(found)]
-
-
-class _Others:
-    """Documents that are not relevant: first those of the PIE in its other meaning."""
-
-    def __init__(self, documents: Sequence[Document], draws: random.Random) -> None:
-        self._of_pie: dict[str, list[str]] = defaultdict(list)
-        for document in documents:
-            self._of_pie[document.pie].append(document.id)
-        self._shuffled = [(document.id, document.pie) for document in documents]
-        draws.shuffle(self._shuffled)
-        self._start = 0
-
-    def of(self, query: Query, relevant: Iterable[str]) -> Iterator[str]:
-        """Those of a query, other PIEs' from where the last query began on."""
-        self._start = (self._start + _CUT) % max(len(self._shuffled), 1)
-        hits = set(relevant)
-        rivals = (name for name in self._of_pie[query.pie] if name not in hits)
-        row = self._shuffled
-        places = chain(range(self._start, len(row)), range(self._start))
-        return chain(rivals, (row[place][0] for place in places if row[place][1] != query.pie))
 
 
 def _ranking(

@@ -17,8 +17,7 @@ for recordings that were asked for, in mode `record`, since the bill began.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from pieline.core.errors import number_of
 from pieline.llm.archive import recording_files
 from pieline.llm.costs import usd_of
 from pieline.llm.recordings import read_lines
-from pieline.llm.spending import Ledger, Reserved
+from pieline.llm.spending import Ledger, Spending
 from pieline.llm.wire import body_of
 from pieline.models.llm import LLMEntry, name_on_the_wire
 from rehearsal.bill import Charge, digest, read_bill
@@ -35,8 +34,7 @@ ROUNDING = 1e-6
 """Dollars by which two sums of the same amounts may differ."""
 
 
-@dataclass(frozen=True)
-class Reconciled:
+class Reconciled(NamedTuple):
     """One model's bill beside its recordings and the ledger; sums in US dollars.
 
     Attributes:
@@ -44,12 +42,9 @@ class Reconciled:
         requests: on the bill.
         questions: different ones.
         recorded: answers that are recorded.
-        repeated: replies delivered whole beyond the recorded ones.
         billed_usd: the whole bill.
         lost_usd: the part of it for replies that no recording holds.
         ledger_usd: settled in the ledger, with recorded answers whose reservations are open.
-        held_usd: in the ledger for requests of killed processes and, as perhaps billed, for those
-            without an answer.
         faults: what does not agree.
     """
 
@@ -57,33 +52,19 @@ class Reconciled:
     requests: int
     questions: int
     recorded: int
-    repeated: int
     billed_usd: float
     lost_usd: float
     ledger_usd: float
-    held_usd: float
-    faults: tuple[str, ...]
+    faults: Sequence[str]
 
 
 class _Recorded(NamedTuple):
-    """One recorded answer: its question on the bill, its place, and what it has cost."""
+    """One recorded answer: its question on the bill, file and key, tokens, and its cost."""
 
     question: str
     place: tuple[str, str]
     tokens: tuple[int | None, int | None]
     usd: float
-
-
-@dataclass
-class _Account:
-    """All that is known of one model."""
-
-    charges: list[Charge] = field(default_factory=list)
-    recorded: list[_Recorded] = field(default_factory=list)
-    reserved: list[Reserved] = field(default_factory=list)
-    settled_usd: float = 0.0
-    perhaps_usd: float = 0.0
-    unanswered: int = 0
 
 
 def bill_matches(bill: Path, recordings: Path, models: Mapping[str, object]) -> list[Reconciled]:
@@ -98,21 +79,26 @@ def bill_matches(bill: Path, recordings: Path, models: Mapping[str, object]) -> 
         UserError: one of the files is damaged.
     """
     entries = {entry.checkpoint: entry for entry in models.values() if isinstance(entry, LLMEntry)}
-    accounts: defaultdict[str, _Account] = defaultdict(_Account)
+    charges: defaultdict[str, list[Charge]] = defaultdict(list)
     for charge in read_bill(bill):
-        accounts[charge.model].charges.append(charge)
+        charges[charge.model].append(charge)
+    recorded: defaultdict[str, list[_Recorded]] = defaultdict(list)
     for path in recording_files(recordings):
-        for checkpoint, recorded in _recorded(path, recordings, entries):
-            accounts[_litellm_id(checkpoint)].recorded.append(recorded)
+        for line in read_lines(path):
+            answer, question = line.answer(), line.question()
+            if answer.sent:
+                model = _litellm_id(question.model)
+                asked = digest(model, body_of(question, answer.sent))
+                place = path.relative_to(recordings).as_posix(), answer.key
+                tokens = answer.input_tokens, answer.output_tokens
+                usd = usd_of(answer, entries[question.model]) or 0.0
+                recorded[model].append(_Recorded(asked, place, tokens, usd))
     spending = Ledger(recordings).spending()
-    for reserved in spending.reserved:
-        accounts[_litellm_id(reserved.model)].reserved.append(reserved)
-    for checkpoint, usd in spending.settled.items():
-        accounts[_litellm_id(checkpoint)].settled_usd += usd
-    for checkpoint, usd in spending.perhaps.items():
-        accounts[_litellm_id(checkpoint)].perhaps_usd += usd
-        accounts[_litellm_id(checkpoint)].unanswered += spending.unanswered[checkpoint]
-    return [_reconciled(model, account) for model, account in sorted(accounts.items())]
+    in_ledger = {*spending.settled, *spending.perhaps, *(item.model for item in spending.reserved)}
+    return [
+        _reconciled(model, charges[model], recorded[model], spending)
+        for model in sorted({*charges, *recorded, *map(_litellm_id, in_ledger)})
+    ]
 
 
 def verdict(found: Iterable[Reconciled]) -> str:
@@ -131,77 +117,61 @@ def verdict(found: Iterable[Reconciled]) -> str:
     return f"the bill and the ledger agree: {total}"
 
 
-def _recorded(
-    path: Path, folder: Path, entries: Mapping[str, LLMEntry]
-) -> Iterable[tuple[str, _Recorded]]:
-    """Checkpoint and answer of each line of a file that was asked for."""
-    name = path.relative_to(folder).as_posix()
-    for line in read_lines(path):
-        answer = line.answer()
-        if answer.sent is None:
-            continue
-        question = line.question()
-        entry = entries[question.model]
-        asked = digest(_litellm_id(question.model), body_of(question, answer.sent))
-        tokens = answer.input_tokens, answer.output_tokens
-        usd = usd_of(answer, entry) or 0.0
-        yield question.model, _Recorded(asked, (name, answer.key), tokens, usd)
+def _reconciled(
+    model: str, charges: Sequence[Charge], recorded: Sequence[_Recorded], spending: Spending
+) -> Reconciled:
+    def in_ledger(sums: Mapping[str, float]) -> float:
+        return math.fsum(each for name, each in sums.items() if _litellm_id(name) == model)
 
-
-def _reconciled(model: str, account: _Account) -> Reconciled:
-    charges, recorded = account.charges, account.recorded
     answers = Counter(item.question for item in recorded)
-    whole = {charge.question: charge for charge in charges if charge.fault is None}
+    complete = {charge.question: charge for charge in charges if charge.fault is None}
     delivered = Counter(charge.question for charge in charges if charge.delivered)
-    places = {item.place: item for item in recorded}
-    unsettled = [
-        places[reserved.file, reserved.key]
-        for reserved in account.reserved
-        if (reserved.file, reserved.key) in places
-    ]
-    held = [
-        reserved for reserved in account.reserved if (reserved.file, reserved.key) not in places
-    ]
     repeated = sum((delivered - answers).values())
+    costs = {item.place: item.usd for item in recorded}
+    is_open = [item for item in spending.reserved if _litellm_id(item.model) == model]
+    unsettled = [item for item in is_open if (item.file, item.key) in costs]
+    held = [item for item in is_open if item not in unsettled]
 
     billed = math.fsum(charge.usd for charge in charges)
-    for_answers = math.fsum(whole[item.question].usd for item in recorded if item.question in whole)
-    lost = billed - for_answers
-    ledger = account.settled_usd + math.fsum(item.usd for item in unsettled)
-    held_usd = math.fsum(reserved.usd for reserved in held) + account.perhaps_usd
+    found = [(item, complete.get(item.question)) for item in recorded]
+    for_answers = math.fsum(charge.usd for _, charge in found if charge)
+    ledger = in_ledger(spending.settled) + math.fsum(
+        costs[item.file, item.key] for item in unsettled
+    )
+    held_usd = math.fsum(item.usd for item in held) + in_ledger(spending.perhaps)
+    unanswered = round(in_ledger(spending.unanswered))
 
     faults = []
-    missing = sum(item.question not in whole for item in recorded)
-    if missing:
+    if missing := sum(charge is None for _, charge in found):
         faults.append(f"{number_of(missing, 'recorded answer')} not on the bill")
-    counted = sum(
-        item.question in whole
-        and item.tokens != (whole[item.question].input_tokens, whole[item.question].output_tokens)
-        for item in recorded
-    )
-    if counted:
-        faults.append(f"{number_of(counted, 'recorded answer')} with other tokens than billed")
-    if any(charge.usd for charge in charges) or account.settled_usd > 0:
+    if other := sum(
+        item.tokens != (charge.input_tokens, charge.output_tokens)
+        for item, charge in found
+        if charge
+    ):
+        faults.append(f"{number_of(other, 'recorded answer')} with other tokens than billed")
+    if billed or in_ledger(spending.settled):
         if abs(for_answers - ledger) > ROUNDING:
             faults.append(f"${for_answers:.6f} billed for recorded answers, ${ledger:.6f} settled")
-        if lost > held_usd + ROUNDING:
-            faults.append(f"${lost:.6f} billed for lost replies, ${held_usd:.6f} held for them")
-        if repeated > len(held) + account.unanswered:
+        if billed - for_answers > held_usd + ROUNDING:
+            faults.append(
+                f"${billed - for_answers:.6f} billed for lost replies,"
+                f" ${held_usd:.6f} held for them"
+            )
+        if repeated > len(held) + unanswered:
             faults.append(
                 f"{number_of(repeated, 'question')} answered again, {len(held)} killed and"
-                f" {account.unanswered} failed"
+                f" {unanswered} failed"
             )
     return Reconciled(
-        model=model,
+        model,
         requests=len(charges),
         questions=len({charge.question for charge in charges}),
         recorded=len(recorded),
-        repeated=repeated,
         billed_usd=billed,
-        lost_usd=lost,
+        lost_usd=billed - for_answers,
         ledger_usd=ledger,
-        held_usd=held_usd,
-        faults=tuple(faults),
+        faults=faults,
     )
 
 

@@ -1,12 +1,9 @@
-"""A rehearsal: the configuration, the environment and the programs that put stand-ins in place."""
+"""A rehearsal: the configuration and the environment that put stand-ins in place."""
 
 import hashlib
 import os
 import shutil
-import socket
 import sys
-import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import get_args
 
@@ -17,16 +14,14 @@ from pieline.core.code import code_digest
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text, sha256, write_text
 from pieline.core.yamls import read_yaml
-from pieline.llm.server import guarded
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import Registry, load_registry
+from rehearsal.answers.book import Answers
 from rehearsal.bill import Fault
 from rehearsal.corpora import write_corpora
 from rehearsal.formats import api_bases
-from rehearsal.providers import FaultProfile, ServerOptions
+from rehearsal.providers import FaultProfile, Providers
 from rehearsal.weights.standins import common_words, write_weights
-
-_READY_WITHIN_S = 60.0
 
 FAULTS = 0.005
 """Share of requests that meet each fault, where faults are wanted."""
@@ -38,21 +33,14 @@ class Rehearsal:
     Args:
         settings: the section `rehearsal` of the configuration.
         root: folder of the project, as seen from the working directory.
-        mirror: folder of real files, which take the place of those made.
         folder: of the stand-ins, in the working directory.
     """
 
     def __init__(
-        self,
-        settings: RehearsalSettings,
-        root: Path,
-        *,
-        mirror: str | None,
-        folder: Path = Path("standins"),
+        self, settings: RehearsalSettings, root: Path, folder: Path = Path("standins")
     ) -> None:
         self.settings = settings
         self.root = root
-        self.mirror = mirror
         self.folder = folder
 
     @property
@@ -97,22 +85,15 @@ class Rehearsal:
         return dict.fromkeys(sorted(keys), "rehearsal") | {"PIELINE_REHEARSAL_SERVER": self.address}
 
     def prepare(self) -> None:
-        """Make corpora, weights and `models`, unless they are there as these settings want them.
+        """Write corpora, weights and `models`, unless they are there with these settings.
 
-        The rehearsal is of the papers' grid: entries of models.local.yaml take no part in it.
-
-        Raises:
-            UserError: a fault in the models' entries, also in those, since the plan of the real
-                run, which comes late, is made with them.
+        Entries of models.local.yaml are left out: a rehearsal runs the papers' grid.
         """
-        load_registry(self.root / "models.yaml")
         wanted = canonical_json(
             {
                 "size": self.settings.size,
                 "seed": self.settings.seed,
                 "models": sha256(self.root / "models.yaml"),
-                "upstream": sha256(self.root / "data" / "upstream.yaml"),
-                "mirror": self.mirror and str(Path(self.mirror).absolute()),
                 "code": code_digest("rehearsal.corpora", "rehearsal.weights.standins"),
                 "prose": [*map(sha256, sorted(Path(__file__).parent.glob("corpora/*.yaml")))],
             }
@@ -126,12 +107,7 @@ class Rehearsal:
             flush=True,
         )
         shutil.rmtree(self.folder / "mirror", ignore_errors=True)
-        write_corpora(
-            self.folder,
-            size=self.settings.size,
-            seed=self.settings.seed,
-            mirror=Path(self.mirror) if self.mirror else None,
-        )
+        write_corpora(self.folder, size=self.settings.size, seed=self.settings.seed)
         entries = read_yaml(self.root / "models.yaml")
         for entry in entries.values():
             # Without a commit what a served model answers is not recorded.
@@ -151,51 +127,23 @@ class Rehearsal:
             max_attempts=config.llm.max_attempts,
         )
 
-    def start(self, config: Config) -> None:
-        """Start the providers' stand-in, which ends with this process, however it ends.
+    def start(self, config: Config, registry: Registry) -> None:
+        """Start the providers' stand-in, in a thread that ends with this process.
 
         Args:
             config: as applied.
+            registry: the models.
 
         Raises:
-            UserError: it did not start.
+            UserError: something listens at its address.
         """
-        if _listens(self.port):
+        answers = Answers(config.model_dump_json(), self.models, self.root, Path())
+        server = Providers(answers.text, registry, self.folder, self.faults(config), self.port)
+        try:
+            server.__enter__()
+        except OSError as error:
             raise UserError(
-                f"something listens at {self.address} already",
+                f"cannot listen at {self.address}: {error.strerror}",
                 where=self.folder,
                 mend="end the other rehearsal in this folder",
-            )
-        log = Path("logs/rehearsal")
-        log.mkdir(parents=True, exist_ok=True)
-        options = ServerOptions(
-            config=config.model_dump_json(),
-            models=self.models,
-            root=self.root,
-            state=self.folder,
-            port=self.port,
-            faults=self.faults(config),
-        )
-        command = [sys.executable, "-m", "rehearsal.providers", options.model_dump_json()]
-        server = _RUNNING.enter_context(guarded(command, None, os.environ, log / "providers.log"))
-        end = time.monotonic() + _READY_WITHIN_S
-        while not _listens(self.port):
-            if server.poll() is not None or time.monotonic() > end:
-                raise UserError(
-                    "the providers' stand-in does not start",
-                    where=log / "providers.log",
-                    mend="see what it says there",
-                )
-            time.sleep(0.1)
-
-
-_RUNNING = ExitStack()
-"""Servers that end with this process."""
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+            ) from None

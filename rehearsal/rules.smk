@@ -93,7 +93,7 @@ ruleorder: rehearse_tuning > bm25_tune
 rule rehearse_tags:
     """What an encoder tags, so that the printed numbers follow."""
     input:
-        printed=WHOLE.published(),
+        printed=[*WHOLE.published(), here("rehearsal/answers/jam_runs.csv")],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         on_standins="results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
     output:
@@ -148,46 +148,6 @@ rule rehearse_verdicts:
         "scripts/rehearse_verdicts.py"
 
 
-rule forecast:
-    """What the real run will take: questions, dollars, GPU-hours, downloads, disk, jobs."""
-    input:
-        template=here("rehearsal/templates/forecast.html.jinja"),
-        style=here("templates/page.css"),
-        models=here("models.yaml"),
-        snakefile=here("Snakefile"),
-        config=here("config/paper.yaml"),
-        profile=here("profiles/slurm/config.yaml"),
-        counting=here("tools/count_submissions.py"),
-        datasets=sorted(
-            {*chain.from_iterable(study.questions_made_from() for study in STUDIES)}
-            | {*IDIOLINK.dataset("train"), *IDIOLINK.dataset("val"), *IDIOLINK.dataset("test")}
-            | {
-                f"results/datasets/jam_tagging/{language}/{split}.tsv"
-                for language in JAM.settings.languages
-                for split in ("train", "dev")
-            }
-        ),
-    output:
-        html="paper_tables/forecast.html",
-        json="results/forecast.json",
-    log:
-        "logs/paper/forecast.log",
-    # It runs snakemake.
-    localrule: True
-    conda:
-        "../envs/llm.yaml"
-    params:
-        *modules("forecast", folder="rehearsal/scripts"),
-        # As if all were asked anew: retired models cannot be.
-        config=CONFIG.model_copy(
-            update={"llm": CONFIG.llm.model_copy(update={"mode": "fresh", "api_bases": {}})}
-        ).model_dump_json(),
-        root=ROOT,
-        mirror=REHEARSAL.folder / "mirror",
-    script:
-        "scripts/forecast.py"
-
-
 rule rehearsal_page:
     """What the rehearsal showed: cells, claims, the bill."""
     input:
@@ -196,7 +156,6 @@ rule rehearsal_page:
         models=MODELS,
         tables=WHOLE.files("csv"),
         claims="paper_tables/claims.json",
-        forecast="results/forecast.json",
     output:
         "paper_tables/rehearsal.html",
     log:

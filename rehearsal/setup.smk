@@ -15,7 +15,7 @@ def put_in_place(config):
     # Only here, since it imports what must not be there before `environment` is set.
     from rehearsal.rehearsal import Rehearsal
 
-    rehearsal = Rehearsal(config.rehearsal, ROOT, mirror=config.mirror)
+    rehearsal = Rehearsal(config.rehearsal, ROOT)
     rehearsal.prepare()
     os.environ.update(rehearsal.environment(load_registry(rehearsal.models)))
     return rehearsal, rehearsal.applied(config)

@@ -82,7 +82,7 @@ rule serve:
 
 
 rule estimate_cost:
-    """Calls, tokens and dollars by model, less what is recorded; asks nothing."""
+    """What is left to ask and to run: tokens, dollars, jobs, GPU-hours, downloads, disk; asks nothing."""
     input:
         models=MODELS,
     log:
@@ -91,6 +91,10 @@ rule estimate_cost:
     conda:
         "../envs/llm.yaml"
     params:
+        epochs={
+            "fine_tune": IDIOLINK.settings.finetuning.max_epochs,
+            "fine_tune_tagger": JAM.settings.fine_tuning.epochs,
+        },
         config=CONFIG.model_dump_json(),
         root=ROOT,
     script:
@@ -137,7 +141,7 @@ onerror:
 onstart:
     patch_snakemake(workflow)
     if CONFIG.rehearsal:
-        REHEARSAL.start(CONFIG)
+        REHEARSAL.start(CONFIG, REGISTRY)
     # Before any job starts, and so before money is spent: all that is missing, in one message.
     for line in WHOLE.left_out():
         print(line, file=sys.stderr, flush=True)

@@ -1,6 +1,8 @@
-"""Print calls, tokens and dollars of every language model of the configuration; ask nothing."""
+"""Print what is left to ask and to run, and what it takes; ask nothing."""
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -15,7 +17,11 @@ from pieline.llm.estimates import (
     lacks,
     record_now,
 )
+from pieline.models.fetching import GIGABYTE
+from pieline.models.registry import load_registry
+from pieline.models.sizing import EFFICIENCY, GPU
 from pieline.planned import planned_tasks
+from pieline.resources import ModelResources, dry_run, read_plan, resources
 
 COLUMNS = ("asked for", "model", "questions", "recorded", "to ask", "tokens in", "tokens out",
            "likely $", "at most $", "by")  # fmt: skip
@@ -23,6 +29,11 @@ BASES = (
     f"Likely, by the mean length of at least {ENOUGH_ANSWERS} recorded answers of one kind (own, or"
     " others' if the model has too few), else by the form that is asked for (and"
     f" {THOUGHT_TOKENS} tokens of thoughts). At most, by the longest answers."
+)
+ASSUMED = (
+    f"GPU-hours on {GPU} at {EFFICIENCY:.0%} of its peak, from parameters and tokens. Disk: trained"
+    " weights and vectors, besides what is downloaded. A question mark: texts are not made yet, or"
+    " models.yaml states no size."
 )
 
 
@@ -55,6 +66,29 @@ def in_all(found: list[TaskEstimate], sums: list[float | None]) -> str:
     return known if all_known else f"{known} and what is not known"
 
 
+def total(values: Sequence[float | None], unit: float = 1) -> str:
+    """The sum in a unit, with two decimals; a question mark stands for what is unknown."""
+    known = sum(value or 0 for value in values)
+    text = f"{known / unit:,.2f}"
+    return text if None not in values else f"{text}+?" if known else "?"
+
+
+def resources_table(lines: Sequence[ModelResources]) -> Table:
+    """What is left to run, by model and in all."""
+    columns = ("model", "jobs", "GPU-hours", "to download, GB", "disk, GB")
+    title = "what is left to run: estimated from sizes, nothing is measured"
+    table = Table(*columns, title=title, title_justify="left", caption_justify="left")
+    for name, group in [*((line.model or "(none)", [line]) for line in lines), ("all", lines)]:
+        jobs = sum(line.jobs for line in group)
+        hours = total([line.gpu_hours for line in group])
+        download, disk = (
+            total([getattr(line, field) for line in group], GIGABYTE)
+            for field in ("download", "disk")
+        )
+        table.add_row(name, f"{jobs:,}", hours, download, disk)
+    return table
+
+
 start_log(snakemake.log[0])
 planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 found = estimates(planned.tasks, planned.settings)
@@ -70,6 +104,10 @@ likely = in_all(found, [item.estimate.likely_usd for item in found])
 most = in_all(found, [item.estimate.usd for item in found])
 cap = planned.settings.max_cost_usd
 console.print(f"likely {likely}, at most {most} in all; llm.max_cost_usd is ${cap:.2f}")
+plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
+registry = load_registry(snakemake.input.models)
+console.print(resources_table(resources(plan, registry, found, snakemake.params.epochs)))
+console.print(ASSUMED)
 for model in dict.fromkeys(item.model for item in found if item.estimate.to_ask or item.unknown):
     if missing := lacks(planned.models[model], planned.settings):
         console.print(f"{model} cannot be asked: {', '.join(missing)}")

@@ -115,7 +115,7 @@ def displays() -> set[str]:
     return (
         found
         | {Path(part).stem for part in PARTS}
-        | {"paper", "html", "figures", "report", "rehearsal", "forecast"}
+        | {"paper", "html", "figures", "report", "rehearsal"}
     )
 
 

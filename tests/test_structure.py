@@ -26,6 +26,7 @@ LAYERS = [
     "config",
     "results",
     "planned",
+    "resources",
 ]
 """From the bottom; programs (cli, schemas) stand above all of them."""
 STAGES = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]

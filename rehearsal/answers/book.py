@@ -1,9 +1,8 @@
 """The answers to all questions that a configuration asks, by what goes over the wire."""
 
-import threading
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from pieline.core.records import load_jsonl
 from pieline.llm.questions import Question
@@ -27,20 +26,12 @@ Written = Callable[[Question], str]
 Prepared = Identification | Detection | NeutralVariants
 
 
-class _Planned(NamedTuple):
-    """A task, how the paper calls its model, and the state of its inputs when it was read."""
-
-    task: Prepared
-    published_as: str
-    read: list[tuple[int, int]]
-
-
 class Answers:
     """What to answer to each question, so that the printed numbers come back.
 
     The questions are those of the tasks of a configuration (`Task.questions`). Those of a model are
-    read when it is asked first, and again when a question is not among them, since the inputs of
-    some tasks are made while others are answered. Several threads may ask.
+    read when a question is not among the known ones, since the inputs of some tasks are made while
+    others are answered.
 
     Args:
         config: the whole configuration, as JSON.
@@ -54,19 +45,17 @@ class Answers:
 
     def __init__(self, config: str, models: Path, root: Path, results: Path) -> None:
         planned = planned_tasks(config, models, root)
-        self._tasks: dict[str, list[_Planned]] = {}
+        self._tasks: defaultdict[str, list[tuple[Prepared, str]]] = defaultdict(list)
         for task in planned.tasks:
-            if not isinstance(task, Prepared):
-                continue  # nothing is prepared for it
-            entry = planned.models[task.model]
-            inputs = {name: str(results / path) for name, path in task.inputs.items()}
-            update = {"inputs": inputs, "recordings": str(results / task.recordings)}
-            of = _Planned(task.model_copy(update=update), entry.published_as or "", [])
-            self._tasks.setdefault(name_on_the_wire(entry.checkpoint), []).append(of)
+            if isinstance(task, Prepared):
+                entry = planned.models[task.model]
+                inputs = {name: str(results / path) for name, path in task.inputs.items()}
+                update = {"inputs": inputs, "recordings": str(results / task.recordings)}
+                of_model = self._tasks[name_on_the_wire(entry.checkpoint)]
+                of_model.append((task.model_copy(update=update), entry.published_as or ""))
         self._jam = printed_jam(root / "published")
         self._idiots = printed_counts(root / "published")
         self._known: dict[Key, tuple[Written, Question]] = {}
-        self._lock = threading.Lock()
 
     def text(self, asked: Asked) -> str:
         """What to answer.
@@ -75,50 +64,34 @@ class Answers:
             KeyError: no task of the configuration asks this, as far as its inputs are made.
         """
         key = asked.model, tuple(text for _, text in asked.turns), asked.seed
-        found = self._known.get(key)
-        if found is None:
-            with self._lock:
-                self._read(asked.model)
-            found = self._known.get(key)
-        if found is None:
+        if key not in self._known:
+            for task, published_as in self._tasks[asked.model]:
+                if all(Path(path).exists() for path in task.inputs.values()):
+                    self._known |= self._answered(asked.model, task, published_as)
+        if key not in self._known:
             last = asked.turns[-1][1] if asked.turns else ""
             raise KeyError(f"nothing asks {asked.model} (seed {asked.seed}) this: {last[:80]!r}")
-        written, question = found
+        written, question = self._known[key]
         return written(question)
 
-    def _read(self, model: str) -> None:
-        """Read the questions of those tasks of a model whose inputs are made, or made anew."""
-        for of in self._tasks.get(model, []):
-            paths = [Path(path) for path in of.task.inputs.values()]
-            if not all(path.exists() for path in paths):
-                continue
-            state = [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, paths)]
-            if state == of.read:
-                continue
-            self._known.update(self._answered(model, of))
-            of.read[:] = state
-
-    def _answered(self, model: str, of: _Planned) -> dict[Key, tuple[Written, Question]]:
-        """The questions of a task; of those that are asked alike the first speaks for all."""
-        written = self._written(of)
-        texts: tuple[str, ...] = ()
+    def _answered(
+        self, model: str, task: Prepared, published_as: str
+    ) -> dict[Key, tuple[Written, Question]]:
+        """The questions of a task; the first of those with the same key counts."""
+        written = self._written(task, published_as)
         found: dict[Key, tuple[Written, Question]] = {}
-        messages = None
-        for question in of.task.questions(of.task.entry()):
-            if question.messages is not messages:  # samples share theirs
-                messages = question.messages
-                texts = tuple(turn.content for turn in messages)
+        for question in task.questions(task.entry()):
+            texts = tuple(turn.content for turn in question.messages)
             key = model, texts, question.parameters.get("seed")
             found.setdefault(key, (written, question))
         return found
 
-    def _written(self, of: _Planned) -> Written:
+    def _written(self, task: Prepared, published_as: str) -> Written:
         """How the answers to a task's questions are written."""
-        task = of.task
         if isinstance(task, Identification):
-            return self._identification(task, of.published_as)
+            return self._identification(task, published_as)
         if isinstance(task, Detection):
-            return _detection(task, self._idiots.get(of.published_as))
+            return _detection(task, self._idiots.get(published_as))
         return _neutral_variant(task)
 
     def _identification(self, task: Identification, published_as: str) -> Written:

@@ -4,12 +4,8 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pieline.studies.jam.records import JamSentence, by_original
 from pieline.studies.jam.settings import JamFineTuning, JamSettings
@@ -17,26 +13,20 @@ from rehearsal.answers.printed_runs import (
     FINE_TUNED,
     VARIANTS,
     Key,
-    SeedRun,
-    printed_originals,
-    printed_rows,
-    shares_of,
-    solve,
+    Share,
+    printed_runs,
     text_numbers,
 )
 
 T = TypeVar("T")
 
-
-_ABLATED: Key = ("zero_shot", "GPT-4o mini", "english")
-"""The run whose wrong variants are rewritten with a neutral context (appendix G), at its first
-seed."""
-_STEPS = 400
-"""Ways to lay the runs of a language apart that are tried."""
+SPREADS = {"english": 0.665, "german": 0.1}
+"""How far apart language models' runs lie on the idiomatic originals, as a share of these, so that
+as many variants confuse some model as Figure 3 says."""
 
 
-class Judged(NamedTuple):
-    """Of an original whether a run is right about it, and how many of its variants are wrong."""
+class JudgedOriginal(NamedTuple):
+    """Whether a run is right about an original, and how many of its variants are wrong."""
 
     right: bool
     wrong: int
@@ -45,31 +35,14 @@ class Judged(NamedTuple):
 class PrintedJam:
     """The decisions behind the printed numbers of ID10M-JAM, on any dataset.
 
-    Each run is solved by itself (`solve`). Its originals, hardest first, are laid on those of the
-    dataset from a place of its own, so far apart that in each language as many variants confuse
-    some language model as Figure 3 says.
+    The originals of a run, hardest first, are laid on those of the dataset from a place of its own.
 
     Args:
         published: the folder of printed numbers.
     """
 
     def __init__(self, published: Path) -> None:
-        self._originals = printed_originals(published)
-        self._rows = printed_rows(published)
         self._numbers = text_numbers(published)
-        self._solved: dict[Key, tuple[SeedRun, ...]] = {}
-        self._spreads: dict[str, tuple[float, float]] = {}
-
-    def runs(self, key: Key) -> tuple[SeedRun, ...]:
-        """The seeds of a printed run; none where the paper has no such run."""
-        if key not in self._rows:
-            return ()
-        if key not in self._solved:
-            seeds = solve(key, self._rows[key], self._originals[key[2]]).seeds
-            if key == _ABLATED:
-                seeds = tuple(sorted(seeds, key=self._misses_ablated))
-            self._solved[key] = seeds
-        return self._solved[key]
 
     def right(self, sentences: Sequence[JamSentence], key: Key, seed: int) -> dict[str, bool]:
         """Whether the run is right about each sentence, by its id.
@@ -81,8 +54,7 @@ class PrintedJam:
         if not any(item.is_original for item in sentences):
             confused = self._still_confused([item.sentence for item in sentences])
             return {item.id: item.sentence not in confused for item in sentences}
-        runs = self.runs(key)
-        if not runs:
+        if not (runs := printed_runs().get(key)):
             return dict.fromkeys((item.id for item in sentences), True)
         settings = JamFineTuning() if key[0] == FINE_TUNED else JamSettings()
         run = runs[_place(seed, settings.seeds) % len(runs)]
@@ -91,11 +63,10 @@ class PrintedJam:
         for name in sorted(by_name, key=mixed):
             groups[by_name[name][0].is_figurative].append(by_name[name])
         found = {}
-        for is_figurative, judged, start in zip(
-            (False, True), self._judged(run, key[2]), self._starts(key), strict=True
-        ):
+        starts = (0.0, _start(key))
+        for is_figurative, share, start in zip((False, True), run, starts, strict=True):
             of_kind = groups[is_figurative]
-            laid = _laid(sampled(judged, len(of_kind)), start)
+            laid = _laid(sampled(_judged(share), len(of_kind)), start)
             for one, (original, *variants) in zip(laid, of_kind, strict=True):
                 found[original.id] = one.right
                 for number, item in enumerate(variants):
@@ -117,80 +88,27 @@ class PrintedJam:
                 left -= listed.count(text)
         return found
 
-    def _misses_ablated(self, run: SeedRun) -> float:
-        """How far the wrong variants of a seed are from those that the ablation rewrites."""
-        wrong = sum(one.wrong for kind in self._judged(run, _ABLATED[2]) for one in kind)
-        return abs(wrong - self._numbers["jam.neutral_variants"])
 
-    def _judged(self, run: SeedRun, language: str) -> tuple[list[Judged], list[Judged]]:
-        """The paper's originals, literal and idiomatic ones, hardest of the right ones first."""
-        shares = shares_of(run, self._originals[language])
-        assert shares  # `solve` has found them
-        literal, idiomatic = (
-            [
-                Judged(right, wrong)
-                for right, counts in ((True, share.right), (False, share.wrong))
-                for wrong in range(VARIANTS, -1, -1)
-                for _ in range(counts[wrong])
-            ]
-            for share in shares
-        )
-        return literal, idiomatic
-
-    def _starts(self, key: Key) -> tuple[float, float]:
-        """Where a run is laid, as a share of the literal and of the idiomatic originals."""
-        setting, _, language = key
-        if setting == FINE_TUNED:
-            return 0.0, 0.0
-        if language not in self._spreads:
-            self._spreads[language] = self._found_spreads(language)
-        number = self._prompted(language).index(key)
-        literal, idiomatic = self._spreads[language]
-        return number * literal, number * idiomatic
-
-    def _prompted(self, language: str) -> list[Key]:
-        return [key for key in self._rows if key[2] == language and key[0] != FINE_TUNED]
-
-    def _found_spreads(self, language: str) -> tuple[float, float]:
-        """How far apart runs are laid, so that Figure 3's sum of bars comes back.
-
-        It counts the first seed of each model with examples, of reasoning models without.
-        """
-        wanted = self._numbers[f"jam.confusing_variants_{language}"]
-        keys, counts = self._prompted(language), JamSettings().figure3.setting
-        with_examples = {model for setting, model, _ in keys if setting == counts}
-        counted = [
-            number
-            for number, (setting, model, _) in enumerate(keys)
-            if setting == counts or model not in with_examples
-        ]
-        runs = [self._judged(self.runs(keys[number])[0], language) for number in counted]
-        kinds = [[_flips(judged) for judged in kinds] for kinds in runs]
-
-        ways = []
-        for of_kind in zip(*kinds, strict=True):
-            found: dict[int, float] = {}
-            for step in range(_STEPS):
-                spread = step / _STEPS
-                rolled = [
-                    np.roll(one, round(number * spread * len(one)), axis=0)
-                    for number, one in zip(counted, of_kind, strict=True)
-                ]
-                found.setdefault(int(np.any(rolled, axis=0).sum()), spread)
-            ways.append(found)
-        literal, idiomatic = min(product(*ways), key=lambda counts: abs(sum(counts) - wanted))
-        return ways[0][literal], ways[1][idiomatic]
+def _judged(share: Share) -> list[JudgedOriginal]:
+    """The paper's originals of one kind, hardest of the right ones first."""
+    return [
+        JudgedOriginal(right, wrong)
+        for right, counts in ((True, share.right), (False, share.wrong))
+        for wrong in range(VARIANTS, -1, -1)
+        for _ in range(counts[wrong])
+    ]
 
 
 printed_jam = cache(PrintedJam)
-"""One for each folder: runs are searched for seconds."""
 
 
-def _flips(judged: Sequence[Judged]) -> NDArray[np.bool_]:
-    """The variants, one row per original, that confuse a seed of a run."""
-    return np.array(
-        [[one.right and number < one.wrong for number in range(VARIANTS)] for one in judged]
-    )
+def _start(key: Key) -> float:
+    """Where a run is laid, as a share of the idiomatic originals."""
+    setting, _, language = key
+    if setting == FINE_TUNED:
+        return 0.0
+    prompted = [each for each in printed_runs() if each[2] == language and each[0] != FINE_TUNED]
+    return prompted.index(key) * SPREADS[language]
 
 
 def sampled(items: Sequence[T], number: int) -> list[T]:

@@ -1,4 +1,4 @@
-"""A stand-in for IdioLink: candidate PIEs, documents, queries and mined tuples."""
+"""A stand-in for IdioLink: documents, queries and mined tuples."""
 
 import json
 from collections import defaultdict
@@ -27,9 +27,6 @@ from rehearsal.corpora.sizes import Size, scaled
 ENGLISH = speech("english")
 
 _RECORDS: dict[Collection, type[Document | Query]] = {"documents": Document, "queries": Query}
-
-CANDIDATES, VALID = 118, 109
-"""PIEs on the released list, and those of them that are marked valid."""
 
 GOLD_TEXTS: dict[tuple[str, Collection], int] = {
     ("train", "documents"): 234,
@@ -71,36 +68,23 @@ def sizes(size: Size) -> SplitSizes:
 
 
 def write_texts(folder: Path, size: Size, random: Random) -> None:
-    """Write the candidates, and documents and queries of every split, in the released format."""
+    """Write documents and queries of every split, in the released format."""
     wanted = sizes(size)
-    used = wanted.train + wanted.val + wanted.test
-    valid = max(used + 1, scaled(VALID, size))
-    pies = sorted(random.sample(ENGLISH.pies, max(valid + 1, scaled(CANDIDATES, size))))
-    # Of the candidates some are invalid, and some are valid but in no split.
-    order = random.sample(range(len(pies)), len(pies))
-    rows = [("id", "idiom", "valid")]
-    rows += [
-        (f"{place + 1:03d}", pie.base, str(int(place in order[:valid])))
-        for place, pie in enumerate(pies)
-    ]
-    lines = "".join(f"{','.join(row)}\r\n" for row in rows)
-    write_text(folder / "MAGPIE_SOURCE_IDIOMS.csv", lines)
-    numbers = sorted(order[:used])
+    pies = sorted(random.sample(ENGLISH.pies, wanted.train + wanted.val + wanted.test))
     meanings = iter(random.sample(ENGLISH.meanings, len(ENGLISH.meanings)))
     taken: set[str] = set()
     texts = [
         text
-        for number in numbers
-        for text in _texts_of(pies[number], number + 1, list(islice(meanings, 3)), random, taken)
+        for number, pie in enumerate(pies, start=1)
+        for text in _texts_of(pie, number, list(islice(meanings, 3)), random, taken)
     ]
-    names = [pies[number].base for number in numbers]
-    splits = draw_splits(names, wanted, seed=random.getrandbits(32))
+    splits = draw_splits([pie.base for pie in pies], wanted, seed=random.getrandbits(32))
     gold = _marked_gold(texts, splits, size, random)
     marked = (text.model_copy(update={"is_gold": text.id in gold}) for text in texts)
     save_released_format(marked, splits, folder)
 
 
-def write_tuples(path: Path, folder: Path, random: Random) -> None:
+def write_tuples(folder: Path, random: Random) -> None:
     """Write a mined tuple for each query of the split in a folder, as the release has them."""
     documents = read_texts(folder / FILE_NAMES["documents"], Document)
     queries = read_texts(folder / FILE_NAMES["queries"], Query)
@@ -117,7 +101,7 @@ def write_tuples(path: Path, folder: Path, random: Random) -> None:
             "positive_usage": by_id[item.positive].usage,
         }
         lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    write_text(path, "".join(lines))
+    write_text(folder / f"triplets_{folder.name}_full.jsonl", "".join(lines))
 
 
 def _texts_of(

@@ -9,7 +9,6 @@ from rehearsal.corpora.prose import speech
 from rehearsal.corpora.sizes import Size, scaled
 
 ENGLISH = speech("english")
-SPANISH = speech("spanish")
 
 PIES, IDIOMATIC, DISTRACTORS = 93, 164, 86
 """Idioms, idiomatic sentences and distractors of the test suite (section 3)."""
@@ -31,8 +30,6 @@ def write_suite(path: Path, size: Size, random: Random) -> None:
             name = f"idi{place + 1:03d}"
             written[name] += 1
             sentence = ENGLISH.grammar.new_sentence(kind, random, taken, pies[place])
-            spanish_pie = random.choice(SPANISH.pies)
-            translation = SPANISH.grammar.new_sentence(kind, random, taken, spanish_pie)
             rows.append(
                 (
                     name,
@@ -40,7 +37,7 @@ def write_suite(path: Path, size: Size, random: Random) -> None:
                     f"{name}-sen{written[name]:02d}-{ending}",
                     str(ending == "id"),
                     sentence.text,
-                    translation.text,
+                    "",
                 )
             )
     write_text(path, "".join("\t".join(row) + "\n" for row in rows))

@@ -10,12 +10,12 @@ from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pieline.core.yamls import read_yaml
 from pieline.studies.jam.bio import Span, Tag, span_text, tags_of
 
-_CLOSING = frozenset(".,)")
+_CLOSING = frozenset(".,")
 
 
 class Expression(NamedTuple):
@@ -37,7 +37,7 @@ class Prose:
         """The words with the space that follows each, as ID10M has them."""
         after = (*self.words[1:], ".")
         return tuple(
-            word if word == "(" or follower in _CLOSING else f"{word} "
+            word if follower in _CLOSING else f"{word} "
             for word, follower in zip(self.words, after, strict=True)
         )
 
@@ -72,7 +72,7 @@ class Grammar:
     Tuesday` a word each. Symbols are in capitals. `BASE` and `PAST` are forms of an expression,
     `TOPIC` is a word that the caller chooses.
 
-    Every language has `PLAIN` sentences without a PIE, those with one in either reading
+    Each language has `PLAIN` sentences without a PIE, those with one in either reading
     (`FIGURATIVE`, `LITERAL`), and those without a PIE that hint at either
     (`HINT_FIGURATIVE`, `HINT_LITERAL`).
 
@@ -136,11 +136,8 @@ class Speech(NamedTuple):
 def speech(language: str) -> Speech:
     """The content of the language's data file."""
     content = read_yaml(Path(__file__).with_name(f"{language}.yaml"))
-    lists = [_expressions(**content.get(name, NO_EXPRESSIONS)) for name in ("pies", "meanings")]
+    lists = [_expressions(**content[name]) for name in ("pies", "meanings")]
     return Speech(Grammar(content["grammar"]), *lists)
-
-
-NO_EXPRESSIONS: Mapping[str, Any] = {"verbs": "", "nouns": {}}
 
 
 def _expressions(

@@ -10,15 +10,13 @@ from rehearsal.ranks import printed_run
 
 start_log(snakemake.log[0])
 name, *training = snakemake.wildcards.model.split("+")
-train_mode, loss = training or (None, None)
 run = printed_run(
     load_jsonl(snakemake.input.queries, Query),
     load_jsonl(snakemake.input.documents, Document),
     model=snakemake.params.printed_as or name,
     query_mode=snakemake.wildcards.query_mode,
     composition=snakemake.wildcards.index.partition("-")[2] or "full",
-    train_mode=train_mode,
-    loss=loss,
+    train_mode=training[0] if training else None,
     seed=int(snakemake.wildcards.seed),
     seeds=snakemake.params.seeds,
     published=Path(snakemake.input.printed[0]).parent,

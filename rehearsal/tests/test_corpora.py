@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from support import MIRROR, ROOT, needs_mirror, released_row
+from support import ROOT, released_row
 
-from pieline.core.errors import UserError
 from pieline.core.files import digests
 from pieline.core.upstream import is_released, load_upstream, verify
 from pieline.languages.matching import contains_pie
@@ -15,26 +14,15 @@ from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import read_released_tuples
-from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
-from pieline.studies.idiolink.originals.released_list import (
-    FilterReport,
-    read_candidates,
-    released_exclusions,
-    used_pies,
-)
 from pieline.studies.idiolink.originals.splits import SPLITS
-from pieline.studies.idiolink.raw.magpie import TARGET, read_magpie
 from pieline.studies.idiolink.raw.released import COMPOSITIONS, read_texts
 from pieline.studies.idiolink.records import Document, Query
-from pieline.studies.idiolink.settings import Construction
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.jam.datasets.dataset import JamDataset, build_dataset
 from pieline.studies.jam.datasets.tagging_data import hold_out
 from pieline.studies.jam.originals import (
     apply_decisions,
-    decisions_by_tags,
     derive_decisions,
-    filtering_report,
     load_decisions,
     save_decisions,
 )
@@ -59,8 +47,8 @@ TEXT_NUMBERS = {
 class Corpora:
     """What was written, and its size."""
 
-    def __init__(self, folder: Path, size: Size, mirror: Path | None = None) -> None:
-        write_corpora(folder, size=size, seed=1, mirror=mirror)
+    def __init__(self, folder: Path, size: Size) -> None:
+        write_corpora(folder, size=size, seed=1)
         self.size, self.mirror = size, folder / "mirror"
         self.upstream = load_upstream(folder / "upstream.yaml")
 
@@ -81,7 +69,6 @@ class Corpora:
             row.model_dump(mode="json") | {"true_idioms": []}
             for row in read_released_originals(released)
         ]
-        self.report = filtering_report(sentences, decisions, originals)
         path = self.mirror / f"id10m-jam/variants/{language}.json"
         variants = check_variants(originals, read_variants(path, originals, source="released"))
         assert edited_originals(originals, variants) == {}
@@ -103,24 +90,6 @@ class Corpora:
             **selection,
         )
 
-    def pie_filter(self, folder: Path) -> FilterReport:
-        """The PIE filter over MAGPIE, with the exclusions that the released files imply."""
-        listed = self.mirror / "idiolink/MAGPIE_SOURCE_IDIOMS.csv"
-        indexes = [self.mirror / f"idiolink/{split}/indexes.json" for split in SPLITS]
-        excluded = released_exclusions(read_candidates(listed), used_pies(indexes))
-        lines = "".join(f"{pie}\t{reason}\n" for pie, reason in excluded.items())
-        (folder / "exclusions.tsv").write_text(f"pie\treason\n{lines}", encoding="utf-8")
-        options = Construction().model_dump(include=set(FilterOptions.model_fields))
-        _, _, report = filter_magpie(
-            self.mirror / "magpie/MAGPIE_unfiltered.jsonl",
-            folder / "exclusions.tsv",
-            FilterOptions.model_validate(options),
-            candidates=listed,
-            documents=indexes,
-            computed_from={},
-        )
-        return report
-
 
 @pytest.fixture(scope="module", params=["small", pytest.param("full", marks=pytest.mark.slow)])
 def corpora(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Corpora:
@@ -128,12 +97,12 @@ def corpora(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def test_every_upstream_file_is_there_with_its_digest(corpora: Corpora) -> None:
-    assert corpora.upstream.keys() == load_upstream(ROOT / "data/upstream.yaml").keys()
+    assert corpora.upstream.keys() < load_upstream(ROOT / "data/upstream.yaml").keys()
     assert is_released({name: corpora.mirror / name for name in corpora.upstream}, corpora.upstream)
     assert {item.url for item in corpora.upstream.values()} == {None}
 
 
-@pytest.mark.parametrize("language", ["english", "german", "italian", "spanish"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_id10m_has_the_upstream_lengths_and_no_sentence_twice(
     corpora: Corpora, language: str
 ) -> None:
@@ -171,8 +140,6 @@ def test_the_pipeline_keeps_the_printed_originals_and_minds_no_variant(
     assert found.variants == found.valid_variants == 3 * found.originals
     assert found.flags == {}
     assert found.dropped_originals == []
-    kinds = {"typo": 3, "translation_appended": 3, "wrong_label": 2 if language == "english" else 3}
-    assert corpora.report["reasons"]["fix"] == (kinds if corpora.size == "full" else {"typo": 1})
     assert len({item.sentence for item in dataset.sentences}) == len(dataset.sentences)
     for item in dataset.sentences:
         assert contains_pie(item.sentence, item.pies[0], language=language)
@@ -187,17 +154,6 @@ def test_few_shot_examples_have_an_idiom_or_reject_one(corpora: Corpora, languag
     assert not [item for item in chosen if item.lacks_candidate]
     splits = hold_out(train, seed=42)
     assert all(any(item.spans for item in split) for split in splits)
-
-
-@pytest.mark.parametrize("language", ["italian", "spanish"])
-def test_tags_alone_find_originals_of_both_readings(corpora: Corpora, language: str) -> None:
-    test, dev = (
-        read_id10m(corpora.mirror / f"id10m/{split}_{language}.tsv", split=split)
-        for split in ("test", "dev")
-    )
-    decisions = decisions_by_tags(test, dev, language=language)
-    originals = apply_decisions(test, decisions, language=language, where="")
-    assert {item.is_figurative for item in originals} == {True, False}
 
 
 def test_idiots_has_the_counts_of_section_3(corpora: Corpora) -> None:
@@ -239,39 +195,9 @@ def test_idiolink_can_be_composed_and_its_tuples_are_read(corpora: Corpora, spli
     for composition in COMPOSITIONS:
         data = IdiolinkDataset(split, "full", True, documents, queries).composed(composition)
         assert all(meaning_qrels(queries, data.documents).values())
-    if split != "test":
+    if split == "train":
         tuples = read_released_tuples(folder / f"triplets_{split}_full.jsonl", queries, documents)
         assert [item.query for item in tuples] == [query.id for query in queries]
-
-
-def test_magpie_s_pies_that_pass_are_idiolink_s(corpora: Corpora, tmp_path: Path) -> None:
-    report = corpora.pie_filter(tmp_path)
-    assert report.occurrences == scaled(56622, corpora.size)
-    assert report.pies == scaled(1756, corpora.size)
-    assert report.released
-    assert report.released.same_number
-    assert report.released.only_ours == report.released.only_released == []
-    assert report.released.candidates_we_add == report.released.candidates_we_drop == []
-    assert report.kept == report.released.used
-    assert report.failed.keys() == {"occurrences", "balance", "confidence", "manual"}
-    # As of the real MAGPIE, the paper's text keeps close to no PIE.
-    assert report.kept_by_reading["paper"] == 0
-    assert report.kept_by_reading["released"] == report.kept
-    if corpora.size == "full":
-        assert report.kept == TEXT_NUMBERS["idiolink.pies"]
-        assert report.candidates == TEXT_NUMBERS["idiolink.candidate_pies"]
-        assert report.failed["manual"] == TEXT_NUMBERS["idiolink.removed_pies"]
-        assert report.released.valid == 109
-
-
-@pytest.mark.parametrize("corpora", ["small"], indirect=True)
-def test_magpie_s_offsets_are_those_of_the_pie(corpora: Corpora) -> None:
-    found = list(read_magpie(corpora.mirror / "magpie/MAGPIE_unfiltered.jsonl"))
-    identical = [item for item in found if item.variant_type == "identical"]
-    assert len(identical) > 100
-    for item in identical:
-        words = [item.context[TARGET][start:end] for start, end in item.offsets]
-        assert " ".join(words) == item.idiom
 
 
 @pytest.mark.parametrize("corpora", ["small"], indirect=True)
@@ -281,36 +207,3 @@ def test_the_same_seed_gives_the_same_bytes(corpora: Corpora, tmp_path: Path) ->
     same, other = (load_upstream(tmp_path / name / "upstream.yaml") for name in ("again", "other"))
     assert same == corpora.upstream
     assert not [name for name in same if same[name] == other[name]]
-
-
-@needs_mirror
-def test_what_the_mirror_has_is_taken_and_the_rest_fits_it(tmp_path: Path) -> None:
-    corpora = Corpora(tmp_path / "corpora", "small", MIRROR)
-    real = load_upstream(ROOT / "data/upstream.yaml")
-    had = {name for name in real if (MIRROR / name).exists()}
-    assert {name for name in real if corpora.upstream[name].sha256 == real[name].sha256} == had
-    found = corpora.jam("german", tmp_path).manifest
-    assert found.originals == TEXT_NUMBERS["jam.originals_german"]
-    assert (found.variants, found.flags) == (3 * found.originals, {})
-    report = corpora.pie_filter(tmp_path)
-    assert report.kept == TEXT_NUMBERS["idiolink.pies"]
-    assert report.candidates == TEXT_NUMBERS["idiolink.candidate_pies"]
-
-
-@pytest.mark.parametrize(
-    ("had", "lacks"),
-    [
-        ("id10m/test_german.tsv", "id10m-jam/german.json"),
-        ("id10m-jam/variants/german.json", "id10m-jam/german.json"),
-        ("idiolink/test/queries.json", "idiolink/train/indexes.json"),
-        ("idiolink/val/triplets_val_full.jsonl", "idiolink/train/indexes.json"),
-        ("magpie/MAGPIE_unfiltered.jsonl", "idiolink/MAGPIE_SOURCE_IDIOMS.csv"),
-    ],
-)
-def test_a_mirror_without_what_belongs_to_a_file_is_refused(
-    had: str, lacks: str, tmp_path: Path
-) -> None:
-    (tmp_path / "mirror" / had).parent.mkdir(parents=True)
-    (tmp_path / "mirror" / had).touch()
-    with pytest.raises(UserError, match=f"{had} is there without {lacks}"):
-        write_corpora(tmp_path / "out", size="small", seed=2, mirror=tmp_path / "mirror")

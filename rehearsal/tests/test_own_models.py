@@ -6,7 +6,6 @@ import pytest
 from support import ROOT
 
 from pieline.config import RehearsalSettings
-from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
 from pieline.models.registry import load_registry
 from rehearsal import rehearsal
@@ -23,10 +22,9 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
     """A rehearsal of a project with a model of one's own; the stand-ins themselves are not made."""
     for name in ("write_corpora", "common_words", "write_weights"):
         monkeypatch.setattr(rehearsal, name, lambda *given, **named: None)
-    for name in ("models.yaml", "data/upstream.yaml"):
-        write_text(tmp_path / name, read_text(ROOT / name))
+    write_text(tmp_path / "models.yaml", read_text(ROOT / "models.yaml"))
     write_text(tmp_path / "models.local.yaml", OWN)
-    made = Rehearsal(RehearsalSettings(), tmp_path, mirror=None, folder=tmp_path / "standins")
+    made = Rehearsal(RehearsalSettings(), tmp_path, tmp_path / "standins")
     made.prepare()
     return made
 
@@ -37,9 +35,3 @@ def test_they_take_no_part_and_their_keys_neither(prepared: Rehearsal) -> None:
     registry = load_registry(prepared.models)
     assert set(registry) == papers - {"mine"}
     assert "MY_KEY" not in prepared.environment(registry)
-
-
-def test_a_fault_in_their_entries_is_told_before_hours_have_passed(prepared: Rehearsal) -> None:
-    write_text(prepared.root / "models.local.yaml", "mine: {kind: no such}\n")
-    with pytest.raises(UserError, match=r"models\.local\.yaml: mine"):
-        prepared.prepare()

@@ -5,8 +5,6 @@ import os
 import random
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -17,7 +15,9 @@ import pytest
 from llm.llm_cases import start
 from support import ROOT
 
+from pieline.config import RehearsalSettings, load_config
 from pieline.core.errors import UserError
+from pieline.core.files import read_text, write_text
 from pieline.core.yamls import read_yaml
 from pieline.llm.answers import Answer
 from pieline.llm.archive import verify
@@ -30,8 +30,9 @@ from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from rehearsal.bill import BILL, BILLED, Bill, Charge, Fault, read_bill
 from rehearsal.formats import PROVIDERS, Asked, api_bases
-from rehearsal.providers import THOUGHTS, FaultProfile, Providers, ServerOptions
+from rehearsal.providers import THOUGHTS, FaultProfile, Providers
 from rehearsal.reconcile import bill_matches, verdict
+from rehearsal.rehearsal import Rehearsal
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 MODELS = ("gpt-4o", "claude-4-sonnet", "gemini-2.5-pro", "llama-4-scout")
@@ -309,22 +310,16 @@ def test_a_lost_reply_that_the_ledger_does_not_hold_is_told(asked: Path) -> None
     assert "$0.250000 billed for lost replies, $0.000000 held for them" in told(asked)
 
 
-def test_the_program_answers_until_it_is_killed(tmp_path: Path) -> None:
-    config = json.dumps(read_yaml(ROOT / "config/paper.yaml"))
-    options = ServerOptions(
-        config=config, models=ROOT / "models.yaml", root=ROOT, state=tmp_path, port=free_port()
-    )
-    command = [sys.executable, "-m", "rehearsal.providers", options.model_dump_json()]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    with subprocess.Popen(command, env=environment) as process:
-        try:
-            serves(options.port)
-            address = f"http://127.0.0.1:{options.port}"
-            status, body = post(f"{address}/openai/v1/chat/completions", CHAT)
-        finally:
-            process.kill()
+def test_a_rehearsal_answers_from_its_own_process(tmp_path: Path) -> None:
+    write_text(tmp_path / "models.yaml", read_text(ROOT / "models.yaml"))
+    config = load_config(read_yaml(ROOT / "config/paper.yaml"))
+    rehearsal = Rehearsal(RehearsalSettings(), ROOT, tmp_path)
+    rehearsal.start(config, REGISTRY)
+    status, body = post(f"http://{rehearsal.address}/openai/v1/chat/completions", CHAT)
     assert status == 400
     assert "nothing asks gpt-4o-2024-08-06 (seed None) this" in body["error"]["message"]
+    with pytest.raises(UserError, match=r"cannot listen at .* end the other rehearsal"):
+        rehearsal.start(config, REGISTRY)
 
 
 # Everything killed at random moments.
@@ -345,7 +340,7 @@ def serves(port: int) -> None:
     end = time.monotonic() + 20
     while time.monotonic() < end:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health").close()
+            socket.create_connection(("127.0.0.1", port)).close()
             return
         except OSError:
             time.sleep(0.01)
@@ -407,7 +402,7 @@ def test_whatever_fails_and_is_killed_no_answer_is_lost_and_the_bill_is_the_ledg
     bill = storm / "state" / BILL
     assert {charge.fault for charge in read_bill(bill)} >= {None, "429", "500", "cut", "broken"}
     found = bill_matches(bill, storm / "recordings", REGISTRY)
-    assert [item.faults for item in found] == [()] * len(MODELS), found
+    assert [item.faults for item in found] == [[]] * len(MODELS), found
     assert [(item.questions, item.recorded) for item in found] == [(COUNT, COUNT)] * len(MODELS)
     spending = Ledger(storm / "recordings").spending()
     calmly = Ledger(calm / "recordings").spending()

@@ -1,7 +1,6 @@
 """Stand-ins for the weights of models, in the places where the pipeline looks for the true ones."""
 
 import hashlib
-import os
 import re
 import shutil
 from collections import Counter
@@ -16,7 +15,6 @@ from pieline.models.entries import CausalEntry, EncoderEntry
 from pieline.models.hub import HubCheckpoint, on_hub, remote_code
 from pieline.models.registry import AnyEntry
 from pieline.models.sizing import parameter_count
-from rehearsal.weights import vllm
 
 IN_PARTS_FROM = 2_000_000_000
 """Parameters from which public checkpoints have their weights in several files."""
@@ -27,9 +25,6 @@ VERSION = "0+standin"
 """Of the packages that stand in for those with weights."""
 
 _CHARACTERS_READ = 1_000_000
-
-NOT_FETCHED = {".gitattributes": 1519, "README.md": 12000}
-"""Bytes of files that every repository has and the pipeline does not fetch."""
 
 
 def common_words(folder: Path, count: int = 8000) -> list[str]:
@@ -47,11 +42,11 @@ def common_words(folder: Path, count: int = 8000) -> list[str]:
 def write_weights(
     folder: Path, entries: Mapping[str, AnyEntry], words: Collection[str] = ()
 ) -> None:
-    """Write stand-ins for the weights of models, and a stand-in of the server of some.
+    """Write stand-ins for the weights of models.
 
-    Below `folder` there are then `hub`, a cache of the Hugging Face hub; `packages`, a folder for
-    `PYTHONPATH`; and `bin`, one for `PATH`, with `vllm`. Models that have no weights are passed
-    over, and so are a user's own files, and GGUF files of packages, which the environment has.
+    Below `folder` there are then `hub`, a cache of the Hugging Face hub, and `packages`, a folder
+    for `PYTHONPATH`. Models that have no weights are skipped, and so are a user's own files, and
+    GGUF files of packages, which the environment has.
 
     Args:
         folder: where to; what earlier stand-ins left there is removed.
@@ -63,12 +58,9 @@ def write_weights(
     Raises:
         UserError: the weights of a model are one GGUF file on the hub.
     """
-    for name in ("hub", "packages", "bin", "modules"):
+    for name in ("hub", "packages", "modules"):
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).mkdir(parents=True)
-    command = folder / "bin/vllm"
-    shutil.copyfile(vllm.__file__, command)
-    command.chmod(0o755)
     known = tuple(sorted(set(words)))
     for name, entry in entries.items():
         if checkpoint := on_hub(entry):
@@ -92,14 +84,14 @@ def _write_repositories(
         return  # two entries may share their weights
     _save(name, entry, snapshot, words)
     codes = remote_code(entry, lambda file: path if (path := snapshot / file).exists() else None)
-    _file_away(snapshot, checkpoint)
+    _list_files(snapshot, checkpoint)
     for code in codes:
         place = _snapshot(hub, code)
         if not place.exists():
             from rehearsal.weights.checkpoints import save_code
 
             save_code(place)
-            _file_away(place, code)
+            _list_files(place, code)
 
 
 def _write_package(packages: Path, name: str, entry: Loaded, words: tuple[str, ...]) -> None:
@@ -136,29 +128,22 @@ def _snapshot(hub: Path, checkpoint: HubCheckpoint) -> Path:
     return hub / f"models--{name.replace('/', '--')}" / "snapshots" / commit
 
 
-def _file_away(snapshot: Path, checkpoint: HubCheckpoint) -> None:
-    """Make of a folder what `snapshot_download` leaves: links to blobs, and a list of all files."""
+def _list_files(snapshot: Path, checkpoint: HubCheckpoint) -> None:
+    """Write the list of a snapshot's files that `snapshot_download` keeps in the hub's cache."""
     place = snapshot.parents[1]
-    listed: dict[str, Any] = {
-        name: {"size": size, "blob_id": _git_blob(name.encode())}
-        for name, size in NOT_FETCHED.items()
-    }
+    # As on the hub, there is more than is fetched.
+    files: dict[str, Any] = {"README.md": {"size": 12000, "blob_id": _git_blob(b"")}}
     for path in sorted(path for path in snapshot.rglob("*") if path.is_file()):
         content = path.read_bytes()
-        told: dict[str, Any] = {"size": len(content), "blob_id": _git_blob(content)}
+        entry: dict[str, Any] = {"size": len(content), "blob_id": _git_blob(content)}
         if path.suffix in {".safetensors", ".bin"}:
-            told |= {"lfs_sha256": sha256(path), "lfs_size": len(content)}
-        blob = place / "blobs" / told.get("lfs_sha256", told["blob_id"])
-        blob.parent.mkdir(exist_ok=True)
-        path.replace(blob)
-        path.symlink_to(os.path.relpath(blob, path.parent))
-        listed[path.relative_to(snapshot).as_posix()] = told
-    write_json(place / "trees" / f"{snapshot.name}.json", {"format_version": 1, "files": listed})
+            entry |= {"lfs_sha256": sha256(path), "lfs_size": len(content)}
+        files[path.relative_to(snapshot).as_posix()] = entry
+    write_json(place / "trees" / f"{snapshot.name}.json", {"format_version": 1, "files": files})
     if not checkpoint.revision:
         # Without a line end, which would be taken for a part of the commit.
         write_text(place / "refs/main", snapshot.name)
 
 
 def _git_blob(content: bytes) -> str:
-    head = f"blob {len(content)}\0".encode()
-    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
+    return hashlib.sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()

@@ -1,44 +1,32 @@
-#!/usr/bin/env -S python3 -I -S
-"""Stands in for vLLM: `vllm serve FOLDER --port N …`, as this pipeline starts it.
+"""Stands in for vLLM: `python -m rehearsal.weights.vllm FOLDER --port N …`, as pieline starts it.
 
 It refuses options that the pipeline does not give and a folder that is not complete, answers what
-the true server answers on its health and its models, and hands chat completions on to the one
-server of a rehearsal (PIELINE_REHEARSAL_SERVER, host:port). A copy of this file is the command, so
-it imports nothing but the standard library.
+the real server answers on its health and its models, and forwards chat completions to the one
+server of a rehearsal (PIELINE_REHEARSAL_SERVER, host:port).
 """
 
 import argparse
-import http.client
 import json
 import os
 import sys
-import zipfile
-from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from zipfile import is_zipfile
+
+import httpx
+import uvicorn
+from safetensors import SafetensorError, safe_open
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 SERVER = "PIELINE_REHEARSAL_SERVER"
-"""Environment variable: where the server listens that answers in all models' place."""
-
-COMPLETIONS = "/v1/chat/completions"
+"""Environment variable: the address of the server that answers for all models."""
 
 
 def main() -> None:
     """Serve until the process is ended; exits with a message if the weights cannot be served."""
-    options = _options(sys.argv[1:])
-    upstream = os.environ.get(SERVER)
-    if not upstream:
-        sys.exit(f"{SERVER} is not set")
-    if fault := fault_of(options.folder, options.chat_template):
-        sys.exit(f"{options.folder}: {fault}")
-    handler = type("ServedHandler", (_Handler,), {"upstream": upstream, "options": options})
-    ThreadingHTTPServer((options.host, options.port), handler).serve_forever()
-
-
-def _options(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="vllm", allow_abbrev=False)
-    parser.add_argument("command", choices=["serve"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
@@ -48,7 +36,11 @@ def _options(words: list[str]) -> argparse.Namespace:
     for name in ("--max-model-len", "--max-num-seqs", "--tensor-parallel-size"):
         parser.add_argument(name, type=int)
     parser.add_argument("--chat-template", type=Path)
-    return parser.parse_args(words)
+    options = parser.parse_args()
+    if fault := fault_of(options.folder, options.chat_template):
+        sys.exit(f"{options.folder}: {fault}")
+    served = application(options.served_model_name, os.environ[SERVER])
+    uvicorn.run(served, host=options.host, port=options.port, log_level="warning")
 
 
 def fault_of(folder: Path, template: Path | None) -> str:
@@ -61,87 +53,54 @@ def fault_of(folder: Path, template: Path | None) -> str:
     for name in ("config.json", "tokenizer_config.json"):
         if not (folder / name).is_file():
             return f"no {name}"
-    said = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    if not (template.is_file() if template else said.get("chat_template")):
+    settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    if not (template.is_file() if template else settings.get("chat_template")):
         return "no chat template"
     if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
         return "no vocabulary"
-    indices = sorted(folder.glob("*.index.json"))
-    named = [json.loads(index.read_text(encoding="utf-8"))["weight_map"] for index in indices]
-    files = {file for weights in named for file in weights.values()}
-    files |= {path.name for path in folder.glob("*.safetensors")}
-    files |= {path.name for path in folder.glob("*.bin")}
-    broken = sorted(file for file in files if not _is_whole(folder / file))
-    return f"{broken[0]} is not whole" if broken else "" if files else "no weights"
+    indices = [json.loads(path.read_text("utf-8")) for path in folder.glob("*.index.json")]
+    files = {file for index in indices for file in index["weight_map"].values()}
+    files |= {path.name for end in ("safetensors", "bin") for path in folder.glob(f"*.{end}")}
+    broken = [file for file in sorted(files) if not _is_complete(folder / file)]
+    return f"{broken[0]} is not complete" if broken else "" if files else "no weights"
 
 
-def _is_whole(path: Path) -> bool:
-    """Whether a file of weights has all bytes that its head tells of."""
-    if not path.is_file():
-        return False
+def _is_complete(path: Path) -> bool:
     if path.suffix == ".bin":
-        return zipfile.is_zipfile(path)
-    with path.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        head = json.loads(stream.read(length))
-    ends = [item["data_offsets"][1] for name, item in head.items() if name != "__metadata__"]
-    return bool(path.stat().st_size == 8 + length + max(ends))
+        return is_zipfile(path)
+    try:
+        with safe_open(path, "numpy"):
+            return True
+    except (OSError, SafetensorError):
+        return False
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers for one served model."""
+def application(served: str, upstream: str) -> Starlette:
+    """The server of one model, whose questions the server at `upstream` answers."""
 
-    protocol_version = "HTTP/1.1"
-    upstream: str
-    options: argparse.Namespace
+    async def health(_: Request) -> Response:
+        return Response()
 
-    def do_GET(self) -> None:
-        if self.path == "/health":
-            self._reply(200, b"")
-        elif self.path == "/v1/models":
-            model = {"id": self.options.served_model_name, "object": "model", "owned_by": "vllm"}
-            model |= {"max_model_len": self.options.max_model_len}
-            self._tell(200, {"object": "list", "data": [model]})
-        else:
-            self._tell(404, {"detail": "Not Found"})
+    async def models(_: Request) -> Response:
+        return JSONResponse({"object": "list", "data": [{"id": served, "object": "model"}]})
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        asked = json.loads(body).get("model")
-        if self.path != COMPLETIONS:
-            self._tell(404, {"detail": "Not Found"})
-        elif asked != self.options.served_model_name:
+    async def completions(request: Request) -> Response:
+        body = await request.body()
+        if (asked := json.loads(body).get("model")) != served:
             message = f"The model `{asked}` does not exist."
-            error = {"message": message, "type": "NotFoundError", "param": "model", "code": 404}
-            self._tell(404, {"error": error})
-        else:
-            self._hand_on(body)
+            return JSONResponse({"error": {"message": message, "code": 404}}, 404)
+        async with httpx.AsyncClient(timeout=600, trust_env=False) as client:
+            answer = await client.post(f"http://{upstream}/openai{request.url.path}", content=body)
+        kept = ("content-type", "retry-after")
+        headers = {name: answer.headers[name] for name in kept if name in answer.headers}
+        return Response(answer.content, answer.status_code, headers)
 
-    def _hand_on(self, body: bytes) -> None:
-        """Give the answer of the rehearsal's server as it is."""
-        with closing(http.client.HTTPConnection(self.upstream)) as connection:
-            heads = {"Content-Type": "application/json"}
-            if key := self.headers.get("Authorization"):
-                heads["Authorization"] = key
-            connection.request("POST", f"/openai{COMPLETIONS}", body, heads)
-            answer = connection.getresponse()
-            after = answer.headers.get("Retry-After")
-            self._reply(answer.status, answer.read(), {"Retry-After": after} if after else {})
-
-    def _tell(self, status: int, value: Any) -> None:
-        self._reply(status, json.dumps(value).encode())
-
-    def _reply(self, status: int, body: bytes, heads: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in (heads or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing of single requests."""
+    routes = [
+        Route("/health", health),
+        Route("/v1/models", models),
+        Route("/v1/chat/completions", completions, methods=["POST"]),
+    ]
+    return Starlette(routes=routes)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,10 @@
 """Tokenizers of the stand-ins: of each public kind, with a small vocabulary made here.
 
-Any text of the studies' languages can be read. A piece is a letter, a syllable, a function word, or
-a word that whoever writes the stand-ins names. Of texts without such words a sentence has about
-twice the tokens that it has in the public vocabularies, and all takes twice the time.
+Any text of the studies' languages can be read. A piece is a letter, or a word that is named.
 """
 
 import json
-import string
 from collections.abc import Sequence
-from functools import cache
-from itertools import product
 from typing import Any
 
 from tokenizers import (
@@ -24,37 +19,15 @@ from tokenizers import (
 )
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
-from pieline.languages import registry
-from pieline.studies.idiolink.predictions.query_texts import INSTRUCTION
 from rehearsal.weights.anatomy import Anatomy
 
 LETTERS = [*map(chr, range(33, 127)), *"ÀÈÉÌÒÙÁÍÓÚÑÄÖÜàèéìòùáíóúñäöüß¿¡«»„“”‘’–—…°€"]
-_VOWELS, _CONSONANTS = "aeiouäöüàèéìòùáíóú", "bcdfghjklmnpqrstvwxyzßñ"
-_BETWEEN = "aeiou"
-
-
-@cache
-def _common() -> list[str]:
-    """Function words of all languages, those of the instruction, and a few more; lower case."""
-    common = "broke ice idiomatic instruct joke melted query warm water"
-    told = [word.strip(string.punctuation).lower() for word in INSTRUCTION.split()]
-    function_words = sorted(
-        word for name in registry.known() for word in registry.find(name).function_words
-    )
-    return list(dict.fromkeys([*common.split(), *filter(None, told), *function_words]))
-
-
-@cache
-def _syllables() -> list[str]:
-    """Two or three letters in lower case: open, closed, and one vowel between two consonants."""
-    shapes = [(_CONSONANTS, _VOWELS), (_VOWELS, _CONSONANTS), (_CONSONANTS, _BETWEEN, _CONSONANTS)]
-    return ["".join(letters) for shape in shapes for letters in product(*shape)]
 
 
 def tokenizer_of(anatomy: Anatomy, words: tuple[str, ...] = ()) -> Tokenizer:
     """Its tokenizer as tokenizer.json has it: word, unigram, byte-level or SentencePiece pieces.
 
-    `words` are pieces besides those that every vocabulary has.
+    `words` are pieces besides the letters.
     """
     family = anatomy.kind
     specials = list(dict.fromkeys(family.specials.values()))
@@ -83,13 +56,9 @@ def tokenizer_of(anatomy: Anatomy, words: tuple[str, ...] = ()) -> Tokenizer:
 def _word_pieces(
     specials: Sequence[str], unknown: str, words: Sequence[str], *, cased: bool
 ) -> Tokenizer:
-    inner = [*LETTERS, *_syllables()]
-    whole = [*inner, *_common(), *words]
-    if cased:
-        whole += [piece.capitalize() for piece in (*_syllables(), *_common())]
-    pieces = [*specials, *whole, *(f"##{piece}" for piece in inner)]
-    kept = dict.fromkeys(pieces if cased else [*specials, *map(str.lower, pieces[len(specials) :])])
-    vocabulary = {piece: index for index, piece in enumerate(kept)}
+    pieces = [*LETTERS, *words, *(f"##{letter}" for letter in LETTERS)]
+    known = dict.fromkeys([*specials, *(pieces if cased else map(str.lower, pieces))])
+    vocabulary = {piece: index for index, piece in enumerate(known)}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=unknown))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not cased)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -99,8 +68,7 @@ def _word_pieces(
 def _unigram_pieces(specials: Sequence[str], words: Sequence[str]) -> Tokenizer:
     first = [name for name in specials if name != "<mask>"]
     scores = dict.fromkeys(first, 0.0) | {"▁": -3.0}
-    scores |= {f"▁{word}": -2.0 for word in (*_common(), *words)}
-    scores |= dict.fromkeys(LETTERS, -6.0) | dict.fromkeys(_syllables(), -7.0)
+    scores |= {f"▁{word}": -2.0 for word in words} | dict.fromkeys(LETTERS, -6.0)
     if "<s>" not in first:
         scores |= {f"<extra_id_{number}>": 0.0 for number in range(99, -1, -1)}
     tokenizer = Tokenizer(models.Unigram([*scores.items()], unk_id=first.index("<unk>")))
@@ -111,9 +79,8 @@ def _unigram_pieces(specials: Sequence[str], words: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _byte_pairs(words: tuple[str, ...]) -> Tokenizer:
-    vocabulary, merges = _pairs(words, byte_level=True)
-    tokenizer = Tokenizer(models.BPE(dict(vocabulary), list(merges)))
+def _byte_pairs(words: Sequence[str]) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -122,17 +89,22 @@ def _byte_pairs(words: tuple[str, ...]) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
+    _train(tokenizer, words, pre_tokenizers.ByteLevel.alphabet())
     return tokenizer
 
 
 def _fallback_pairs(
-    specials: Sequence[str], unknown: str, words: tuple[str, ...], *, prefixed: bool
+    specials: Sequence[str], unknown: str, words: Sequence[str], *, prefixed: bool
 ) -> Tokenizer:
-    pieces, merges = _pairs(words, byte_level=False)
-    names = [*specials, *(f"<0x{code:02X}>" for code in range(256)), *pieces]
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    _train(trained, words, ["▁", *LETTERS])
+    model = json.loads(trained.to_str())["model"]
+    names = [*specials, *(f"<0x{code:02X}>" for code in range(256)), *model["vocab"]]
     vocabulary = {name: index for index, name in enumerate(names)}
+    merges = [tuple(pair) for pair in model["merges"]]
     tokenizer = Tokenizer(
-        models.BPE(vocabulary, list(merges), unk_token=unknown, fuse_unk=True, byte_fallback=True)
+        models.BPE(vocabulary, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
     )
     replaced = normalizers.Replace(" ", "▁")
     tokenizer.normalizer = (
@@ -141,23 +113,9 @@ def _fallback_pairs(
     return tokenizer
 
 
-@cache
-def _pairs(
-    words: tuple[str, ...], *, byte_level: bool
-) -> tuple[dict[str, int], tuple[tuple[str, str], ...]]:
-    """Vocabulary and merges that make pieces of the known words and of syllables."""
-    tokenizer = Tokenizer(models.BPE())
-    if byte_level:
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
-    else:
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-        alphabet = ["▁", *LETTERS]
+def _train(tokenizer: Tokenizer, words: Sequence[str], alphabet: Sequence[str]) -> None:
+    """Learn the letters of an alphabet and the words."""
     trainer = trainers.BpeTrainer(
         vocab_size=4000 + 2 * len(words), initial_alphabet=sorted(alphabet), show_progress=False
     )
-    begins = [f" {form}" for word in _common() for form in (word, word.capitalize())]
-    begins += [f" {word}" for word in words]
-    tokenizer.train_from_iterator([*begins * 3, *_syllables()], trainer)
-    trained = json.loads(tokenizer.to_str())["model"]
-    return trained["vocab"], tuple((left, right) for left, right in trained["merges"])
+    tokenizer.train_from_iterator([f" {word}" for word in words], trainer)

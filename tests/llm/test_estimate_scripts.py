@@ -31,6 +31,14 @@ GENERATED = {
     "idiots": {"models": ["llama-2-7b-chat"]},
 }
 ORIGINALS = "results/originals/jam/german.jsonl"
+PLAN = """\
+rule embed:
+    input: results/datasets/idiolink/test/documents.jsonl
+    wildcards: split=test, model=bge-m3, seed=0
+    resources: gpu=1
+rule table:
+    wildcards: table=jam_drift
+"""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         if name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pieline.resources.dry_run", lambda *_: PLAN)
 
     def run(script: str, ends: Mapping[str, date] | None = None, **changes: Any) -> Printed:
         entries = read_yaml(ROOT / "models.yaml")
@@ -62,7 +71,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (tmp_path / "models.yaml").write_text(yaml.safe_dump(entries))
         raw = read_yaml(ROOT / "config.yaml") | GENERATED | {"data": "released"} | changes
         config = load_config(layered(raw, ROOT / "config/sample.yaml"))
-        params = {"config": config.model_dump_json(), "root": ROOT}
+        params = {"config": config.model_dump_json(), "root": ROOT, "epochs": {"fine_tune": 10}}
         error = None
         try:
             run_script(script, input={"models": "models.yaml"}, params=params)
@@ -106,6 +115,15 @@ def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Ru
     )
     # What costs money to make is in no command.
     assert later == "not known before models have answered: results/datasets/jam/german.jsonl"
+
+
+def test_the_estimate_lists_what_is_left_to_run(run: Run) -> None:
+    lines = run("estimate_cost").stdout
+    # 568 million parameters of four bytes; the texts to embed are not made yet.
+    assert ["bge-m3", "1", "?", "2.27", "?"] in rows(lines)
+    assert ["(none)", "1", "0.00", "0.00", "0.00"] in rows(lines)
+    assert ["all", "2", "?", "2.27", "?"] in rows(lines)
+    assert "estimated from sizes, nothing is measured" in lines
 
 
 def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:

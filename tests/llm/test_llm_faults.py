@@ -31,7 +31,7 @@ def faulty(request: Request) -> Reply:
     if draw < 18:
         return Reply(200, echo(request).body[:40])
     if draw < 20:
-        return Reply(hang=True)
+        return Reply(fault="hang")
     return echo(request)
 
 

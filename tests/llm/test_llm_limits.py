@@ -461,10 +461,10 @@ def test_an_unbounded_answer_is_not_asked_for(folder: Path) -> None:
 
 
 FAULTS = {
-    "a timeout": Reply(hang=True),
+    "a timeout": Reply(fault="hang"),
     "429": Reply(429, b'{"error": {"message": "slow down"}}'),
     "500": Reply(500, b"no"),
-    "a lost connection": Reply(reset=True),
+    "a lost connection": Reply(fault="reset"),
     "a broken body": Reply(body=b'{"id": "chatcmpl-1", "choices": [{"mess'),
 }
 

@@ -42,8 +42,8 @@ MODES = {
     "503-": Reply(503, KEY.encode()),
     "broken-": Reply(200, ECHOED[:30]),
     "html-": Reply(200, f"<html>{KEY}".encode(), {"Content-Type": "text/html"}),
-    "hang-": Reply(hang=True),
-    "reset-": Reply(reset=True),
+    "hang-": Reply(fault="hang"),
+    "reset-": Reply(fault="reset"),
 }
 
 

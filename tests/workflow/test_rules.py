@@ -63,8 +63,6 @@ UNREAD = {
         "input.behind", "input.figures", "input.html", "input.parts", "input.tables",
     },
     # What must be made as well in a rehearsal, or is part of a template.
-    "rehearsal_page": {"input.forecast"},
-    "forecast": {"input.datasets"},
     "rehearse_ranks": {"input.on_standins"},
     "rehearse_tags": {"input.on_standins"},
     "rehearse_tuning": {"input.on_standins"},

@@ -54,18 +54,12 @@ AnswerKind = tuple[str, int, bool]
 """Answers of one length: kind of task, the length that it expects, whether the model thinks."""
 
 
-def estimates(
-    tasks: Iterable[Task], settings: LLMSettings, *, from_recordings: bool = True
-) -> list[TaskEstimate]:
-    """Estimate calls, tokens and dollars by kind of task and model, in the order of the tasks.
-
-    Without `from_recordings`, recorded answers neither spare a question nor say how long answers
-    are.
-    """
+def estimates(tasks: Iterable[Task], settings: LLMSettings) -> list[TaskEstimate]:
+    """Estimate calls, tokens and dollars by kind of task and model, in the order of the tasks."""
     groups = by_kind_and_model(tasks)
     entries = {name: members[0].entry() for name, members in groups.items()}
     answers = {
-        task.recordings: read_answers(task.recordings) if from_recordings else {}
+        task.recordings: read_answers(task.recordings)
         for members in groups.values()
         for task in members
     }

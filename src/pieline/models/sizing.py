@@ -1,4 +1,4 @@
-"""How much memory a model's job needs on a cluster, from its entry of models.yaml.
+"""How much memory and GPU time a model's job needs, from its entry of models.yaml.
 
 Rough on purpose: enough for the job to start on a node that can finish it. A retry asks for more.
 """
@@ -6,7 +6,7 @@ Rough on purpose: enough for the job to start on a node that can finish it. A re
 import re
 
 from pieline.core.errors import UserError
-from pieline.models.entries import CheckpointEntry
+from pieline.models.entries import CheckpointEntry, ModelEntry
 from pieline.models.llm import LLMEntry
 
 MEGABYTE = 1_000_000
@@ -24,6 +24,18 @@ SMALL_MODEL_PARAMETERS = 50_000_000
 UNKNOWN_PARAMETERS = 8_000_000_000
 """Taken for the size of a model whose entry does not say it: too much costs a place in the queue,
 too little the job. Few that one GPU holds are larger."""
+
+GPU = "NVIDIA A100"
+"""What GPU times are estimated for, with the three numbers that follow."""
+FLOPS = {"float32": 19.5e12, "bfloat16": 312e12, "float16": 312e12}
+MEMORY_BYTES_PER_S = 2e12
+EFFICIENCY = 0.3
+"""Share of the card's peak and of its bandwidth that jobs reach."""
+START_S = 60
+"""Until a job with torch computes."""
+LOADED_BYTES_PER_S = 1e9
+VECTOR_LENGTHS = {50e6: 384, 400e6: 768, 1e9: 1024, 3e9: 2048, 5e9: 2560, float("inf"): 4096}
+"""Dimension of the embeddings of models with fewer parameters than this."""
 
 
 def parameter_count(text: str) -> int:
@@ -49,7 +61,7 @@ def asks_for_gpu(entry: CheckpointEntry) -> bool:
     """
     if not entry.parameters and "needs_gpu" in entry.model_fields_set:
         return bool(getattr(entry, "needs_gpu", False))
-    return getattr(entry, "needs_gpu", False) or _parameters(entry) > SMALL_MODEL_PARAMETERS
+    return getattr(entry, "needs_gpu", False) or parameters_about(entry) > SMALL_MODEL_PARAMETERS
 
 
 def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
@@ -58,7 +70,7 @@ def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
         per_weight, activations = TRAINING_BYTES_PER_WEIGHT, TRAINING_ACTIVATIONS_MB
     else:
         per_weight, activations = BYTES_PER_WEIGHT[entry.dtype], ACTIVATIONS_MB
-    megabytes = _parameters(entry) * per_weight // MEGABYTE + activations
+    megabytes = parameters_about(entry) * per_weight // MEGABYTE + activations
     return -(-megabytes // 1000) * 1000
 
 
@@ -99,5 +111,40 @@ def _weights_mb(entry: LLMEntry) -> int:
     return _largest_count(entry) * bits // 8 // MEGABYTE
 
 
-def _parameters(entry: CheckpointEntry) -> int:
+def parameters_about(entry: ModelEntry) -> int:
+    """Number of parameters of any model, or what is assumed of a model that does not state it."""
+    if isinstance(entry, LLMEntry):
+        return _largest_count(entry)
     return parameter_count(entry.parameters) if entry.parameters else UNKNOWN_PARAMETERS
+
+
+def vector_length(entry: ModelEntry) -> int:
+    """About the dimension of a model's embeddings."""
+    count = parameters_about(entry)
+    return next(length for bound, length in VECTOR_LENGTHS.items() if count < bound)
+
+
+def gpu_seconds(
+    entry: ModelEntry, starts: int, read: float, learnt: float = 0, written: float = 0
+) -> float:
+    """Seconds that one of the assumed GPUs takes for a number of tokens.
+
+    A token costs 2 operations per parameter where it is read and 6 where it is learnt from, which
+    is done in float32. Writing a token reads all weights, once for all answers under way.
+
+    Args:
+        entry: the model.
+        starts: how often it is loaded.
+        read: tokens that go through it.
+        learnt: tokens that it is trained on, times epochs.
+        written: tokens that it writes.
+    """
+    parameters = parameters_about(entry)
+    dtype = "float32" if learnt else getattr(entry, "dtype", None) or "bfloat16"
+    weights = parameters * BYTES_PER_WEIGHT[dtype]
+    slots = getattr(entry, "slots", None) or 1
+    return (
+        starts * (START_S + weights / LOADED_BYTES_PER_S)
+        + parameters * (2 * read + 6 * learnt) / (FLOPS[dtype] * EFFICIENCY)
+        + weights * written / (MEMORY_BYTES_PER_S * EFFICIENCY * slots)
+    )

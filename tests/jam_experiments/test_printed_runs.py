@@ -1,0 +1,45 @@
+"""The runs behind the printed tables, as `benchmarks/jam/printed_runs.py` finds them."""
+
+import runpy
+from collections import Counter
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from pieline.core.files import read_text
+from rehearsal.answers.printed_runs import RUNS
+
+PUBLISHED = ROOT / "published"
+
+
+@pytest.fixture(scope="module")
+def program() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "benchmarks/jam/printed_runs.py"))
+
+
+def test_drifts_over_seeds_are_means_of_rounded_values(program: dict[str, Any]) -> None:
+    """Without rounding first, no whole numbers give any row of several seeds; with it, all."""
+    originals = program["printed_originals"](PUBLISHED)
+    solve = program["solve"]
+    rows = program["printed_rows"](PUBLISHED)
+    found = {key: solve(key, cells, originals[key[2]]) for key, cells in rows.items()}
+    assert Counter((len(row.seeds), row.rounded) for row in found.values()) == {
+        (1, False): 16,
+        (3, True): 16,
+        (5, True): 4,
+    }
+
+
+def test_a_row_that_no_whole_numbers_give_is_refused(program: dict[str, Any]) -> None:
+    key = ("zero_shot", "GPT-4o", "english")
+    cells = program["printed_rows"](PUBLISHED)[key] | {"success": 484.0}
+    with pytest.raises(ValueError, match="no runs give the cells of"):
+        program["solve"](key, cells, program["printed_originals"](PUBLISHED)["english"])
+
+
+def test_the_program_prints_the_runs_of_the_rehearsal(
+    program: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    program["main"]()
+    assert capsys.readouterr().out == read_text(RUNS)
