@@ -1,13 +1,15 @@
 """rehearsal: what models on stand-in weights would give, and in its place what the papers print."""
 
+ON_STANDINS = "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
+TAGS_ON_STANDINS = "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl"
+
 
 # What the stand-in weights give: made as ever, and read by nobody.
 use rule rank_by_embedding as rank_on_standins with:
     output:
-        expand(
-            "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
-            query_mode=IDIOLINK.query_modes,
-            allow_missing=True,
+        runs=expand(ON_STANDINS, query_mode=IDIOLINK.query_modes, allow_missing=True),
+        evidence=expand(
+            evidence_of(ON_STANDINS), query_mode=IDIOLINK.query_modes, allow_missing=True
         ),
     log:
         "logs/on_standins/idiolink/{index}/{model}/seed-{seed}.rank.log",
@@ -15,14 +17,16 @@ use rule rank_by_embedding as rank_on_standins with:
 
 use rule bm25_search as search_on_standins with:
     output:
-        "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+        ON_STANDINS,
+        evidence=evidence_of(ON_STANDINS),
     log:
         "logs/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
 
 
 use rule tag_idioms as tag_on_standins with:
     output:
-        "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+        TAGS_ON_STANDINS,
+        evidence=evidence_of(TAGS_ON_STANDINS),
     log:
         "logs/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.log",
 
@@ -33,9 +37,10 @@ rule rehearse_ranks:
         printed=WHOLE.published(),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz",
+        on_standins=ON_STANDINS,
     output:
         idiolink_paths.RUN,
+        evidence=evidence_of(idiolink_paths.RUN),
     log:
         log_of(idiolink_paths.RUN),
     conda:
@@ -95,9 +100,10 @@ rule rehearse_tags:
     input:
         printed=[*WHOLE.published(), here("rehearsal/answers/jam_runs.csv")],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
-        on_standins="results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl",
+        on_standins=TAGS_ON_STANDINS,
     output:
         jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
+        evidence=evidence_of(jam_paths.PREDICTIONS).replace("{setting}", "fine_tuned"),
     log:
         log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
