@@ -31,6 +31,7 @@ for name, asking, models in chain.from_iterable(map(by_place, LLM_TASKS.values()
             runtime=growing(asking.minutes),
         params:
             *modules("ask", asking.task.path()),
+            contents=contents(lambda wildcards, make=asking.make: make(**wildcards).inputs.values()),
             kind=asking.task.path(),
             task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
             answers=lambda wildcards, asking=asking: answers_token(

@@ -97,13 +97,8 @@ def log_of(output):
     return f"logs/{path}.log"
 
 
-def modules(name, *named, folder="scripts"):
-    """What decides a job's result beside its inputs and settings: code, and files of no rule."""
-    return [*code_behind(name, *named, folder=folder), contents]
-
-
 @cache
-def code_behind(name, *named, folder="scripts"):
+def modules(name, *named, folder="scripts"):
     """A script and the library modules that it imports, directly or not, or loads by name.
 
     `named` are paths `module:name`; a script that is a module itself is named there, and `name` is
@@ -118,15 +113,27 @@ def code_behind(name, *named, folder="scripts"):
     return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 
-def contents(wildcards, input):
-    """The content of a job's inputs that no rule makes: yours may come with an old time stamp."""
-    files = [Path(path) for path in input if not path.startswith("results/")]
-    return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in files if path.is_file()]
+def contents(files):
+    """A param with the content of files that no rule makes: yours may have old time stamps.
+
+    `files` is a path, a list of paths or a function of the wildcards that gives either.
+    """
+
+    def param(wildcards):
+        found = files(wildcards) if callable(files) else files
+        paths = [found] if isinstance(found, str) else found
+        return ", ".join(
+            f"{os.path.relpath(path, ROOT)} {digest(Path(path))}"
+            for path in paths
+            if not path.startswith("results/") and Path(path).is_file()
+        )
+
+    return param
 
 
 def modules_by(wildcard, name, named):
     """The `modules` of a rule whose wildcard says which of these its script loads by name."""
-    each = {value: code_behind(name, path) for value, path in named.items()}
+    each = {value: modules(name, path) for value, path in named.items()}
 
     def where_loaded(entry):
         def param(wildcards):
@@ -136,8 +143,7 @@ def modules_by(wildcard, name, named):
 
         return param
 
-    entries = sorted(set(chain.from_iterable(each.values())))
-    return [*map(where_loaded, entries), contents]
+    return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
 
 
 @cache

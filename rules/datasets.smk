@@ -60,6 +60,7 @@ rule idiots_dataset:
         "../envs/core.yaml"
     params:
         *modules("idiots_dataset"),
+        contents=contents(IDIOTS.kinds()),
         name=IDIOTS.raw_name(),
         origin=IDIOTS.origin(),
     script:
@@ -88,6 +89,12 @@ rule jam_dataset:
         "../envs/core.yaml"
     params:
         *modules("jam_dataset"),
+        contents=contents(
+            lambda wildcards: [
+                *JAM.annotations(wildcards.language),
+                *JAM.adjudications(wildcards.language),
+            ]
+        ),
         review=JAM.settings.variants.review,
         min_valid=JAM.settings.variants.min_valid,
         kept=JAM.settings.variants.kept,
@@ -156,6 +163,7 @@ rule idiolink_construct:
         "../envs/core.yaml"
     params:
         *modules("idiolink_construct"),
+        contents=contents(IDIOLINK.corrections()),
         unreviewed=IDIOLINK.settings.construction.unreviewed,
     script:
         "../scripts/idiolink_construct.py"

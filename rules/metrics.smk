@@ -6,8 +6,8 @@ rule idiolink_metrics:
     input:
         run=idiolink_paths.RUN,
         evidence=[
-            evidence_of(idiolink_paths.RUN),
             evidence_of(idiolink_paths.dataset("{index}")["documents"]),
+            evidence_of(idiolink_paths.RUN),
         ],
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
@@ -29,7 +29,7 @@ rule idiolink_metrics:
         *modules("idiolink_metrics"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards, output: IDIOLINK.asked(output[0]),
+        conditions=lambda wildcards: IDIOLINK.asked(idiolink_paths.METRICS.format(**wildcards)),
     script:
         "../scripts/idiolink_metrics.py"
 
@@ -38,7 +38,7 @@ rule idiots_metrics:
     """Detection, True Positive Consistency and distractors of a run, with intervals."""
     input:
         predictions=idiots_paths.PREDICTIONS,
-        evidence=[evidence_of(idiots_paths.PREDICTIONS), evidence_of(idiots_paths.SENTENCES)],
+        evidence=[evidence_of(idiots_paths.SENTENCES), evidence_of(idiots_paths.PREDICTIONS)],
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
         verdicts=IDIOTS.verdicts(),
@@ -52,8 +52,9 @@ rule idiots_metrics:
         "../envs/core.yaml"
     params:
         *modules("idiots_metrics"),
+        contents=contents(IDIOTS.verdicts()),
         resamples=IDIOTS.settings.bootstrap_resamples,
-        conditions=lambda wildcards, output: IDIOTS.asked(output[0]),
+        conditions=lambda wildcards: IDIOTS.asked(idiots_paths.METRICS.format(**wildcards)),
     script:
         "../scripts/idiots_metrics.py"
 
@@ -74,7 +75,7 @@ rule jam_statistics:
         "../envs/core.yaml"
     params:
         *modules("jam_statistics"),
-        conditions=lambda wildcards, output: JAM.asked(output[0]),
+        conditions=lambda wildcards: JAM.asked(jam_paths.STATISTICS.format(**wildcards)),
     script:
         "../scripts/jam_statistics.py"
 
@@ -84,8 +85,8 @@ rule jam_metrics:
     input:
         predictions=jam_paths.PREDICTIONS,
         evidence=lambda wildcards: [
-            evidence_of(jam_paths.PREDICTIONS).format(**wildcards),
             evidence_of(JAM.sentences(wildcards.language)),
+            evidence_of(jam_paths.PREDICTIONS).format(**wildcards),
         ],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
@@ -101,7 +102,7 @@ rule jam_metrics:
     params:
         *modules("jam_metrics"),
         scoring=JAM.settings.scoring,
-        conditions=lambda wildcards, output: JAM.asked(output[0]),
+        conditions=lambda wildcards: JAM.asked(jam_paths.METRICS.format(**wildcards)),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_metrics.py"
@@ -122,7 +123,7 @@ rule jam_baselines:
     params:
         *modules("jam_baselines"),
         scoring=JAM.settings.scoring,
-        conditions=lambda wildcards, output: JAM.asked(output[0]),
+        conditions=JAM.baseline_conditions(),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_baselines.py"
@@ -144,7 +145,7 @@ rule idiolink_checks:
         folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
         splits=lambda wildcards: IDIOLINK.splits(wildcards.origin),
         sample=IDIOLINK.run.is_sample,
-        conditions=lambda wildcards, output: IDIOLINK.asked(output[0]),
+        conditions=lambda wildcards: IDIOLINK.asked(idiolink_paths.CHECKS.format(**wildcards)),
     script:
         "../scripts/idiolink_checks.py"
 
@@ -165,9 +166,10 @@ rule idiolink_construction_metrics:
         "../envs/core.yaml"
     params:
         *modules("idiolink_construction_metrics"),
+        contents=contents(IDIOLINK.corrections()),
         validator=IDIOLINK.settings.construction.validator,
         sample=IDIOLINK.run.is_sample,
-        conditions=lambda wildcards, output: IDIOLINK.asked(output[0]),
+        conditions=IDIOLINK.asked(idiolink_paths.CONSTRUCTION_METRICS),
     script:
         "../scripts/idiolink_construction_metrics.py"
 
@@ -197,7 +199,7 @@ rule idiolink_significance:
         permutations=IDIOLINK.settings.permutations,
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards, output: IDIOLINK.asked(output[0]),
+        conditions=lambda wildcards: IDIOLINK.asked(idiolink_paths.SIGNIFICANCE.format(**wildcards)),
     script:
         "../scripts/idiolink_significance.py"
 
@@ -222,7 +224,7 @@ rule jam_neutral_metrics:
         "../envs/core.yaml"
     params:
         *modules("jam_neutral_metrics"),
-        conditions=lambda wildcards, output: JAM.asked(output[0]),
+        conditions=lambda wildcards: JAM.asked(jam_paths.NEUTRAL_METRICS.format(**wildcards)),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_neutral_metrics.py"
@@ -243,7 +245,8 @@ rule jam_humans:
         "../envs/core.yaml"
     params:
         *modules("jam_humans"),
-        conditions=lambda wildcards, output: JAM.asked(output[0]),
+        contents=contents(JAM.human_labels()),
+        conditions=JAM.asked(jam_paths.HUMANS),
     script:
         "../scripts/jam_humans.py"
 
@@ -274,8 +277,9 @@ rule jam_attention:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("jam_attention"),
+        contents=contents(lambda wildcards: JAM.run.weights_files(wildcards.model)),
         spec=lambda wildcards: JAM.weights_spec(wildcards.model),
-        conditions=lambda wildcards, output: JAM.asked(output[0]),
+        conditions=lambda wildcards: JAM.asked(jam_paths.ATTENTION.format(**wildcards)),
         pairs=JAM.pairs,
         resamples=JAM.settings.bootstrap_resamples,
     script:

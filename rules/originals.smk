@@ -39,6 +39,7 @@ rule jam_originals:
         "../envs/core.yaml"
     params:
         *modules("jam_originals"),
+        contents=contents(lambda wildcards: JAM.decisions(wildcards.language)),
         decided_by=lambda wildcards: JAM.decided_by(wildcards.language),
     script:
         "../scripts/jam_originals.py"
@@ -78,6 +79,7 @@ rule idiolink_pies:
         "../envs/core.yaml"
     params:
         *modules("idiolink_pies"),
+        contents=contents(IDIOLINK.exclusions()),
         options=IDIOLINK.pie_options(),
     script:
         "../scripts/idiolink_pies.py"

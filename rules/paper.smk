@@ -18,6 +18,7 @@ rule table:
         "../envs/report.yaml"
     params:
         *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
+        contents=contents(lambda wildcards: TABLES[wildcards.table].given.inputs()),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
         given=lambda wildcards: WHOLE.given(TABLES[wildcards.table]),
     script:
@@ -40,6 +41,7 @@ rule figure:
         "../envs/report.yaml"
     params:
         *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
+        contents=contents(lambda wildcards: FIGURES[wildcards.figure].given.inputs()),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
         given=lambda wildcards: WHOLE.given(FIGURES[wildcards.figure]),
     script:
@@ -64,6 +66,7 @@ rule items:
         runtime=growing(20),
     params:
         *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
+        contents=contents(lambda wildcards: ITEMS[wildcards.study].given.inputs()),
         record=lambda wildcards: ITEMS[wildcards.study].record,
         given=lambda wildcards: WHOLE.given(ITEMS[wildcards.study]),
     script:
@@ -87,6 +90,7 @@ rule claims:
         "../envs/report.yaml"
     params:
         *modules("claims"),
+        contents=contents(WHOLE.published()),
         models=WHOLE.described_models(),
         papers=WHOLE.displays.papers(),
         mark=WHOLE.mark,

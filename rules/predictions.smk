@@ -83,6 +83,7 @@ rule embed:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("embed"),
+        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
     script:
         "../scripts/embed.py"
@@ -204,6 +205,7 @@ rule take_jam_predictions:
         "../envs/core.yaml"
     params:
         *modules("take_jam_predictions"),
+        contents=contents(lambda wildcards: JAM.taken_file(**wildcards)),
     script:
         "../scripts/take_jam_predictions.py"
 
@@ -224,6 +226,7 @@ rule take_idiots_predictions:
         "../envs/llm.yaml"
     params:
         *modules("take_idiots_predictions"),
+        contents=contents(lambda wildcards: IDIOTS.taken_file(**wildcards)),
     script:
         "../scripts/take_idiots_predictions.py"
 
@@ -248,6 +251,11 @@ rule take_idiolink_run:
         "../envs/core.yaml"
     params:
         *modules("take_idiolink_run"),
+        contents=contents(
+            lambda wildcards: IDIOLINK.taken_file(
+                wildcards.model, wildcards.query_mode, wildcards.seed
+            )
+        ),
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/take_idiolink_run.py"

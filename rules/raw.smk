@@ -21,6 +21,7 @@ rule raw_file:
         runtime=growing(30),
     params:
         *modules("fetch_raw"),
+        contents=contents(lambda wildcards: WHOLE.run.local(wildcards.name)),
         mirror=CONFIG.mirror or "",
     script:
         "../scripts/fetch_raw.py"
@@ -45,6 +46,7 @@ rule unpack_weights:
         runtime=growing(30),
     params:
         *modules("unpack_weights"),
+        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     script:
         "../scripts/unpack_weights.py"

@@ -71,6 +71,7 @@ rule fine_tune:
         gpu_mem_mb=training_gpu_memory,
     params:
         *modules("fine_tune"),
+        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.training_spec(wildcards.model, wildcards.train_mode),
         settings=lambda wildcards: IDIOLINK.training(
             wildcards.model, wildcards.train_mode, wildcards.loss, wildcards.seed
@@ -110,6 +111,7 @@ rule fine_tune_tagger:
         gpu_mem_mb=lambda wildcards: training_gpu_memory(wildcards) * gpus(wildcards),
     params:
         *modules("fine_tune_tagger"),
+        contents=contents(lambda wildcards: JAM.run.weights_files(wildcards.model)),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
         settings=JAM.tagging_settings(),
     script:

@@ -19,6 +19,7 @@ rule jam_variants:
         "../envs/core.yaml"
     params:
         *modules("jam_variants"),
+        contents=contents(lambda wildcards: JAM.variants_file(wildcards.language)),
         source=JAM.settings.variants.source,
         checks=JAM.settings.variants.checks.canonical(),
     script:
@@ -60,6 +61,7 @@ rule idiolink_review:
         "../envs/core.yaml"
     params:
         *modules("idiolink_review"),
+        contents=contents(IDIOLINK.corrections()),
     script:
         "../scripts/idiolink_review.py"
 
@@ -82,5 +84,8 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
             "../envs/core.yaml"
         params:
             *modules("jam_neutral_sample"),
+            contents=contents(
+                lambda wildcards: here(f"data/sample/id10m/neutral/{wildcards.language}.json")
+            ),
         script:
             "../scripts/jam_neutral_sample.py"

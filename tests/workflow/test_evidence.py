@@ -13,7 +13,7 @@ from workflow.test_caching import CHAT, plan
 RUN = "results/predictions/idiolink/test/bm25/sentence/seed-0.run.gz"
 METRICS = "results/metrics/idiolink/test/bm25/sentence/seed-0.json"
 DOCUMENTS = "results/datasets/idiolink/test/documents.jsonl"
-ANSWERS = f"recordings/idiots/{CHAT}/zero_shot-seed-42.jsonl"
+ANSWERS = f"recordings/idiots/{CHAT}/zero_shot-seed-0.jsonl"
 OLD = (978307200, 978307200)
 
 
@@ -56,7 +56,10 @@ def test_a_stored_flag_is_not_trusted(finished: Path, name: str) -> None:
 def test_predictions_of_another_data_set_are_refused(finished: Path) -> None:
     """The data set is made again, and the predictions come from a copy of an earlier run."""
     kept = {path: (finished / path).read_bytes() for path in (RUN, RUN[:-7] + ".evidence.json")}
-    edit(finished / "data/sample/idiolink/test/indexes.json", lambda text: text.replace("a", "e"))
+    edit(
+        finished / "data/sample/idiolink/test/indexes.json",
+        lambda text: text.replace("Voters", "People"),
+    )
     assert run_snakemake(finished, "--cores", "2", RUN).returncode == 0
     for path, content in kept.items():
         (finished / path).write_bytes(content)
@@ -67,13 +70,13 @@ def test_predictions_of_another_data_set_are_refused(finished: Path) -> None:
 def test_edited_predictions_are_refused(finished: Path) -> None:
     path = f"results/predictions/jam/english/{CHAT}/zero_shot/seed-42.jsonl"
     metrics = path.replace("predictions", "metrics").replace(".jsonl", ".json")
-    edit(finished / path, lambda text: text.replace('"outcome":"ok"', '"outcome":"repaired"'))
+    edit(finished / path, lambda text: text.replace("truncated", "unparseable"))
     assert f"{path}: was changed" in refused(finished, "--forcerun", metrics, "--", metrics)
 
 
 def test_a_metric_file_of_other_predictions_reaches_no_table(finished: Path) -> None:
     edit(finished / METRICS, lambda text: text.replace('"bm25"', '"bm25 "'))
-    shutil.copy(finished / RUN.replace("sentence", "span"), finished / RUN)
+    shutil.copy(finished / RUN.replace("bm25", "sbert"), finished / RUN)
     table = "paper_tables/idiolink_zero_shot.tex"
     line = refused(finished, "--rerun-triggers", "params", "--forcerun", "table", "--", table)
     assert f"is not the file that {METRICS} was computed from" in line
@@ -95,7 +98,7 @@ def test_results_without_snakemake_s_own_folder_are_compared_with_the_settings(
 def test_an_old_file_of_the_user_is_noticed(finished: Path) -> None:
     """As `mv`, `cp -p` and unpacking leave it."""
     labels = finished / "data/sample/id10m/humans/english_simulated.csv"
-    edit(labels, lambda text: text.replace("literal", "idiomatic", 1))
+    edit(labels, lambda text: text.replace("literal", "figurative", 1))
     assert "jam_humans" in {job.rule for job in plan(finished)}
 
 
