@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -21,13 +21,16 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from support import ROOT, released_row
 
-from pieline.config import load_config
+from pieline.config import config_class, load_config
 from pieline.core.errors import UserError, run_command
 from pieline.core.files import atomic_folder, atomic_path, check_writable
+from pieline.core.settings import Settings
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.llm.archive import summarise, verify
-from pieline.models.registry import load_registry
+from pieline.models.entries import EncoderEntry
+from pieline.models.predictions import PredictionFile
+from pieline.models.registry import AnyEntry, load_registry
 from pieline.reporting.printed import read_published
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.tables import load_catalogue
@@ -47,9 +50,11 @@ from pieline.studies.idiots.verdicts import read_cases
 from pieline.studies.jam.metrics.humans import read_labels
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.predictions.elsewhere import read_predictions
+from pieline.studies.jam.predictions.prompt_settings import FewShot
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
 from pieline.studies.jam.records import as_sentence
+from pieline.studies.jam.settings import JamFineTuning
 from pieline.studies.jam.variants.label_studio import read_adjudications, read_export
 from pieline.studies.jam.variants.released import read_variants
 
@@ -529,6 +534,21 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
         ("llm", {"max_cost_usd": math.inf}, "llm.max_cost_usd: Input should be a finite number"),
         ("jam", {"seeds": [1, 1]}, "jam: seeds names 1 twice"),
         ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model names 7 twice"),
+        ("jam", {"fine_tuning": {"seeds": [5, 5, 7]}}, "jam.fine_tuning: seeds names 5 twice"),
+        ("jam", {"seeds": [2**64]}, "jam.seeds.0: Input should be less than 4294967296"),
+        ("idiots", {"seeds": [2**64]}, "idiots.seeds.0: Input should be less than"),
+        (
+            "idiolink",
+            {"finetuning": {"seeds": [2**32]}},
+            "idiolink.finetuning.seeds.0: Input should be less than",
+        ),
+        ("jam", {"variants": {"seed": 2**32}}, "jam.variants.seed: Input should be less than"),
+        ("jam", {"fine_tuning": {"learning_rate": 1e30}}, "learning_rate: Input should be less"),
+        (
+            "idiolink",
+            {"finetuning": {"learning_rate": 1e30}},
+            "learning_rate: Input should be less",
+        ),
         ("jam", {"neutral": {"model": "gpt", "seed": 1}}, "neutral.seed 1 is none of its model's"),
         ("jam", {"prompts": {"../x": {"file": "own.jinja"}}}, "String should match pattern"),
         ("idiots", {"prompts": {"x" * 81: {"file": "own.jinja"}}}, "at most 80 characters"),
@@ -540,6 +560,43 @@ def test_settings_that_nothing_can_be_run_with(
     load_config(changed_config())
     with pytest.raises(UserError, match=re.escape(problem)):
         load_config(changed_config(**{section: changes}))
+
+
+def parts(kind: type[BaseModel]) -> set[type[BaseModel]]:
+    """A class of settings and every class that its fields hold."""
+    known: set[type[BaseModel]] = set()
+
+    def add(item: Any) -> None:
+        for one in get_args(item):
+            add(one)
+        if isinstance(item, type) and issubclass(item, BaseModel) and item not in known:
+            known.add(item)
+            for field in item.model_fields.values():
+                add(field.annotation)
+
+    add(kind)
+    return known
+
+
+def test_every_part_of_the_configuration_checks_duplicates_and_unknown_keys() -> None:
+    found = {part for kind in (config_class(), *get_args(AnyEntry)) for part in parts(kind)}
+    assert {JamFineTuning, FewShot, PredictionFile, EncoderEntry} <= found
+    assert [part for part in found if not issubclass(part, Settings)] == []
+    assert {part.model_config["extra"] for part in found} == {"forbid"}
+
+
+def test_a_run_without_a_study_is_refused() -> None:
+    with pytest.raises(UserError, match="studies: List should have at least 1 item"):
+        load_config({"studies": []})
+
+
+def test_a_list_of_a_model_names_nothing_twice(tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    encoder = {"kind": "encoder", "label": "E", "licence": "MIT", "source": "hub"}
+    encoder |= {"checkpoint": "a/b", "languages": ["english", "english"], "max_length": 9}
+    path.write_text(yaml.safe_dump({"encoder": encoder}), encoding="utf-8")
+    with pytest.raises(UserError, match="encoder: languages names 'english' twice"):
+        load_registry(path)
 
 
 @pytest.mark.parametrize(

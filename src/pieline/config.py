@@ -14,7 +14,7 @@ from pydantic import Field, PositiveInt, ValidationError, create_model
 from pieline import studies
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
-from pieline.core.settings import Settings
+from pieline.core.settings import Seed, Settings
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
@@ -52,7 +52,7 @@ class RehearsalSettings(Settings):
     size: Literal["full", "small"] = Field(
         default="full", description="As many sentences as the papers have, or a tenth."
     )
-    seed: int = Field(default=1, description="Draws sentences and faults.")
+    seed: Seed = Field(default=1, description="Draws sentences and faults.")
     faults: bool = Field(
         default=False,
         description="Whether providers refuse, fail, hang and break off as real ones do.",
@@ -63,7 +63,9 @@ class RehearsalSettings(Settings):
 class Config(Settings):
     """The whole of config.yaml, but for the studies' sections (see `config_class`)."""
 
-    studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
+    studies: list[str] = Field(
+        default=["idiolink"], min_length=1, description="Names of the studies to run."
+    )
     data: Literal["sample", "released", "own"] = Field(
         default="sample", description="Our sample corpora, the real public files, or your own."
     )

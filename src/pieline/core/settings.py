@@ -1,13 +1,20 @@
 """What every part of config.yaml is."""
 
 from collections.abc import Collection, Iterable
+from typing import Annotated
+
+from pydantic import Field
 
 from pieline.core.errors import nearest
 from pieline.core.records import Frozen
 
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+"""numpy takes no larger one."""
+LearningRate = Annotated[float, Field(gt=0, le=1)]
+
 
 class Settings(Frozen):
-    """A part of config.yaml: unknown keys are errors, everything has a default.
+    """A part of config.yaml or models.yaml: unknown keys are errors, everything has a default.
 
     What a list names it names once.
     """
