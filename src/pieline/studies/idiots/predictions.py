@@ -99,6 +99,7 @@ def detection_questions(
     wanted = {**parameters, "seed": seed}
     if lack := cannot_be_asked(spec, setting):
         raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
+    prompt.check_shows("sentence")
     enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
     wanted["response_format"] = enforced
     return [

@@ -162,9 +162,7 @@ class JamSettings(Settings):
     prompts: dict[Name, OwnPrompt] = Field(
         default={}, description="Settings of your own by name (docs/adding.md)."
     )
-    seeds: list[Seed] = Field(
-        default=[42, 43, 44], min_length=1, description="Of prompted models."
-    )
+    seeds: list[Seed] = Field(default=[42, 43, 44], min_length=1, description="Of prompted models.")
     seeds_by_model: dict[str, list[Seed]] = Field(
         default={}, description="Of prompted models that are run with other seeds."
     )
