@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -229,6 +229,86 @@ def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
     assert row["ours"] == "0.90"
     assert "k1 0.9, the paper 0.6 0.9" in row["reason"]
     assert "k1 and b are set, not chosen" in Path("idiolink_bm25.tex").read_text("utf-8")
+
+
+Texts = list[dict[str, Any]]
+
+
+def copy_queries(documents: Texts, queries: Texts) -> None:
+    documents[:] = [text | {"id": f"x{text['id']}"} for text in queries]
+
+
+def copy_one_query(documents: Texts, queries: Texts) -> None:
+    documents[3] |= {"sentence": queries[0]["sentence"].upper(), "span": queries[0]["span"].upper()}
+
+
+def take_another_split(documents: Texts, queries: Texts) -> None:
+    other = SAMPLE / "idiolink" / "val" / "indexes.json"
+    documents[:] = json.loads(other.read_text("utf-8"))
+
+
+def lose_one_meaning(documents: Texts, queries: Texts) -> None:
+    pie = queries[0]["idiom"]
+    documents[:] = [
+        text for text in documents if (text["idiom"], text["usage"]) != (pie, "literal")
+    ]
+
+
+def respell(field: str, change: Callable[[str], str]) -> Callable[[Texts, Texts], None]:
+    def made(documents: Texts, queries: Texts) -> None:
+        for text in documents[:7]:
+            text[field] = change(text[field])
+
+    return made
+
+
+MISTAKEN_SPLITS: dict[str, tuple[Callable[[Texts, Texts], None], str]] = {
+    "queries as the index": (
+        copy_queries,
+        r"indexes\.json: .*: is also query '.*' in .*queries\.json",
+    ),
+    "a query in the index": (copy_one_query, r"indexes\.json: .*: is also query"),
+    "the index of another split": (
+        take_another_split,
+        r"queries\.json: .*: no document of .*\(40 of 40 queries have none\)",
+    ),
+    "an index without a meaning": (
+        lose_one_meaning,
+        r"queries\.json: .*: no document of .*\(4 of 40 queries have none\)",
+    ),
+    "case": (respell("idiom", str.upper), r"indexes\.json: .*: idiom '[A-Z ]+' is '[a-z ]+' in"),
+    "spaces": (respell("idiom", lambda text: text.replace(" ", "  ")), "idiom '.*' is '.*' in"),
+    "hyphens": (respell("idiom", lambda text: text.replace(" ", "-")), "idiom '.*' is '.*' in"),
+    "joined": (respell("idiom", lambda text: text.replace(" ", "")), "idiom '.*' is '.*' in"),
+    "wide letters": (
+        respell(
+            "idiom", lambda text: "".join(chr(ord(c) + 0xFEE0) if c > " " else c for c in text)
+        ),
+        "idiom '.*' is '.*' in",
+    ),
+    "subject": (respell("subject", str.lower), "subject '[a-z]+' is '[A-Z][a-z]+' in"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKEN_SPLITS)
+def test_files_that_are_not_of_one_split_are_refused(name: str, folder: Path) -> None:
+    change, said = MISTAKEN_SPLITS[name]
+    files = {
+        key: SAMPLE / "idiolink" / "test" / f"{file}.json"
+        for key, file in (("documents", "indexes"), ("queries", "queries"))
+    }
+    texts = {key: json.loads(file.read_text("utf-8")) for key, file in files.items()}
+    change(texts["documents"], texts["queries"])
+    given = {key: write(folder / file.name, json.dumps(texts[key])) for key, file in files.items()}
+    data = idiolink_paths.dataset("test")
+    with pytest.raises(UserError, match=said):
+        run_script(
+            "idiolink_dataset",
+            input={**given, "upstream": UPSTREAM},
+            output=data,
+            wildcards={"split": "test"},
+        )
+    assert not [path for path in data.values() if Path(path).exists()]
 
 
 def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
-"""What can be checked of IdioLink data without judgement; lists what it finds and never fails.
+"""What can be checked of IdioLink data without judgement (sections 3.1, 3.2.2 and 3.2.3).
 
-It serves generated data and the released files alike (sections 3.1, 3.2.2 and 3.2.3).
+It serves generated data and the released files alike. What makes numbers wrong is an error
+(`read_split`), the rest is listed.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
+from pathlib import Path
 
 from rapidfuzz import fuzz
 
@@ -16,7 +18,10 @@ from pieline.languages.matching import matches_pie
 from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 from pieline.studies.idiolink.datasets.loose import LooseText
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import Document, Query
 
 NEAR_DUPLICATE = 90.0
 """From which similarity (0-100, by equal characters in order) two texts are near-duplicates."""
@@ -40,6 +45,42 @@ class CheckResult(Record):
     looks_for: str
     count: int
     findings: list[CheckFinding]
+
+
+def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
+    """Read `indexes.json` and `queries.json` of one split.
+
+    Raises:
+        UserError: as `read_texts`; a document that is also a query, one PIE or subject in two
+            spellings, or a query without a relevant document.
+    """
+    texts = read_texts(documents, Document), read_texts(queries, Query)
+    asked = {normalise(query.sentence): query.id for query in texts[1]}
+    spellings: dict[str, str] = {}
+    for path, records in zip((documents, queries), texts, strict=True):
+        for text in records:
+            where = f"{path}: {text.id}"
+            if isinstance(text, Document) and (query := asked.get(normalise(text.sentence))):
+                raise UserError(
+                    f"is also query {query!r} in {queries}", where=where, mend="remove it from one"
+                )
+            for name, value in (("idiom", text.pie), ("subject", text.subject)):
+                known = spellings.setdefault(f"{name} {normalise(value).replace(' ', '')}", value)
+                if value != known:
+                    raise UserError(
+                        f"{name} {value!r} is {known!r} in another record",
+                        where=where,
+                        mend="spell it alike everywhere",
+                    )
+    relevant = meaning_qrels(texts[1], texts[0])
+    if lacking := [query for query in texts[1] if not relevant[query.id]]:
+        raise UserError(
+            f"no document of {lacking[0].pie!r} in its meaning ({len(lacking)} of {len(texts[1])}"
+            " queries have none)",
+            where=f"{queries}: {lacking[0].id}",
+            mend=f"take it and {documents} of one split",
+        )
+    return texts
 
 
 def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
