@@ -21,7 +21,7 @@ from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
 from pieline.studies.idiolink.raw.released import read_texts
-from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.records import Document, PieText, Query
 
 NEAR_DUPLICATE = 90.0
 """From which similarity (0-100, by equal characters in order) two texts are near-duplicates."""
@@ -54,33 +54,38 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
         UserError: as `read_texts`; a document that is also a query, one PIE or subject in two
             spellings, or a query without a relevant document.
     """
-    texts = read_texts(documents, Document), read_texts(queries, Query)
-    asked = {normalise(query.sentence): query.id for query in texts[1]}
+    index, asked = read_texts(documents, Document), read_texts(queries, Query)
+    names = {normalise(query.sentence): query.id for query in asked}
+    for document in index:
+        if query := names.get(normalise(document.sentence)):
+            raise UserError(
+                f"is also query {query!r} in {queries}",
+                where=f"{documents}: {document.id}",
+                mend="remove it from one",
+            )
     spellings: dict[str, str] = {}
-    for path, records in zip((documents, queries), texts, strict=True):
-        for text in records:
-            where = f"{path}: {text.id}"
-            if isinstance(text, Document) and (query := asked.get(normalise(text.sentence))):
+    places: list[tuple[str | Path, PieText]] = [
+        *((documents, text) for text in index),
+        *((queries, text) for text in asked),
+    ]
+    for path, text in places:
+        for field, value in (("idiom", text.pie), ("subject", text.subject)):
+            known = spellings.setdefault(f"{field} {normalise(value).replace(' ', '')}", value)
+            if value != known:
                 raise UserError(
-                    f"is also query {query!r} in {queries}", where=where, mend="remove it from one"
+                    f"{field} {value!r} is {known!r} in another record",
+                    where=f"{path}: {text.id}",
+                    mend="spell it alike everywhere",
                 )
-            for name, value in (("idiom", text.pie), ("subject", text.subject)):
-                known = spellings.setdefault(f"{name} {normalise(value).replace(' ', '')}", value)
-                if value != known:
-                    raise UserError(
-                        f"{name} {value!r} is {known!r} in another record",
-                        where=where,
-                        mend="spell it alike everywhere",
-                    )
-    relevant = meaning_qrels(texts[1], texts[0])
-    if lacking := [query for query in texts[1] if not relevant[query.id]]:
+    relevant = meaning_qrels(asked, index)
+    if lacking := [query for query in asked if not relevant[query.id]]:
         raise UserError(
-            f"no document of {lacking[0].pie!r} in its meaning ({len(lacking)} of {len(texts[1])}"
+            f"no document of {lacking[0].pie!r} in its meaning ({len(lacking)} of {len(asked)}"
             " queries have none)",
             where=f"{queries}: {lacking[0].id}",
             mend=f"take it and {documents} of one split",
         )
-    return texts
+    return index, asked
 
 
 def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
