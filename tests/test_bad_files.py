@@ -259,7 +259,7 @@ def jsonl(rows: Iterable[object]) -> str:
 
 IDIOTS = head(SAMPLE / "idiots/idiots.json", 3)
 RUN = "".join(
-    f"{query.id} Q0 {text.id} {rank} {9 - rank} own\n"
+    f"{query.id} Q0 {text.id} {rank} {9 - rank} own-span\n"
     for query in QUERIES
     for rank, text in enumerate(DOCUMENTS[:4], start=1)
 )
@@ -307,7 +307,13 @@ FILES = [
         "item_id\tverdict\ttext\tnote\na-v1\tvalid\t\tgood\nb-v2\tcorrected\tIt is.\t\n",
         records(read_adjudications, "item_id"),
     ),
-    File("jam.csv", table([{"id": one.id, "idioms": "a; b"} for one in SENTENCES], ","), jam),
+    File(
+        "jam.csv",
+        table(
+            [{"id": one.id, "idioms": f"{one.pies[0]}; {one.tokens[0]}"} for one in SENTENCES], ","
+        ),
+        jam,
+    ),
     File("jam.jsonl", jsonl({"id": one.id, "tags": list(one.tags)} for one in SENTENCES), jam),
     File("run.csv", table([{"id": one.id, "has_idiom": "yes"} for one in DETECTED], ","), idiots),
     File("run.jsonl", jsonl({"id": one.id, "has_idiom": True} for one in DETECTED), idiots),
@@ -335,6 +341,7 @@ FILES = [
             read_foreign_run,
             query_ids=[one.id for one in QUERIES],
             document_ids=[one.id for one in DOCUMENTS],
+            mode="span",
             top_k=3,
         ),
     ),
@@ -586,7 +593,7 @@ def test_every_part_of_the_configuration_checks_duplicates_and_unknown_keys() ->
 
 
 def test_a_run_without_a_study_is_refused() -> None:
-    with pytest.raises(UserError, match="studies: List should have at least 1 item"):
+    with pytest.raises(UserError, match=r"config\.yaml: studies: no study; name some of .*idiots"):
         load_config({"studies": []})
 
 

@@ -63,9 +63,7 @@ class RehearsalSettings(Settings):
 class Config(Settings):
     """The whole of config.yaml, but for the studies' sections (see `config_class`)."""
 
-    studies: list[str] = Field(
-        default=["idiolink"], min_length=1, description="Names of the studies to run."
-    )
+    studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
     data: Literal["sample", "released", "own"] = Field(
         default="sample", description="Our sample corpora, the real public files, or your own."
     )
@@ -142,6 +140,9 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
         raise UserError(
             explain(error), where=where, mend="see schemas/config.schema.json"
         ) from None
+    if not config.studies:
+        mend = f"name some of {', '.join(study_classes())}"
+        raise UserError("no study", where=f"{where}: studies", mend=mend)
     for name in config.studies:
         if name not in study_classes():
             mend = nearest(name, list(study_classes()))

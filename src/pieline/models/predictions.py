@@ -40,6 +40,9 @@ class PredictionsEntry(ModelEntry):
         run, number = runs.most_common(1)[0]
         if number > 1:
             raise ValueError(f"{number} files for {' '.join(str(part) for part in run if part)}")
+        file, number = Counter(one.file for one in self.files).most_common(1)[0]
+        if number > 1:
+            raise ValueError(f"file {file!r} stands twice")
         return self
 
     def execution_spec(self) -> str:
