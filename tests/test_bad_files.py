@@ -541,6 +541,9 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
         ("llm", {"max_cost_usd": math.inf}, "llm.max_cost_usd: Input should be a finite number"),
         ("jam", {"seeds": [1, 1]}, "jam: seeds names 1 twice"),
         ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model names 7 twice"),
+        ("idiolink", {"leave_out": {"sbert": "{no} room"}}, "leave_out has braces: '{no} room'"),
+        ("jam", {"humans": ["a.csv", "b{1}.csv"]}, "humans has braces: 'b{1}.csv'"),
+        ("llm", {"recordings_folder": "{x}"}, "recordings_folder has braces: '{x}'"),
         ("jam", {"fine_tuning": {"seeds": [5, 5, 7]}}, "jam.fine_tuning: seeds names 5 twice"),
         ("jam", {"seeds": [2**64]}, "jam.seeds.0: Input should be less than 4294967296"),
         ("idiots", {"seeds": [2**64]}, "idiots.seeds.0: Input should be less than"),
@@ -590,6 +593,16 @@ def test_every_part_of_the_configuration_checks_duplicates_and_unknown_keys() ->
     assert {JamFineTuning, FewShot, PredictionFile, EncoderEntry} <= found
     assert [part for part in found if not issubclass(part, Settings)] == []
     assert {part.model_config["extra"] for part in found} == {"forbid"}
+
+
+@pytest.mark.parametrize("change", ["label: 'O{w}n'", "file: 'a{x}.csv'"])
+def test_a_model_has_no_braces_where_snakemake_fills_them_in(change: str, tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    name = change.partition(":")[0]
+    given = {"label": "label: Own", "file": "file: a.csv"}[name]
+    path.write_text(MODELS.replace(given, change), encoding="utf-8")
+    with pytest.raises(UserError, match=rf"models\.yaml: own: .*{name} has braces"):
+        load_registry(path)
 
 
 def test_a_run_without_a_study_is_refused() -> None:

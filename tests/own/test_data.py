@@ -123,6 +123,7 @@ WRONG = {
     "mirror": ({"data": "own", "own_data": "corpus", "mirror": "m"}, "mirror with data: own"),
     "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal with data"),
     "no mirror": ({"mirror": "nowhere"}, "mirror: no such folder: nowhere"),
+    "braces": ({"data": "own", "own_data": "my {corpus}"}, "own_data has braces: 'my {corpus}'"),
     "absent": ({"data": "own", "own_data": "nowhere"}, "own_data: no such folder: nowhere"),
 }
 
