@@ -654,6 +654,14 @@ def test_a_model_has_a_name_that_fits_paths_and_command_lines(name: str, tmp_pat
         load_registry(path)
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+def test_a_number_that_is_infinite_is_no_json(number: str, tmp_path: Path) -> None:
+    path = tmp_path / "english.json"
+    path.write_text(f'[\n{{"sentence": {number}}}]', encoding="utf-8")
+    with pytest.raises(UserError, match=rf"{path}: not JSON: {number} is no number"):
+        read_released_originals(path)
+
+
 @pytest.mark.parametrize("key", ["sk-proj-0123456789abcdef", "AIzaSy0123456789abcdef", "0A1B2C3D"])
 def test_a_key_in_place_of_its_variable_is_refused_and_not_shown(key: str, tmp_path: Path) -> None:
     path = tmp_path / "models.yaml"

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from own_cases import registry_with, write
 from run_script import run_script
 from support import ROOT
@@ -23,7 +24,7 @@ from pieline.core.records import load_jsonl
 from pieline.core.upstream import UpstreamFile
 from pieline.languages import registry
 from pieline.models.registry import load_registry
-from pieline.reporting.figures import save_figure
+from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.given import Given
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
@@ -230,6 +231,19 @@ def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
     assert row["ours"] == "0.90"
     assert "k1 0.9, the paper 0.6 0.9" in row["reason"]
     assert "k1 and b are set, not chosen" in Path("idiolink_bm25.tex").read_text("utf-8")
+
+
+def test_signs_of_mathematics_are_text(tmp_path: Path) -> None:
+    use_style(ROOT / "templates" / "pieline.mplstyle")
+    figure = Figure()
+    axis = figure.subplots()
+    axis.set_yticks([0, 1], ["$x^$", r"\frac$"])
+    axis.plot([0], label="$_$")
+    axis.legend()
+    save_figure(
+        figure, pdf=tmp_path / "a.pdf", png=tmp_path / "a.png", mark="Own data: a $corpus^$."
+    )
+    assert (tmp_path / "a.png").stat().st_size
 
 
 Texts = list[dict[str, Any]]
