@@ -28,6 +28,7 @@ from pieline.core.settings import Settings
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.llm.archive import summarise, verify
+from pieline.llm.prompts import load_prompt
 from pieline.models.entries import EncoderEntry
 from pieline.models.predictions import PredictionFile
 from pieline.models.registry import AnyEntry, load_registry
@@ -145,6 +146,19 @@ sbert:
   instruction_format: instruct_query
   max_length: 256
 """
+PROMPT = """\
+---
+source: mine
+answer: {idioms: {type: array, items: {type: string}}}
+---
+=== system ===
+You know {{ language }}.
+=== user ===
+Sentence: {{ sentence }}
+{% for idiom in idioms %}
+- {{ loop.index }}. {{ idiom|upper }}{{ "," if not loop.last }}
+{% endfor %}
+"""
 CONFIG = """\
 studies: [jam, idiolink, idiots]
 llm: {mode: replay, max_cost_usd: 1.5, timeout_s: 3, providers: {openai: {concurrency: 2}}}
@@ -236,6 +250,12 @@ def read_recordings(path: Path) -> object:
     if problems:
         raise UserError("; ".join(problems))
     return summarise(path)
+
+
+def read_prompt(path: Path) -> object:
+    prompt = load_prompt(path)
+    prompt.check_shows("sentence", language="English", idioms=["a"], literal_pie=None)
+    return [prompt.about, prompt.response_format]
 
 
 def read_exclusions_whole(path: Path) -> object:
@@ -345,6 +365,7 @@ FILES = [
             top_k=3,
         ),
     ),
+    File("prompt.jinja", PROMPT, read_prompt),
     File("recordings.jsonl", head(RECORDINGS, 3), read_recordings),
     File("claims.yaml", head(PUBLISHED / "claims.yaml", 41), load_claims),
     File("tables.yaml", head(PUBLISHED / "tables.yaml", 25), load_catalogue),

@@ -311,6 +311,8 @@ DANGEROUS = [
     "{% include 'p.jinja' %}",
     "{% extends 3 %}",
     "{{ 1 / 0 }}",
+    "{{ (none if 'x'['__class__']) }}",
+    "{{ 1.upper }}",
     f"{{{{ {'(' * 3000}1{')' * 3000} }}}}",
     "{% if x %}" * 200 + "{% endif %}" * 200,
     "{{ x|join(x) }}",
