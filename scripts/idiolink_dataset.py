@@ -5,9 +5,8 @@ from pathlib import Path
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.upstream import is_released, load_upstream
+from pieline.studies.idiolink.datasets.checks import read_split
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.raw.released import read_texts
-from pieline.studies.idiolink.records import Document, Query
 
 start_log(snakemake.log[0])
 split = snakemake.wildcards.split
@@ -15,12 +14,13 @@ raw = {
     f"idiolink/{split}/indexes.json": snakemake.input.documents,
     f"idiolink/{split}/queries.json": snakemake.input.queries,
 }
+documents, queries = read_split(snakemake.input.documents, snakemake.input.queries)
 dataset = IdiolinkDataset(
     split=split,
     composition="full",
     released=is_released(raw, load_upstream(snakemake.input.upstream)),
-    documents=read_texts(snakemake.input.documents, Document),
-    queries=read_texts(snakemake.input.queries, Query),
+    documents=documents,
+    queries=queries,
 )
 dataset.save(Path(snakemake.output.manifest).parent)
 write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -11,6 +11,7 @@ run = read_foreign_run(
     snakemake.input.file,
     [query.id for query in load_jsonl(snakemake.input.queries, Query)],
     {document.id for document in load_jsonl(snakemake.input.documents, Document)},
+    mode=snakemake.wildcards.query_mode,
     top_k=snakemake.params.top_k,
 )
 write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)

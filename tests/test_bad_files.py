@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -21,13 +21,17 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from support import ROOT, released_row
 
-from pieline.config import load_config
+from pieline.config import config_class, load_config
 from pieline.core.errors import UserError, run_command
 from pieline.core.files import atomic_folder, atomic_path, check_writable
+from pieline.core.settings import Settings
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.llm.archive import summarise, verify
-from pieline.models.registry import load_registry
+from pieline.llm.prompts import load_prompt
+from pieline.models.entries import EncoderEntry
+from pieline.models.predictions import PredictionFile
+from pieline.models.registry import AnyEntry, load_registry
 from pieline.reporting.printed import read_published
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.tables import load_catalogue
@@ -47,9 +51,11 @@ from pieline.studies.idiots.verdicts import read_cases
 from pieline.studies.jam.metrics.humans import read_labels
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.predictions.elsewhere import read_predictions
+from pieline.studies.jam.predictions.prompt_settings import FewShot
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
 from pieline.studies.jam.records import as_sentence
+from pieline.studies.jam.settings import JamFineTuning
 from pieline.studies.jam.variants.label_studio import read_adjudications, read_export
 from pieline.studies.jam.variants.released import read_variants
 
@@ -139,6 +145,19 @@ sbert:
   trained_with_instructions: false
   instruction_format: instruct_query
   max_length: 256
+"""
+PROMPT = """\
+---
+source: mine
+answer: {idioms: {type: array, items: {type: string}}}
+---
+=== system ===
+You know {{ language }}.
+=== user ===
+Sentence: {{ sentence }}
+{% for idiom in idioms %}
+- {{ loop.index }}. {{ idiom|upper }}{{ "," if not loop.last }}
+{% endfor %}
 """
 CONFIG = """\
 studies: [jam, idiolink, idiots]
@@ -233,6 +252,12 @@ def read_recordings(path: Path) -> object:
     return summarise(path)
 
 
+def read_prompt(path: Path) -> object:
+    prompt = load_prompt(path)
+    prompt.check_shows("sentence", language="English", idioms=["a"], literal_pie=None)
+    return [prompt.about, prompt.response_format]
+
+
 def read_exclusions_whole(path: Path) -> object:
     found = read_exclusions(path)
     assert all(pie.strip() and reason.strip() for pie, reason in found.items())
@@ -254,7 +279,7 @@ def jsonl(rows: Iterable[object]) -> str:
 
 IDIOTS = head(SAMPLE / "idiots/idiots.json", 3)
 RUN = "".join(
-    f"{query.id} Q0 {text.id} {rank} {9 - rank} own\n"
+    f"{query.id} Q0 {text.id} {rank} {9 - rank} own-span\n"
     for query in QUERIES
     for rank, text in enumerate(DOCUMENTS[:4], start=1)
 )
@@ -302,7 +327,13 @@ FILES = [
         "item_id\tverdict\ttext\tnote\na-v1\tvalid\t\tgood\nb-v2\tcorrected\tIt is.\t\n",
         records(read_adjudications, "item_id"),
     ),
-    File("jam.csv", table([{"id": one.id, "idioms": "a; b"} for one in SENTENCES], ","), jam),
+    File(
+        "jam.csv",
+        table(
+            [{"id": one.id, "idioms": f"{one.pies[0]}; {one.tokens[0]}"} for one in SENTENCES], ","
+        ),
+        jam,
+    ),
     File("jam.jsonl", jsonl({"id": one.id, "tags": list(one.tags)} for one in SENTENCES), jam),
     File("run.csv", table([{"id": one.id, "has_idiom": "yes"} for one in DETECTED], ","), idiots),
     File("run.jsonl", jsonl({"id": one.id, "has_idiom": True} for one in DETECTED), idiots),
@@ -330,9 +361,11 @@ FILES = [
             read_foreign_run,
             query_ids=[one.id for one in QUERIES],
             document_ids=[one.id for one in DOCUMENTS],
+            mode="span",
             top_k=3,
         ),
     ),
+    File("prompt.jinja", PROMPT, read_prompt),
     File("recordings.jsonl", head(RECORDINGS, 3), read_recordings),
     File("claims.yaml", head(PUBLISHED / "claims.yaml", 41), load_claims),
     File("tables.yaml", head(PUBLISHED / "tables.yaml", 25), load_catalogue),
@@ -529,6 +562,24 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
         ("llm", {"max_cost_usd": math.inf}, "llm.max_cost_usd: Input should be a finite number"),
         ("jam", {"seeds": [1, 1]}, "jam: seeds names 1 twice"),
         ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model names 7 twice"),
+        ("idiolink", {"leave_out": {"sbert": "{no} room"}}, "leave_out has braces: '{no} room'"),
+        ("jam", {"humans": ["a.csv", "b{1}.csv"]}, "humans has braces: 'b{1}.csv'"),
+        ("llm", {"recordings_folder": "{x}"}, "recordings_folder has braces: '{x}'"),
+        ("jam", {"fine_tuning": {"seeds": [5, 5, 7]}}, "jam.fine_tuning: seeds names 5 twice"),
+        ("jam", {"seeds": [2**64]}, "jam.seeds.0: Input should be less than 4294967296"),
+        ("idiots", {"seeds": [2**64]}, "idiots.seeds.0: Input should be less than"),
+        (
+            "idiolink",
+            {"finetuning": {"seeds": [2**32]}},
+            "idiolink.finetuning.seeds.0: Input should be less than",
+        ),
+        ("jam", {"variants": {"seed": 2**32}}, "jam.variants.seed: Input should be less than"),
+        ("jam", {"fine_tuning": {"learning_rate": 1e30}}, "learning_rate: Input should be less"),
+        (
+            "idiolink",
+            {"finetuning": {"learning_rate": 1e30}},
+            "learning_rate: Input should be less",
+        ),
         ("jam", {"neutral": {"model": "gpt", "seed": 1}}, "neutral.seed 1 is none of its model's"),
         ("jam", {"prompts": {"../x": {"file": "own.jinja"}}}, "String should match pattern"),
         ("idiots", {"prompts": {"x" * 81: {"file": "own.jinja"}}}, "at most 80 characters"),
@@ -540,6 +591,53 @@ def test_settings_that_nothing_can_be_run_with(
     load_config(changed_config())
     with pytest.raises(UserError, match=re.escape(problem)):
         load_config(changed_config(**{section: changes}))
+
+
+def parts(kind: type[BaseModel]) -> set[type[BaseModel]]:
+    """A class of settings and every class that its fields hold."""
+    known: set[type[BaseModel]] = set()
+
+    def add(item: Any) -> None:
+        for one in get_args(item):
+            add(one)
+        if isinstance(item, type) and issubclass(item, BaseModel) and item not in known:
+            known.add(item)
+            for field in item.model_fields.values():
+                add(field.annotation)
+
+    add(kind)
+    return known
+
+
+def test_every_part_of_the_configuration_checks_duplicates_and_unknown_keys() -> None:
+    found = {part for kind in (config_class(), *get_args(AnyEntry)) for part in parts(kind)}
+    assert {JamFineTuning, FewShot, PredictionFile, EncoderEntry} <= found
+    assert [part for part in found if not issubclass(part, Settings)] == []
+    assert {part.model_config["extra"] for part in found} == {"forbid"}
+
+
+@pytest.mark.parametrize("change", ["label: 'O{w}n'", "file: 'a{x}.csv'"])
+def test_a_model_has_no_braces_where_snakemake_fills_them_in(change: str, tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    name = change.partition(":")[0]
+    given = {"label": "label: Own", "file": "file: a.csv"}[name]
+    path.write_text(MODELS.replace(given, change), encoding="utf-8")
+    with pytest.raises(UserError, match=rf"models\.yaml: own: .*{name} has braces"):
+        load_registry(path)
+
+
+def test_a_run_without_a_study_is_refused() -> None:
+    with pytest.raises(UserError, match=r"config\.yaml: studies: no study; name some of .*idiots"):
+        load_config({"studies": []})
+
+
+def test_a_list_of_a_model_names_nothing_twice(tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    encoder = {"kind": "encoder", "label": "E", "licence": "MIT", "source": "hub"}
+    encoder |= {"checkpoint": "a/b", "languages": ["english", "english"], "max_length": 9}
+    path.write_text(yaml.safe_dump({"encoder": encoder}), encoding="utf-8")
+    with pytest.raises(UserError, match="encoder: languages names 'english' twice"):
+        load_registry(path)
 
 
 @pytest.mark.parametrize(
@@ -575,6 +673,14 @@ def test_a_model_has_a_name_that_fits_paths_and_command_lines(name: str, tmp_pat
     path.write_text(f"? {name}\n: {{kind: bm25, label: BM25, licence: none}}\n", encoding="utf-8")
     with pytest.raises(UserError, match=re.escape(str(path))):
         load_registry(path)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+def test_a_number_that_is_infinite_is_no_json(number: str, tmp_path: Path) -> None:
+    path = tmp_path / "english.json"
+    path.write_text(f'[\n{{"sentence": {number}}}]', encoding="utf-8")
+    with pytest.raises(UserError, match=rf"{path}: not JSON: {number} is no number"):
+        read_released_originals(path)
 
 
 @pytest.mark.parametrize("key", ["sk-proj-0123456789abcdef", "AIzaSy0123456789abcdef", "0A1B2C3D"])

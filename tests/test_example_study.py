@@ -9,6 +9,7 @@ import pytest
 from support import ROOT, copy_project
 from test_adding import SECTIONS, carry_out
 
+from pieline.core.errors import UserError
 from pieline.core.files import read_json, sha256
 from pieline.core.records import load_jsonl
 from pieline.llm.answers import Answer
@@ -156,6 +157,18 @@ class FirstWordTask(TextTask):
 
 class FirstWordStudy(SmallStudy):
     Task = FirstWordTask
+
+
+def test_a_prompt_that_shows_no_field_is_refused(tmp_path: Path) -> None:
+    small(tmp_path)
+    (asking,) = FirstWordStudy(
+        TextSettings(), Run(REGISTRY, LLMSettings(), root=tmp_path)
+    ).llm_tasks()
+    (task,) = asking.tasks()
+    prompt = Path(task.inputs["prompt"])
+    prompt.write_text("=== user ===\nComplete this idiom.\n", "utf-8")
+    with pytest.raises(UserError, match=f"{prompt.name}: asks the same about each row"):
+        task.questions(task.entry())
 
 
 def test_a_study_may_read_answers_in_its_own_way(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pydantic import Field, PositiveInt, ValidationError, create_model
 from pieline import studies
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
-from pieline.core.settings import Settings
+from pieline.core.settings import Seed, Settings
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
@@ -52,7 +52,7 @@ class RehearsalSettings(Settings):
     size: Literal["full", "small"] = Field(
         default="full", description="As many sentences as the papers have, or a tenth."
     )
-    seed: int = Field(default=1, description="Draws sentences and faults.")
+    seed: Seed = Field(default=1, description="Draws sentences and faults.")
     faults: bool = Field(
         default=False,
         description="Whether providers refuse, fail, hang and break off as real ones do.",
@@ -140,6 +140,9 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
         raise UserError(
             explain(error), where=where, mend="see schemas/config.schema.json"
         ) from None
+    if not config.studies:
+        mend = f"name some of {', '.join(study_classes())}"
+        raise UserError("no study", where=f"{where}: studies", mend=mend)
     for name in config.studies:
         if name not in study_classes():
             mend = nearest(name, list(study_classes()))

@@ -4,12 +4,14 @@ A study declares itself once, in `pieline.studies.<name>.study`. Rules, estimate
 claims, document, provenance and SLURM's groups read that declaration.
 """
 
+import filecmp
 import inspect
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -522,7 +524,7 @@ class Study(ABC, Generic[S]):
         return Conditions(settings=settings, deviations=(f"predictions {MADE_ELSEWHERE}",))
 
     def check_taken(self, names: Iterable[str], *, where: str) -> None:
-        """Raise a `UserError` for predictions made elsewhere that are not there."""
+        """Raise a `UserError` for predictions made elsewhere that are not there, or there twice."""
         for name in names:
             if self.run.entry(name).kind != "predictions":
                 continue
@@ -536,6 +538,13 @@ class Study(ABC, Generic[S]):
                 if not Path(one.file).is_file():
                     raise UserError(
                         f"no such file: {one.file}", where=f"{where}: {name}", mend="correct files"
+                    )
+            for first, other in combinations([one.file for one in files], 2):
+                if filecmp.cmp(first, other, shallow=False):
+                    raise UserError(
+                        f"{other} is a copy of {first}",
+                        where=f"{where}: {name}",
+                        mend="give each run its own predictions",
                     )
 
     def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:

@@ -109,6 +109,59 @@ def test_a_repeated_id_and_a_kind_without_sentence(tmp_path: Path) -> None:
         read_sentences(SAMPLE / "idiots.json", {"idi001-sen01-id": "parts"})
 
 
+def swap_languages(rows: Rows) -> None:
+    for row in rows:
+        row["en"], row["es"] = row["es"], row["en"]
+
+
+def shift(rows: Rows, name: str, by: int) -> None:
+    values = [row[name] for row in rows]
+    for row, value in zip(rows, values[by:] + values[:by], strict=True):
+        row[name] = value
+
+
+def give_each_id_the_next_idiom(rows: Rows) -> None:
+    idioms = {str(row["idiom_id"]): row["idiom"] for row in rows}
+    following = dict(zip(idioms, [*[*idioms.values()][1:], idioms["idi001"]], strict=True))
+    for row in rows:
+        row["idiom"] = following[str(row["idiom_id"])]
+
+
+IMPLAUSIBLE: dict[str, tuple[Callable[[Rows], object], str]] = {
+    "two idioms of one id": (
+        lambda rows: rows[1].update(idiom="To spill the beans"),
+        r"record 2 \(idi001-.*\): idiom 'To spill the beans' under idi001, which is 'To break the",
+    ),
+    "shifted idioms": (lambda rows: shift(rows, "idiom", 1), r"under idi00\d, which is"),
+    "shifted ids": (lambda rows: shift(rows, "idiom_id", 1), r"under idi00\d, which is"),
+    "idioms of the next id": (
+        give_each_id_the_next_idiom,
+        r"only 0 of 52 idiomatic sentences have the words of their idiom",
+    ),
+    "languages": (swap_languages, r"record 1 \(.*\): en is Spanish and es English"),
+    "languages of one record": (lambda rows: swap_languages(rows[40:41]), r"record 41 .*en is Spa"),
+}
+
+
+@pytest.mark.parametrize("name", IMPLAUSIBLE)
+def test_columns_that_do_not_belong_together_are_refused(name: str, tmp_path: Path) -> None:
+    change, problem = IMPLAUSIBLE[name]
+    rows = sample_rows()
+    change(rows)
+    path = tmp_path / "idiots.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(UserError, match=problem):
+        read_sentences(path)
+
+
+def test_one_idiom_may_be_spelled_in_several_ways(tmp_path: Path) -> None:
+    rows = sample_rows()
+    rows[1]["idiom"] = "break  the Ice"
+    path = tmp_path / "idiots.json"
+    path.write_text(json.dumps([row | {"es": ""} for row in rows]), encoding="utf-8")
+    assert len(read_sentences(path)) == len(rows)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -21,6 +21,26 @@ def test_sentences_tokens_and_spans(tmp_path):
     assert second.spans == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He\tO\n kept\tO\n his\tO\n word\tO\n",
+        "to\tO\nget\tO\nher \tO\ntoday \tO\nor \tO\nso \tO\n",
+        "害\tO\n群\tO\n之\tO\n馬\tO\n",
+        "Yes\tO\n!\tO\n!\tO\n!\tO\n",
+    ],
+)
+def test_spaces_may_be_elsewhere_or_rare_or_not_of_the_script(tmp_path, text):
+    assert read_id10m(write(tmp_path / "x.tsv", text), split="train")
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_a_file_without_trailing_spaces_is_refused(tmp_path, split):
+    text = (SAMPLE / f"{split}_english.tsv").read_text("utf-8").replace(" \t", "\t")
+    with pytest.raises(UserError, match=r"x\.tsv:1: no spaces between the words of"):
+        read_id10m(write(tmp_path / "x.tsv", text), split=split)
+
+
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])
 def test_the_last_sentence_may_end_the_file_in_any_way(tmp_path, end):
     text = GOOD.rstrip("\n") + end
@@ -41,6 +61,12 @@ def test_the_last_sentence_may_end_the_file_in_any_way(tmp_path, end):
         ("He \tO\nkept\n", 2, "1 columns"),
         ("He \tO\tO\n", 1, "3 columns"),
         (" \tO\n", 1, "empty token"),
+        ("Hi\tO\n\nHe\tO\nkept\tO\nhis\tO\nword\tO\n", 3, "no spaces between the words of 'He"),
+        (
+            "He \tO\nkept\tO\nhis\tO\nword\tO\ntoday\tO\n",
+            1,
+            "no spaces between the words of 'He kepthiswordtoday'",
+        ),
     ],
 )
 def test_a_mistake_names_file_and_line(tmp_path, text, line, problem):

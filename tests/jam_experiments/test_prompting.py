@@ -527,3 +527,13 @@ def test_of_the_enforced_form_only_the_choice_is_read(named: list[str], explanat
     answer = Answer(key="k", text=json.dumps(fields), finish_reason="stop")
     found = task("few_shot_sc_cotbest").reading(answer)
     assert (found.outcome, found.value) == ("ok", named)
+
+
+def test_examples_without_their_sentence_are_refused(tmp_path: Path) -> None:
+    for name in ("few_shot_sc_cotbest.jinja", "few_shot_example.jinja"):
+        text = (PROMPTS / name).read_text("utf-8")
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / name).write_text(text.replace("{{ sentence }}", ""), "utf-8")
+    asked = task("few_shot_sc_cotbest", folder=tmp_path)
+    with pytest.raises(UserError, match=r"few_shot_example\.jinja: does not show the whole sente"):
+        questions(asked, sentence())

@@ -278,14 +278,68 @@ def test_fields_of_an_answer_are_enforced_in_their_order(tmp_path: Path) -> None
         ("intro\n=== user ===\nx", r"p\.jinja: does not begin with a turn"),
         ("---\na: 1\n---\n=== human ===\nx", r"p\.jinja:4: unknown role 'human'"),
         ("=== user ===\nx\n{{ y }\n", r"p\.jinja:3: not a template"),
-        ("---\na: [1\n---\n=== user ===\nx", r"p\.jinja:\d: front matter is not YAML"),
+        ("---\na: [1\n---\n=== user ===\nx", r"p\.jinja:\d: not valid YAML"),
         ("---\n- a\n---\n=== user ===\nx", r"p\.jinja:1: front matter is not a mapping"),
+        ("---\nanswer: {a: 2020-01-01}\n---\n=== user ===\nx", r"p\.jinja:1: `answer` "),
+        ("---\nanswer: {a: {maximum: .inf}}\n---\n=== user ===\nx", r"p\.jinja:1: `answer` "),
+        ("---\na: 1\na: 2\n---\n=== user ===\nx", r"p\.jinja:3: not valid YAML"),
     ],
 )
 def test_wrong_prompts(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "p.jinja").write_text(text)
     with pytest.raises(UserError, match=message):
         load_prompt(tmp_path / "p.jinja")
+
+
+DANGEROUS = [
+    "{{ x.__class__.__mro__[1].__subclasses__() }}",
+    "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+    "{% for i in range(10**9) %}{% endfor %}",
+    "{% for a in x %}{% for b in x %}{% for c in x %}{% endfor %}{% endfor %}{% endfor %}",
+    "{% for a in x %}{% include 'p.jinja' %}{% endfor %}",
+    "{{ 9 ** 9 ** 9 }}",
+    "{{ 'x' * 10_000_000_000 }}",
+    "{{ '%9999999999d' % 1 }}",
+    "{{ '{:>9999999999}'.format(1) }}",
+    "{{ '%9999999999d'|format(1) }}",
+    "{{ x|center(9999999999) }}",
+    "{{ x.ljust(9999999999) }}",
+    "{{ lipsum(99999) }}",
+    "{% set y = x ~ x %}{{ y }}",
+    "{% set y %}{{ x }}{% endset %}{{ y }}",
+    "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    "{% include 'p.jinja' %}",
+    "{% extends 3 %}",
+    "{{ 1 / 0 }}",
+    "{{ (none if 'x'['__class__']) }}",
+    "{{ 1.upper }}",
+    f"{{{{ {'(' * 3000}1{')' * 3000} }}}}",
+    "{% if x %}" * 200 + "{% endif %}" * 200,
+    "{{ x|join(x) }}",
+]
+
+
+@pytest.mark.parametrize("text", DANGEROUS)
+def test_a_template_runs_no_code_and_ends(text: str, tmp_path: Path) -> None:
+    (tmp_path / "p.jinja").write_text(f"=== user ===\n{text}\n")
+    with pytest.raises(UserError, match=rf"^{tmp_path}/p\.jinja:2: ") as caught:
+        load_prompt(tmp_path / "p.jinja").messages(x="x" * 1000)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_forbidden_in_a_template_is_forbidden_in_what_it_includes(tmp_path: Path) -> None:
+    (tmp_path / "rules.txt").write_text("{{ 'x' * 10_000_000_000 }}")
+    (tmp_path / "p.jinja").write_text("=== user ===\n{% include 'rules.txt' %}\n")
+    with pytest.raises(UserError, match=r"p\.jinja:2: cannot be filled in: .*operator"):
+        load_prompt(tmp_path / "p.jinja").messages()
+
+
+def test_a_question_has_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "p.jinja").write_text("=== user ===\n{% for a in x %}{{ x }}{% endfor %}\n")
+    prompt = load_prompt(tmp_path / "p.jinja")
+    assert len(prompt.messages(x="x" * 1000)[0].content) == 1000 * 1000
+    with pytest.raises(UserError, match=r"p\.jinja:2: cannot be filled in: longer than"):
+        prompt.messages(x="x" * 1_000_000)
 
 
 def test_estimate_and_costs() -> None:

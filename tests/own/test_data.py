@@ -2,12 +2,13 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from own_cases import registry_with, write
 from run_script import run_script
 from support import ROOT
@@ -23,7 +24,7 @@ from pieline.core.records import load_jsonl
 from pieline.core.upstream import UpstreamFile
 from pieline.languages import registry
 from pieline.models.registry import load_registry
-from pieline.reporting.figures import save_figure
+from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.given import Given
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
@@ -123,6 +124,7 @@ WRONG = {
     "mirror": ({"data": "own", "own_data": "corpus", "mirror": "m"}, "mirror with data: own"),
     "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal with data"),
     "no mirror": ({"mirror": "nowhere"}, "mirror: no such folder: nowhere"),
+    "braces": ({"data": "own", "own_data": "my {corpus}"}, "own_data has braces: 'my {corpus}'"),
     "absent": ({"data": "own", "own_data": "nowhere"}, "own_data: no such folder: nowhere"),
 }
 
@@ -229,6 +231,97 @@ def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
     assert row["ours"] == "0.90"
     assert "k1 0.9, the paper 0.6 0.9" in row["reason"]
     assert "k1 and b are set, not chosen" in Path("idiolink_bm25.tex").read_text("utf-8")
+
+
+def test_signs_of_mathematics_are_text(tmp_path: Path) -> None:
+    use_style(ROOT / "templates" / "pieline.mplstyle")
+    figure = Figure()
+    axis = figure.subplots()
+    axis.set_yticks([0, 1], ["$x^$", r"\frac$"])
+    axis.plot([0], label="$_$")
+    axis.legend()
+    save_figure(
+        figure, pdf=tmp_path / "a.pdf", png=tmp_path / "a.png", mark="Own data: a $corpus^$."
+    )
+    assert (tmp_path / "a.png").stat().st_size
+
+
+Texts = list[dict[str, Any]]
+
+
+def copy_queries(documents: Texts, queries: Texts) -> None:
+    documents[:] = [text | {"id": f"x{text['id']}"} for text in queries]
+
+
+def copy_one_query(documents: Texts, queries: Texts) -> None:
+    documents[3] |= {"sentence": queries[0]["sentence"].upper(), "span": queries[0]["span"].upper()}
+
+
+def take_another_split(documents: Texts, queries: Texts) -> None:
+    other = SAMPLE / "idiolink" / "val" / "indexes.json"
+    documents[:] = json.loads(other.read_text("utf-8"))
+
+
+def lose_one_meaning(documents: Texts, queries: Texts) -> None:
+    pie = queries[0]["idiom"]
+    documents[:] = [
+        text for text in documents if (text["idiom"], text["usage"]) != (pie, "literal")
+    ]
+
+
+def respell(field: str, change: Callable[[str], str]) -> Callable[[Texts, Texts], None]:
+    def made(documents: Texts, queries: Texts) -> None:
+        for text in documents[:7]:
+            text[field] = change(text[field])
+
+    return made
+
+
+MISTAKEN_SPLITS: dict[str, tuple[Callable[[Texts, Texts], None], str]] = {
+    "queries as the index": (
+        copy_queries,
+        r"indexes\.json: .*: is also query '.*' in .*queries\.json",
+    ),
+    "a query in the index": (copy_one_query, r"indexes\.json: .*: is also query"),
+    "the index of another split": (
+        take_another_split,
+        r"queries\.json: .*: no document of .*\(40 of 40 queries have none\)",
+    ),
+    "an index without a meaning": (
+        lose_one_meaning,
+        r"queries\.json: .*: no document of .*\(4 of 40 queries have none\)",
+    ),
+    "case": (respell("idiom", str.upper), r"indexes\.json: .*: idiom '[a-z ]+' is '[A-Z ]+' in"),
+    "spaces": (respell("idiom", lambda text: text.replace(" ", "  ")), "idiom '.*' is '.*' in"),
+    "hyphens": (respell("idiom", lambda text: text.replace(" ", "-")), "idiom '.*' is '.*' in"),
+    "joined": (respell("idiom", lambda text: text.replace(" ", "")), "idiom '.*' is '.*' in"),
+    "wide letters": (
+        respell("idiom", lambda text: text.replace("e", "\uff45")),
+        "idiom '.*' is '.*' in",
+    ),
+    "subject": (respell("subject", str.lower), "subject '[A-Z][a-z]+' is '[a-z]+' in"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKEN_SPLITS)
+def test_files_that_are_not_of_one_split_are_refused(name: str, folder: Path) -> None:
+    change, said = MISTAKEN_SPLITS[name]
+    files = {
+        key: SAMPLE / "idiolink" / "test" / f"{file}.json"
+        for key, file in (("documents", "indexes"), ("queries", "queries"))
+    }
+    texts = {key: json.loads(file.read_text("utf-8")) for key, file in files.items()}
+    change(texts["documents"], texts["queries"])
+    given = {key: write(folder / file.name, json.dumps(texts[key])) for key, file in files.items()}
+    data = idiolink_paths.dataset("test")
+    with pytest.raises(UserError, match=said):
+        run_script(
+            "idiolink_dataset",
+            input={**given, "upstream": UPSTREAM},
+            output=data,
+            wildcards={"split": "test"},
+        )
+    assert not [path for path in data.values() if Path(path).exists()]
 
 
 def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import csv
 import gzip
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,10 @@ from support import ROOT
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.named import named
+from pieline.models.registry import load_registry
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.predictions.runs import read_foreign_run, read_run, write_run
+from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots.records import IdiotsSentence
@@ -106,6 +108,67 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(name: str, tmp_path: Pa
         jam.read_predictions(write(tmp_path / "a.jsonl", text), SENTENCES)
 
 
+@pytest.mark.parametrize("named", [[""], ["  "], ["", ""]])
+def test_blank_idioms_name_nothing(named: list[str], tmp_path: Path) -> None:
+    rows = lines(*({"id": item.id, "idioms": named} for item in SENTENCES))
+    found = jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
+    assert [item.idioms for item in found] == [(), ()]
+
+
+@pytest.mark.parametrize("word", ["none", "None.", "N/A", "no idiom", "-", "kein Idiom"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_a_word_for_none_is_asked_about(word: str, name: str, tmp_path: Path) -> None:
+    text = {
+        "a.jsonl": lines(ROW, {"id": "test-0001-v1", "idioms": [word]}),
+        "a.csv": f"id,idioms\ntest-0001,\ntest-0001-v1,{word}\n",
+    }[name]
+    said = r"a\.\w+:[23]: '.*' names no idiom; .*empty.* null"
+    with pytest.raises(UserError, match=said):
+        jam.read_predictions(write(tmp_path / name, text), SENTENCES)
+
+
+OTHERS = ("They ", "spilled ", "the ", "beans", ".")
+MANY = [
+    item.model_copy(
+        update={"id": f"test-{number:04d}", "sentence": "".join(tokens), "tokens": tokens}
+    )
+    for item in SENTENCES[:1]
+    for number, tokens in enumerate([*[TOKENS] * 20, *[OTHERS] * 20])
+]
+
+
+def own_idioms(*swapped: int) -> str:
+    """What a system found in all of `MANY`, with the ids of pairs of sentences swapped."""
+    order = [*range(40)]
+    for one in swapped:
+        order[one], order[one + 20] = order[one + 20], order[one]
+    found = ("broke the ice", "Spilling the beans")
+    return lines(
+        *(
+            {"id": MANY[place].id, "idioms": [found[number // 20]]}
+            for number, place in enumerate(order)
+        )
+    )
+
+
+def test_idioms_of_other_sentences_are_refused_beyond_a_small_share(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    assert len(jam.read_predictions(write(path, own_idioms()), MANY)) == 40
+    assert len(jam.read_predictions(write(path, own_idioms(3)), MANY)) == 40
+    said = (
+        r"a\.jsonl:21: 4 of 40 idioms are not in their sentences, such as 'Spilling the beans' in"
+        r" 'They broke the ice\.' \(test-0000\); check the ids"
+    )
+    with pytest.raises(UserError, match=said):
+        jam.read_predictions(write(path, own_idioms(0, 7)), MANY)
+
+
+def test_a_detection_does_not_say_yes_and_name_none(tmp_path: Path) -> None:
+    text = "id,has_idiom,idiom\ns1,false,none\ns2,true,none\n"
+    with pytest.raises(UserError, match=r"a\.csv:3: has_idiom is true and idiom 'none'"):
+        idiots.read_predictions(write(tmp_path / "a.csv", text), DETECTED)
+
+
 @pytest.mark.parametrize("text", ["id,idioms\ntest-0001\n", "id,idioms\ntest-0001,a,b\n"])
 def test_cells_without_columns_are_not_guessed_at(text: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a\.csv:2: [13] cells?, not 2"):
@@ -131,8 +194,12 @@ def test_a_detection_must_be_said(tmp_path: Path) -> None:
         idiots.read_predictions(write(tmp_path / "a.csv", "id,idiom\ns1,x\n"), DETECTED)
 
 
-def trec(*rows: tuple[str, str, float]) -> str:
-    return "".join(f"{query} Q0 {document} 1 {score} me\n" for query, document, score in rows)
+def trec(*rows: tuple[str, str, float], ranks: Sequence[int] = (), tag: str = "me-span") -> str:
+    ranks = ranks or [1] * len(rows)
+    return "".join(
+        f"{query} Q0 {document} {rank} {score} {tag}\n"
+        for (query, document, score), rank in zip(rows, ranks, strict=True)
+    )
 
 
 RUN = trec(("q1", "d1", 1.5), ("q1", "d3", 2), ("q1", "d2", 2), ("q2", "d1", 1), ("q2", "d2", 0))
@@ -142,7 +209,7 @@ RUN = trec(("q1", "d1", 1.5), ("q1", "d3", 2), ("q1", "d2", 2), ("q2", "d1", 1),
 def test_a_run_is_cut_as_trec_eval_orders_it(name: str, tmp_path: Path) -> None:
     path, documents = tmp_path / name, {"d1", "d2", "d3"}
     (gzip.open if name.endswith(".gz") else open)(path, "wt").write(RUN)  # type: ignore[operator]
-    run = read_foreign_run(path, ["q2", "q1"], documents, top_k=2)
+    run = read_foreign_run(path, ["q2", "q1"], documents, mode="span", top_k=2)
     assert {query: list(ranked) for query, ranked in run.items()} == {
         "q2": ["d1", "d2"],
         "q1": ["d3", "d2"],
@@ -159,6 +226,7 @@ def test_a_run_is_cut_as_trec_eval_orders_it(name: str, tmp_path: Path) -> None:
         (RUN + trec(("q2", "d1", 1)), r"a\.run:6: query 'q2' ranks 'd1' twice"),
         (RUN + "q2 Q0 d3 1 high me\n", r"a\.run:6: not a line of a TREC run"),
         (RUN + "q2 Q0 d3 1 nan me\n", r"a\.run:6: not a line of a TREC run"),
+        (RUN + "q2 Q0 d3 first 9 me\n", r"a\.run:6: not a line of a TREC run"),
         (RUN[: RUN.index("q2")], r"a\.run: no prediction for 1 of 2 queries, such as 'q2'"),
     ],
 )
@@ -166,14 +234,92 @@ def test_what_is_wrong_with_a_run_is_told_with_its_line(
     text: str, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=said):
-        read_foreign_run(write(tmp_path / "a.run", text), ["q1", "q2"], {"d1", "d2", "d3"}, top_k=2)
+        read_foreign_run(
+            write(tmp_path / "a.run", text),
+            ["q1", "q2"],
+            {"d1", "d2", "d3"},
+            mode="span",
+            top_k=2,
+        )
+
+
+ROWS = (("q1", "d1", 3.0), ("q1", "d2", 2.0), ("q2", "d3", 9.0), ("q2", "d1", 8.0))
+CONTRADICTORY = {
+    "distances": (
+        trec(*ROWS, ranks=[2, 1, 2, 1]),
+        r"a\.run:2: document 'd2' of query 'q1' has rank 1 and not the highest score; .*distances",
+    ),
+    "ranks of one query": (trec(*ROWS, ranks=[1, 2, 2, 1]), r"a\.run:4: .*'d1' of query 'q2'"),
+    "constant": (
+        trec(*((query, document, 1) for query, document, _ in ROWS), ranks=[1, 2, 1, 2]),
+        r"a\.run: all scores of 2 of the 2 queries are equal, such as those of 'q1'",
+    ),
+    "half of it constant": (
+        trec(ROWS[0], ("q1", "d2", 3.0), *ROWS[2:]),
+        r"a\.run: all scores of 1 of the 2 queries are equal",
+    ),
+    "another mode": (
+        trec(*ROWS, tag="me-instruction_span"),
+        r"a\.run: a run of 'instruction_span', not 'span'",
+    ),
+    "no mode": (trec(*ROWS, tag="span-me"), r"a\.run: does not name its query mode; .*-span"),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTORY)
+def test_a_run_that_contradicts_itself_is_refused(name: str, tmp_path: Path) -> None:
+    text, said = CONTRADICTORY[name]
+    with pytest.raises(UserError, match=said):
+        read_foreign_run(
+            write(tmp_path / "a.run", text),
+            ["q1", "q2"],
+            {"d1", "d2", "d3"},
+            mode="span",
+            top_k=2,
+        )
+
+
+@pytest.mark.parametrize(
+    ("file", "tag", "mode"),
+    [
+        ("mine-span.run.gz", "mine", "span"),
+        ("mine.instruction-sentence.run", "1.0", "instruction_sentence"),
+        ("a.run", "sentence", "sentence"),
+        ("a.run", "sentence-bert.span", "span"),
+        ("span/seed-0.run.gz", "mine", "span"),
+    ],
+)
+def test_a_run_names_its_mode_in_its_tag_or_path(
+    file: str, tag: str, mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    text = trec(*ROWS, ranks=[1, 2, 1, 2], tag=tag).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    assert read_foreign_run(path, ["q1", "q2"], {"d1", "d2", "d3"}, mode=mode, top_k=2)
+    for other in {*QUERY_MODES} - {mode}:
+        with pytest.raises(UserError, match=f"a run of '{mode}', not '{other}'"):
+            read_foreign_run(path, ["q1", "q2"], {"d1", "d2", "d3"}, mode=other, top_k=2)
+
+
+def test_equal_scores_may_have_any_ranks(tmp_path: Path) -> None:
+    rows = (("q1", "d1", 1.0), ("q1", "d2", 1.0), ("q1", "d3", 0.5))
+    path = write(tmp_path / "a.run", trec(*rows, ranks=[2, 1, 3]))
+    run = read_foreign_run(path, ["q1"], {"d1", "d2", "d3"}, mode="span", top_k=3)
+    assert list(run["q1"]) == ["d2", "d1", "d3"]
 
 
 def test_a_run_that_keeps_too_little_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match="fewer than 3 documents for 1 of the 2 queries, such as 'q2'"
     ):
-        read_foreign_run(write(tmp_path / "a.run", RUN), ["q1", "q2"], {"d1", "d2", "d3"}, top_k=9)
+        read_foreign_run(
+            write(tmp_path / "a.run", RUN),
+            ["q1", "q2"],
+            {"d1", "d2", "d3"},
+            mode="span",
+            top_k=9,
+        )
 
 
 ENTRY = """
@@ -181,18 +327,19 @@ mine:
   kind: predictions
   label: Mine
   files:
-    - {{study: jam, language: english, setting: tuned, seed: 3, file: {file}}}
-    - {{study: jam, language: english, setting: zero_shot, file: {file}}}
-    - {{study: idiots, setting: tuned, file: {file}}}
-    - {{study: idiolink, setting: span, file: {file}}}
+    - {{study: jam, language: english, setting: tuned, seed: 3, file: {folder}/predictions.csv}}
+    - {{study: jam, language: english, setting: zero_shot, file: {folder}/others.csv}}
+    - {{study: idiots, setting: tuned, file: {folder}/detections.csv}}
+    - {{study: idiolink, setting: span, file: {folder}/mine-span.run}}
 """
 
 
 @pytest.fixture
 def entry(tmp_path: Path) -> Path:
     """A registry with predictions for every study."""
-    file = write(tmp_path / "predictions.csv", "")
-    return registry_with(tmp_path, ENTRY.format(file=file))
+    for name in ("predictions.csv", "others.csv", "detections.csv", "mine-span.run"):
+        write(tmp_path / name, name)
+    return registry_with(tmp_path, ENTRY.format(folder=tmp_path))
 
 
 def test_every_study_takes_its_own_files(entry: Path) -> None:
@@ -257,6 +404,10 @@ WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
         lambda text: text.replace("setting: tuned, seed: 3", "setting: zero_shot"),
         "2 files for jam english zero_shot",
     ),
+    "one file as two runs": (
+        lambda text: text.replace("others.csv", "predictions.csv"),
+        r"file '.*predictions.csv' stands twice",
+    ),
     "path in a name": (lambda text: text.replace("setting: tuned", "setting: ../x"), "setting"),
 }
 
@@ -269,6 +420,22 @@ def test_an_entry_that_cannot_be_run_is_refused(name: str, entry: Path) -> None:
     of_mine = {"models": ["mine"]}
     with pytest.raises(UserError, match=said):
         whole(entry, jam=of_mine | {"neutral": None}, idiots=of_mine, idiolink=of_mine)
+
+
+def test_two_files_with_one_content_are_refused(entry: Path) -> None:
+    files = [entry.with_name(name) for name in ("others.csv", "predictions.csv")]
+    files[0].write_bytes(files[1].read_bytes())
+    with pytest.raises(UserError, match=r"mine: .*others\.csv is a copy of .*predictions\.csv; "):
+        whole(entry, jam={"models": ["mine"], "neutral": None})
+
+
+def test_two_models_have_two_labels(tmp_path: Path) -> None:
+    own = "mine: {kind: bm25, label: ' bm25 ', licence: none}\n"
+    with pytest.raises(UserError, match="mine: label 'bm25' is that of bm25;"):
+        load_registry(registry_with(tmp_path, own))
+    both = "a: {kind: bm25, label: A, licence: none}\nb: {kind: bm25, label: A, licence: none}\n"
+    with pytest.raises(UserError, match=r"models\.local\.yaml: b: label 'A' is that of a;"):
+        load_registry(registry_with(tmp_path, both))
 
 
 def test_a_setting_of_ones_own_has_a_part_of_the_table(entry: Path, tmp_path: Path) -> None:

@@ -111,6 +111,13 @@ def test_its_numbers_are_compared_with_nothing(study: str, tmp_path: Path) -> No
     [
         ("=== user ===\n{{ sentense }}\n", r"plain\.jinja:2: .*'sentense' is undefined"),
         ("{{ sentence }}\n", r"plain\.jinja: does not begin with a turn"),
+        ("=== user ===\nIdiom?\n", r"plain\.jinja: does not show the whole sentence; "),
+        ("=== user ===\nIdiom? sentence\n", r"plain\.jinja: does not show the whole sentence"),
+        ("=== user ===\n{% if sentence %}Idiom?{% endif %}\n", "not show the whole sentence"),
+        ("=== user ===\n{{ sentence[:9] }}\n", "not show the whole sentence"),
+        ("=== user ===\n{{ sentence.split()|last }}\n", "not show the whole sentence"),
+        ("=== user ===\n{{ sentence|length }}\n", "not show the whole sentence"),
+        ("=== user ===\n{{ sentence.upper }}\n", r"plain\.jinja:2: .*a function"),
     ],
 )
 @pytest.mark.parametrize("study", ["jam", "idiots"])
@@ -119,6 +126,30 @@ def test_a_template_that_cannot_be_filled_in_is_refused_before_anything_is_asked
 ) -> None:
     with pytest.raises(UserError, match=said):
         asked(tmp_path, study, template)
+
+
+@pytest.mark.parametrize("study", ["jam", "idiots"])
+@pytest.mark.parametrize(
+    "place", ["{{ sentence|upper }}", "{% include 'part.txt' %}", "{{ {'text': sentence} }}"]
+)
+def test_a_template_may_show_the_sentence_in_its_own_way(
+    study: str, place: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "part.txt", "Text: {{ sentence }}")
+    asked(tmp_path, study, f"=== user ===\n{place}\n")
+
+
+@pytest.mark.parametrize("study", ["jam", "idiots"])
+def test_a_prompt_of_the_project_that_lost_its_sentence_asks_nothing(
+    study: str, tmp_path: Path
+) -> None:
+    own = asked(tmp_path, study, "=== user ===\n{{ sentence }}\n")
+    run = next(iter(own.configured(*(["llm"] if study == "jam" else []))))
+    task = own.identification(**run) if study == "jam" else own.detection(**run)
+    task = in_folder(task, tmp_path, [SENTENCE if study == "jam" else DETECTED])
+    write(tmp_path / "plain.jinja", "=== user ===\nIdiom?\n")
+    with pytest.raises(UserError, match="does not show the whole sentence"):
+        task.questions(own.run.language_model(MODEL))
 
 
 PLAIN = {"plain": {"file": "plain.jinja"}}

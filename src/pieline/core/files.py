@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -143,16 +144,20 @@ def parse_json(text: str) -> Any:
     """The value of a JSON text.
 
     Raises:
-        ValueError: it is none (nor are NaN, half a surrogate pair, and a nesting that nobody can
-            have meant).
+        ValueError: it is none (nor are NaN, 1e999, half a surrogate pair, and a nesting that nobody
+            can have meant).
     """
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deep") from None
     if _HALF_A_PAIR.search(text):
         canonical_json(value).encode()
     return value
+
+
+def _finite(text: str) -> float:
+    return value if isfinite(value := float(text)) else _no_number(text)
 
 
 def _no_number(name: str) -> NoReturn:

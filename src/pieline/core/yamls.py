@@ -42,12 +42,20 @@ def read_yaml(path: str | Path) -> Any:
     Raises:
         UserError: the file is missing, is not YAML, or has a key twice; names file and line.
     """
-    where = str(path)
+    return parse_yaml(read_text(path), where=path)
+
+
+def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
+    """Parse the YAML of a file (`where`), in which `above` other lines come before it.
+
+    Raises:
+        UserError: it is not YAML, or has a key twice; names file and line.
+    """
     try:
-        return yaml.load(read_text(path), Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
+        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        problem, where = error.problem, f"{path}:{line}"
+        line = error.problem_mark.line if error.problem_mark else 0
+        problem, where = error.problem, f"{where}:{above + line + 1}"
     except yaml.reader.ReaderError as error:
         problem = f"{error.reason} (character 0x{error.character:02x})"
     except (ValueError, RecursionError) as error:  # no such date or number; a deep nesting

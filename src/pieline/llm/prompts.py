@@ -14,25 +14,58 @@ then enforces. After it each turn begins with a line that names its role:
 
 The file is cut into turns before anything is filled in, so a value can never become a turn. Blank
 lines around a turn are not sent; `{{ "\n" }}` at its end is.
+
+A template shows values, with conditions, up to two nested loops, filters and included files. It
+runs no code, and what it does ends soon: there are no assignments, macros, multiplications or calls
+other than of a few methods of texts.
 """
 
 import hashlib
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import yaml
+from jinja2 import nodes
+from jinja2.sandbox import SandboxedEnvironment
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text
+from pieline.core.yamls import parse_yaml
 from pieline.llm.questions import Message
 
 _TURN = re.compile(r"^=== (\w+) ===[ \t]*$", re.MULTILINE)
 _ROLES = ("system", "user", "assistant")
+_LONGEST = 1_000_000
+"""Characters of a turn."""
+_FORBIDDEN: dict[type[nodes.Node], str] = {
+    nodes.Assign: "{% set %}",
+    nodes.AssignBlock: "{% set %}",
+    nodes.With: "{% with %}",
+    nodes.Macro: "macros",
+    nodes.Import: "imports",
+    nodes.FromImport: "imports",
+    nodes.Extends: "{% extends %}",
+    nodes.Block: "{% block %}",
+    nodes.Mul: "operator *",
+    nodes.Pow: "operator **",
+    nodes.Mod: "operator %",
+}
+_METHODS = {"capitalize", "endswith", "items", "keys", "lower", "lstrip", "rstrip", "split"}
+_METHODS |= {"startswith", "strip", "title", "upper", "values"}
+_FILTERS = {"abs", "capitalize", "count", "default", "e", "escape", "first", "int", "last"}
+_FILTERS |= {"length", "lower", "round", "string", "title", "tojson", "trim", "upper"}
+_DEEPEST_LOOP = 2
+_PROBES = (
+    "Ann broke the ice at work.",
+    "Bob broke the ice at work.",
+    "Ann drank the ice at work.",
+    "Ann broke the ice at home.",
+)
+"""Sentences of one length that differ at the beginning, in the middle or at the end."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +110,90 @@ class Prompt:
         messages = []
         for role, line, template in self.turns:
             try:
-                text = template.render(**values).lstrip("\n").removesuffix("\n")
-                messages.append(Message(role, text))
-            except (jinja2.TemplateError, TypeError, ValueError) as error:
+                text = _limited(template.generate(**values))
+                messages.append(Message(role, text.lstrip("\n").removesuffix("\n")))
+            except Exception as error:  # a template is a program of the user's
                 raise UserError(
                     f"cannot be filled in: {error}",
                     where=f"{self.path}:{_line_of(error, line)}",
                     mend="give the value or correct the template",
                 ) from None
         return tuple(messages)
+
+    def check_shows(self, field: str, **others: Any) -> None:
+        """Raise a `UserError` unless different values of a field make different questions.
+
+        Args:
+            field: the name that the template has for it.
+            others: the other values that the template may use.
+        """
+        asked = {self.messages(**others, **{field: text}) for text in _PROBES}
+        if len(asked) < len(_PROBES):
+            raise UserError(
+                f"does not show the whole {field}",
+                where=self.path,
+                mend=f"write {{{{ {field} }}}} where it belongs",
+            )
+
+
+class _Environment(SandboxedEnvironment):
+    """Jinja without what a prompt does not need and what need not end."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            loader=jinja2.FileSystemLoader(folder),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            finalize=_printable,
+        )
+        self.filters = {name: self.filters[name] for name in _FILTERS} | {"join": _join}
+
+    def compile(self, source: Any, *args: Any, **options: Any) -> Any:
+        """Compile a template, or one that it includes, if it has only what is allowed."""
+        tree = self.parse(source) if isinstance(source, str) else source
+        _check_nodes(tree)
+        return super().compile(tree, *args, **options)
+
+
+def _check_nodes(tree: nodes.Node, loops: int = 0) -> None:
+    """Raise a `TemplateSyntaxError` for what no template may have."""
+    for node in tree.iter_child_nodes():
+        problem = _FORBIDDEN.get(type(node), "")
+        if isinstance(node, nodes.Call):
+            method = isinstance(node.node, nodes.Getattr) and node.node.attr
+            problem = "" if method in _METHODS else "such calls"
+        elif isinstance(node, nodes.For) and loops == _DEEPEST_LOOP:
+            problem = f"more than {_DEEPEST_LOOP} nested loops"
+        elif isinstance(node, nodes.Include) and loops:
+            problem = "{% include %} in a loop"
+        if problem:
+            raise jinja2.TemplateSyntaxError(f"a prompt may have no {problem}", node.lineno)
+        _check_nodes(node, loops + isinstance(node, nodes.For))
+
+
+def _printable(value: Any) -> Any:
+    if callable(value) and not isinstance(value, jinja2.Undefined):
+        raise TypeError("a function cannot be shown, its result can")
+    return value
+
+
+def _join(values: Any, separator: str = "") -> str:
+    if isinstance(values, str) or len(values) * len(separator) > _LONGEST:
+        raise ValueError("join needs a list that is not too long")
+    return separator.join(map(str, values))
+
+
+def _limited(pieces: Iterable[str]) -> str:
+    kept, length = [], 0
+    for piece in pieces:
+        length += len(piece)
+        if length > _LONGEST:
+            raise ValueError(f"longer than {_LONGEST} characters")
+        kept.append(piece)
+    return "".join(kept)
 
 
 def load_prompt(path: str | Path) -> Prompt:
@@ -104,14 +212,7 @@ def load_prompt(path: str | Path) -> Prompt:
         raise UserError(
             "does not begin with a turn", where=path, mend="write a line like '=== user ==='"
         )
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(path.parent),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 - prompts are plain text
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = _Environment(path.parent)
     turns, sent = [], []
     line = skipped + before.count("\n") + 1
     for role, piece in zip(pieces[::2], pieces[1::2], strict=True):
@@ -123,15 +224,19 @@ def load_prompt(path: str | Path) -> Prompt:
         try:
             turns.append((role, line + 1, environment.from_string(text)))
             tokens = list(environment.lex(text.lstrip("\n")))
-        except jinja2.TemplateSyntaxError as error:
-            raise UserError(
-                f"not a template: {error.message}", where=f"{path}:{line + error.lineno}"
-            ) from None
-        content = (token for _, kind, token in tokens if not kind.startswith("comment"))
-        sent.append([role, "".join(content)])
+        except Exception as error:  # constant expressions are computed here
+            at = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else 1
+            raise UserError(f"not a template: {error}", where=f"{path}:{line + at}") from None
+        kept = (token for _, kind, token in tokens if not kind.startswith("comment"))
+        sent.append([role, "".join(kept)])
         line += piece.count("\n")
-    digest = hashlib.sha256(canonical_json([sent, list(answer.items())]).encode()).hexdigest()
-    return Prompt(path, about, tuple(turns), digest)
+    try:
+        content = canonical_json([sent, list(answer.items())])
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"`answer` is not JSON: {error}", where=f"{path}:1", mend="write JSON schemas"
+        ) from None
+    return Prompt(path, about, tuple(turns), hashlib.sha256(content.encode()).hexdigest())
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int]:
@@ -139,12 +244,7 @@ def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int
     match = re.match(r"---\n(.*?)^---[ \t]*\n", text, re.DOTALL | re.MULTILINE)
     if not match:
         return {}, text, 0
-    try:
-        about = yaml.safe_load(match[1]) or {}
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 2 if mark else 1
-        raise UserError("front matter is not YAML", where=f"{path}:{line}") from None
+    about = parse_yaml(match[1], where=path, above=1) or {}
     if not isinstance(about, dict):
         raise UserError("front matter is not a mapping", where=f"{path}:1")
     return about, text[match.end() :], match[0].count("\n")

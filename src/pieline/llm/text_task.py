@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from pieline.core.errors import UserError
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import Id, Record, load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
@@ -52,9 +53,14 @@ class TextTask(Task):
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return one question per row, in order."""
         prompt = load_prompt(self.inputs["prompt"])
+        rows = self._rows()
+        asked = [prompt.messages(**row.model_dump()) for row in rows]
+        if len(rows) > 1 and len(set(asked)) == 1:
+            mend = f"show a field of {self.inputs['rows']}, as in {{{{ id }}}}"
+            raise UserError("asks the same about each row", where=prompt.path, mend=mend)
         return [
-            make_question(entry, prompt.messages(**row.model_dump()), self.parameters, name=row.id)
-            for row in self._rows()
+            make_question(entry, messages, self.parameters, name=row.id)
+            for row, messages in zip(rows, asked, strict=True)
         ]
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:

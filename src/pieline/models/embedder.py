@@ -4,7 +4,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from pieline.core.records import Frozen
+from pieline.core.settings import Settings
 from pieline.models.entries import CheckpointEntry
 
 Inputs = Literal["paper", "released"]
@@ -23,7 +23,7 @@ InstructionFormat = Literal[
 ]
 
 
-class ReleasedInputs(Frozen):
+class ReleasedInputs(Settings):
     """Where IdioLink's released code writes a model's inputs otherwise than its entry says.
 
     The last two fields are of queries that are embedded by their span; null: as other queries.

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.files import canonical_json
-from pieline.core.records import Frozen, validated
+from pieline.core.records import validated
+from pieline.core.settings import Settings
 
 DESCRIPTIVE_FIELDS = frozenset(
     {
@@ -25,7 +26,7 @@ DESCRIPTIVE_FIELDS = frozenset(
 """Fields that say something about a model but change nothing that it computes."""
 
 
-class ModelEntry(Frozen):
+class ModelEntry(Settings):
     """What every entry of models.yaml has."""
 
     label: str = Field(description="Name in tables and figures.")

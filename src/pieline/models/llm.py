@@ -7,7 +7,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_serializer, model_validator
@@ -57,6 +57,7 @@ class LLMEntry(ModelEntry):
     first are served where the job runs, by the `server` that the entry names.
     """
 
+    MAY_HAVE_BRACES: ClassVar = ("chat_template", "server")
     kind: Literal["llm"]
     source: Literal["api", "package", "file", "hub"]
     litellm_id: str = Field(

@@ -3,14 +3,15 @@
 from collections import Counter
 from typing import Literal, Self
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import Field, model_validator
 
-from pieline.core.records import Frozen, Name
+from pieline.core.records import Name
+from pieline.core.settings import Seed, Settings
 from pieline.languages.settings import LanguageName
 from pieline.models.entries import ModelEntry
 
 
-class PredictionFile(Frozen):
+class PredictionFile(Settings):
     """The predictions of one run."""
 
     study: str = Field(description="Study that they are for.")
@@ -23,7 +24,7 @@ class PredictionFile(Frozen):
     setting: Name = Field(
         description="Any name; of idiolink the query mode that was searched with."
     )
-    seed: NonNegativeInt = 0
+    seed: Seed = 0
 
 
 class PredictionsEntry(ModelEntry):
@@ -39,6 +40,9 @@ class PredictionsEntry(ModelEntry):
         run, number = runs.most_common(1)[0]
         if number > 1:
             raise ValueError(f"{number} files for {' '.join(str(part) for part in run if part)}")
+        file, number = Counter(one.file for one in self.files).most_common(1)[0]
+        if number > 1:
+            raise ValueError(f"file {file!r} stands twice")
         return self
 
     def execution_spec(self) -> str:

@@ -27,8 +27,8 @@ def load_registry(path: str | Path) -> Registry:
     model of one's own makes nothing of another stale.
 
     Raises:
-        UserError: names the file, the entry and the field that is wrong, or both files that have a
-            name.
+        UserError: names the file, the entry and the field that is wrong, both files that have a
+            name, or both models that have a label.
     """
     path = Path(path)
     found = _entries(path)
@@ -39,6 +39,17 @@ def load_registry(path: str | Path) -> Registry:
             raise UserError(
                 f"{path} has a model {name!r}, too", where=own, mend="give yours another name"
             )
+    names: dict[str, str] = {}
+    for where, entries in ((path, found), (own, added)):
+        for name, entry in entries.items():
+            label = " ".join(entry.label.split())
+            other = names.setdefault(label.casefold(), name)
+            if other != name:
+                raise UserError(
+                    f"label {label!r} is that of {other}",
+                    where=f"{where}: {name}",
+                    mend="tables show models by their labels: give it another",
+                )
     return found | added
 
 

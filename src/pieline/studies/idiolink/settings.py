@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt
 
-from pieline.core.settings import Settings
+from pieline.core.settings import Seed, Settings
 from pieline.models.embedder import Inputs
 from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, Semantics
@@ -59,7 +59,7 @@ class FineTuning(Hyperparameters):
         " which only a mirror folder can have; where available: else the drawn ones, as the table"
         " says.",
     )
-    seeds: list[NonNegativeInt] = Field(default=[42, 43, 44], min_length=1)
+    seeds: list[Seed] = Field(default=[42, 43, 44], min_length=1)
     batch_sizes: dict[str, PositiveInt] = Field(
         default={"drama-1b": 8}, description="Tuples a step of single models, not batch_size."
     )
@@ -118,7 +118,7 @@ class Construction(Settings):
         default="drawn", description="Drawn with the seed, or as in the released files."
     )
     splits: SplitSizes = SplitSizes()
-    seed: NonNegativeInt = 42
+    seed: Seed = 42
     corrections: str | None = Field(
         default=None,
         description="Decisions of people (filled-in CSV, or Label Studio export); null: the"

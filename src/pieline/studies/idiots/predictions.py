@@ -99,6 +99,7 @@ def detection_questions(
     wanted = {**parameters, "seed": seed}
     if lack := cannot_be_asked(spec, setting):
         raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
+    prompt.check_shows("sentence")
     enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
     wanted["response_format"] = enforced
     return [
@@ -232,10 +233,14 @@ def read_predictions(
         UserError: ids are missing or unknown, or a row cannot be read; names file and line.
     """
     rows = one_each(read_rows(path, ForeignDetection), [one.id for one in sentences], where=path)
-    return [_taken(row) for _, row in rows]
+    return [_taken(row, f"{path}:{line}") for line, row in rows]
 
 
-def _taken(row: ForeignDetection) -> DetectionPrediction:
+def _taken(row: ForeignDetection, where: str) -> DetectionPrediction:
+    if row.has_idiom and row.idiom and names_nothing(row.idiom):
+        raise UserError(
+            f"has_idiom is true and idiom {row.idiom!r}", where=where, mend="correct one of them"
+        )
     said: dict[str, Any] = row.model_dump()
     if row.has_idiom is None:
         said = {"id": row.id}

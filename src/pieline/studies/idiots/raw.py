@@ -1,6 +1,7 @@
 """The released formats of IdioTS: a table with tabs, or one JSON array of sentences."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
@@ -10,10 +11,18 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_json
 from pieline.core.records import Id, check_unique_ids, validated
 from pieline.core.tables import read_table
+from pieline.languages.matching import contains_pie, matches_pie
+from pieline.languages.registry import find
+from pieline.languages.spelling import normalise
 from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
 _SEE = "see data/sample/idiots/README.md"
+_FEWEST_WITH_IDIOM = 0.5
+"""Share of the idiomatic sentences that have the words of their idiom, in a file in order."""
+OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
+"""What begins a canonical form and is no word of the PIE: the "to" of an infinitive (section 3.1),
+and the no of "don't quote me", which "quote me" names as well."""
 
 
 class _Released(BaseModel):
@@ -51,8 +60,9 @@ def read_sentences(
     Raises:
         UserError: not JSON, not an array, no such table, a record that breaks the format (a label
             that is not the string "True" or "False" or contradicts the id, a missing or unknown
-            field), a duplicate id, or a kind for a sentence that is no distractor. The message
-            names the file, the record's place and its id.
+            field), a duplicate id, a kind for a sentence that is no distractor, or columns that do
+            not belong together (two idioms of one id, idioms that their sentences do not have,
+            languages that are swapped). The message names the file, the record's place and its id.
     """
     if Path(path).suffix.lower() == ".tsv":
         rows = _table(path)
@@ -81,7 +91,44 @@ def read_sentences(
         raise UserError(
             f"no sentence {unknown[0]!r}, which has a distractor kind", where=path, mend=_SEE
         )
+    _check_columns(sentences, path)
     return sentences
+
+
+def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
+    """Raise a `UserError` for columns that do not belong together."""
+    idioms: dict[str, str] = {}
+    lacking = []
+    for number, sentence in enumerate(sentences, start=1):
+        where = f"{path}: record {number} ({sentence.id})"
+        first = idioms.setdefault(sentence.pie_id, sentence.pie)
+        if first != sentence.pie and not matches_pie(sentence.pie, first, language="english"):
+            raise UserError(
+                f"idiom {sentence.pie!r} under {sentence.pie_id}, which is {first!r} before",
+                where=where,
+                mend="give each idiom an id of its own",
+            )
+        if _is_rather(sentence.sentence, "spanish") and _is_rather(sentence.translation, "english"):
+            raise UserError("en is Spanish and es English", where=where, mend="swap the columns")
+        pie = OPENING.sub("", sentence.pie)
+        if sentence.is_idiomatic and not contains_pie(sentence.sentence, pie, language="english"):
+            lacking.append(where)
+    idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
+    if idiomatic - len(lacking) < _FEWEST_WITH_IDIOM * idiomatic:
+        raise UserError(
+            f"only {idiomatic - len(lacking)} of {idiomatic} idiomatic sentences have the words of"
+            " their idiom",
+            where=lacking[0],
+            mend="check that the column idiom belongs to these sentences",
+        )
+
+
+def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
+    """Whether a text has more function words of this than of the other language."""
+    other = "spanish" if language == "english" else "english"
+    words = normalise(text).split()
+    counts = [sum(word in find(name).stop_words for word in words) for name in (language, other)]
+    return counts[0] > counts[1]
 
 
 def _table(path: str | Path) -> list[dict[str, str]]:

@@ -3,10 +3,10 @@
 from itertools import chain
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.records import Name
-from pieline.core.settings import Settings, check_settings
+from pieline.core.settings import Seed, Settings, check_settings
 
 DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
 
@@ -44,7 +44,7 @@ class IdiotsSettings(Settings):
     prompts: dict[Name, DetectionPrompt] = Field(
         default={}, description="Settings of your own by name (docs/adding.md)."
     )
-    seeds: list[NonNegativeInt] = Field(
+    seeds: list[Seed] = Field(
         default=[0], min_length=1, description="Sent where the provider accepts a seed."
     )
     parameters: DetectionParameters = DetectionParameters()

@@ -32,7 +32,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         self.check_taken(settings.models, where=f"{where}.models")
         self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
         for own in settings.prompts.values():
-            load_prompt(own.file).messages(sentence="")
+            load_prompt(own.file).check_shows("sentence")
 
     def models(self) -> list[str]:
         """The language models that are asked, and whose predictions were made elsewhere."""

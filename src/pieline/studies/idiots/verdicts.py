@@ -6,7 +6,6 @@ decided by the matching function; people can then judge every case, and their ve
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
@@ -21,11 +20,9 @@ from pieline.languages.denial import is_commented, kind_of, truth_of, views
 from pieline.languages.english import ANSWERS
 from pieline.languages.pointing import points_at_pie
 from pieline.languages.spelling import normalise
+from pieline.studies.idiots.raw import OPENING
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
-_OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
-"""What begins a canonical form and is no word of the PIE: the "to" of an infinitive (section 3.1),
-and the no of "don't quote me", which "quote me" names as well."""
 YesNo = Literal["yes", "no"]
 ErrorType = Literal[
     "phrasal_verb", "idiom_of_element", "unrelated_idiom", "same_meaning", "invented", "other"
@@ -107,7 +104,7 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
         return False  # "not spill the beans"
     return points_at_pie(
         name,
-        _OPENING.sub("", sentence.pie),
+        OPENING.sub("", sentence.pie),
         sentence=sentence.sentence,
         language="english",
         echoes=not sentence.is_idiomatic,

@@ -3,10 +3,10 @@
 from itertools import chain
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.records import Name
-from pieline.core.settings import Settings, check_settings
+from pieline.core.settings import Seed, Settings, check_settings
 from pieline.languages.settings import LanguageName
 from pieline.studies.jam.metrics.identification import Scoring
 from pieline.studies.jam.predictions.prompt_settings import (
@@ -33,7 +33,7 @@ class JamVariants(Settings):
     generated: PositiveInt = Field(default=5, description="Variants written of each original.")
     temperature: float = Field(default=1.0, ge=0)
     max_tokens: PositiveInt = Field(default=16384, description="Of one answer, thoughts included.")
-    generation_seed: NonNegativeInt | None = Field(
+    generation_seed: Seed | None = Field(
         default=None, description="Sent to the model where its provider accepts one."
     )
     review: Literal["human", "automatic"] = Field(
@@ -51,7 +51,7 @@ class JamVariants(Settings):
         default=3, description="Valid variants that an original needs to stay."
     )
     kept: PositiveInt = Field(default=3, description="Valid variants kept of each original.")
-    seed: NonNegativeInt = Field(
+    seed: Seed = Field(
         default=42,
         description="Of the choice among valid variants, and of the one that people label (5.1).",
     )
@@ -68,7 +68,7 @@ class JamVariants(Settings):
 class JamFineTuning(TaggingSettings):
     """Fine-tuning of encoders (ID10M-JAM, appendix D), with the hyperparameters of Table 4."""
 
-    seeds: list[NonNegativeInt] = Field(default=[5, 7, 42, 123, 1773], min_length=1)
+    seeds: list[Seed] = Field(default=[5, 7, 42, 123, 1773], min_length=1)
     input: EncoderInput = Field(
         default="text",
         description="The words that are tagged, in training and prediction. 'text': ID10M's tokens,"
@@ -89,7 +89,7 @@ class NeutralAblation(Settings):
     setting: PromptSetting | Literal["fine_tuned"] = Field(
         default="zero_shot", description="'fine_tuned' for an encoder."
     )
-    seed: NonNegativeInt = 42
+    seed: Seed = 42
     language: LanguageName = "english"
 
 
@@ -122,7 +122,7 @@ class ConfusedModels(Settings):
         default="few_shot_sc_cotbest",
         description="Prompt type of the runs of 'models'; reasoning models are asked zero-shot.",
     )
-    seed: NonNegativeInt = Field(default=42, description="Of the runs of 'models'.")
+    seed: Seed = Field(default=42, description="Of the runs of 'models'.")
 
 
 class JamSettings(Settings):
@@ -162,10 +162,8 @@ class JamSettings(Settings):
     prompts: dict[Name, OwnPrompt] = Field(
         default={}, description="Settings of your own by name (docs/adding.md)."
     )
-    seeds: list[NonNegativeInt] = Field(
-        default=[42, 43, 44], min_length=1, description="Of prompted models."
-    )
-    seeds_by_model: dict[str, list[NonNegativeInt]] = Field(
+    seeds: list[Seed] = Field(default=[42, 43, 44], min_length=1, description="Of prompted models.")
+    seeds_by_model: dict[str, list[Seed]] = Field(
         default={}, description="Of prompted models that are run with other seeds."
     )
     zero_shot: ZeroShot = ZeroShot()

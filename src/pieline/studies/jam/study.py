@@ -144,7 +144,7 @@ class JamStudy(Study[JamSettings]):
         released = get_args(PromptSetting) if settings.asking == "released" else ()
         for setting in (*settings.prompts, *released):
             prompt = load_prompt(self.prompt_files(setting)["prompt"])
-            prompt.messages(sentence="", language="")
+            prompt.check_shows("sentence", language="")
             if setting in released and not prompt.response_format:
                 raise UserError(
                     "the front matter has no `answer`, whose fields the released form enforces",

@@ -3,9 +3,11 @@
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +15,15 @@ from numpy.typing import NDArray
 from pieline.core.elsewhere import check_ids
 from pieline.core.errors import UserError, number_of
 from pieline.core.files import open_gzip
+from pieline.studies.idiolink.records import QUERY_MODES
 
 RankedRun = dict[str, dict[str, float]]
 """Score by query id and document id."""
 
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
+_MANY_CONSTANT = 0.5
+"""Share of the queries from which equal scores for all documents are a mistake."""
 
 
 def cosine_scores(
@@ -102,37 +107,52 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
         UserError: a line has not six fields or no number as its score; names file and line.
     """
     run: RankedRun = {}
-    for _, query_id, document_id, score in _lines(path, top_k):
-        run.setdefault(query_id, {})[document_id] = score
+    for line in _lines(path, top_k):
+        run.setdefault(line.query, {})[line.document] = line.score
     return run
 
 
 def read_foreign_run(
-    path: str | Path, query_ids: Sequence[str], document_ids: Collection[str], *, top_k: int
+    path: str | Path,
+    query_ids: Sequence[str],
+    document_ids: Collection[str],
+    *,
+    mode: str,
+    top_k: int,
 ) -> RankedRun:
     """The `top_k` best documents of each query from a run made elsewhere.
 
     As trec_eval does it goes by the scores, not by the ranks, and orders equal scores by descending
     document id.
 
+    Args:
+        path: the run, whose tag or name ends in its query mode.
+        query_ids: those of the data set.
+        document_ids: likewise.
+        mode: the query mode that it should be of.
+        top_k: documents to keep of each query.
+
     Raises:
         UserError: queries or documents are unknown, stand twice or are missing, as far as `top_k`
-            reaches; names file, line and how many.
+            reaches; ranks contradict scores, the scores of most queries are constant, or the run
+            is of another query mode; names file, line and how many.
     """
-    run: RankedRun = {query_id: {} for query_id in query_ids}
+    lines: dict[str, dict[str, RunLine]] = {query_id: {} for query_id in query_ids}
     queries: dict[str, int] = {}
     documents: dict[str, int] = {}
-    for number, query_id, document_id, score in _lines(path):
-        queries.setdefault(query_id, number)
-        documents.setdefault(document_id, number)
-        ranked = run.setdefault(query_id, {})
-        if document_id in ranked:
+    tags: set[str] = set()
+    for line in _lines(path):
+        queries.setdefault(line.query, line.number)
+        documents.setdefault(line.document, line.number)
+        tags.add(line.tag)
+        ranked = lines.setdefault(line.query, {})
+        if line.document in ranked:
             raise UserError(
-                f"query {query_id!r} ranks {document_id!r} twice",
-                where=f"{path}:{number}",
+                f"query {line.query!r} ranks {line.document!r} twice",
+                where=f"{path}:{line.number}",
                 mend="rank each document once",
             )
-        ranked[document_id] = score
+        ranked[line.document] = line
     check_ids(queries, query_ids, "queries", where=path)
     if unknown := [name for name in documents if name not in document_ids]:
         raise UserError(
@@ -141,21 +161,86 @@ def read_foreign_run(
             mend="rank the documents of the data set",
         )
     wanted = min(top_k, len(document_ids))
-    if short := [query_id for query_id, ranked in run.items() if len(ranked) < wanted]:
+    if short := [query_id for query_id, ranked in lines.items() if len(ranked) < wanted]:
         raise UserError(
-            f"fewer than {wanted} documents for {len(short)} of the {len(run)} queries, such as"
+            f"fewer than {wanted} documents for {len(short)} of the {len(lines)} queries, such as"
             f" {short[0]!r}",
             where=path,
             mend=f"rank {wanted} (idiolink.top_k): what stands below the last is unknown",
         )
-    for query_id, ranked in run.items():
-        best = sorted(ranked.items(), key=lambda item: item[::-1], reverse=True)
-        run[query_id] = dict(best[:top_k])
+    _check_mode(path, tags, mode)
+    _check_scores(path, lines)
+    run: RankedRun = {}
+    for query_id, ranked in lines.items():
+        best = sorted(((line.score, name) for name, line in ranked.items()), reverse=True)
+        run[query_id] = {name: score for score, name in best[:top_k]}
     return run
 
 
-def _lines(path: str | Path, top_k: int | None = None) -> Iterator[tuple[int, str, str, float]]:
-    """Number, query, document and score of each line, or of the first lines of each query."""
+def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
+    """Raise a `UserError` unless the tag or the name of a run ends in its query mode."""
+    place = Path(path)
+    named = {
+        found
+        for text in (*tags, place.name)
+        for part in text.replace("-", "_").split(".")
+        if (found := _mode_at_end(part))
+    } or {place.parent.name}.intersection(QUERY_MODES)
+    if not named:
+        raise UserError(
+            "does not name its query mode", where=path, mend=f"rename it, as in mine-{mode}.run"
+        )
+    if named != {mode}:
+        raise UserError(
+            f"a run of {' and '.join(map(repr, sorted(named)))}, not {mode!r}",
+            where=path,
+            mend="correct `setting` in the model's files, or the tag and the name of the run",
+        )
+
+
+def _mode_at_end(text: str) -> str:
+    ends = [mode for mode in QUERY_MODES if f"_{text}".endswith(f"_{mode}")]
+    return max(ends, key=len, default="")
+
+
+def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]) -> None:
+    """Raise a `UserError` for ranks against scores, and for scores that order nothing."""
+    several = {query: ranked for query, ranked in lines.items() if len(ranked) > 1}
+    constant = []
+    for query, ranked in several.items():
+        ordered = sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
+        if ordered[0].score == ordered[-1].score:
+            constant.append(query)
+        for better, worse in pairwise(ordered):
+            if worse.rank < better.rank:
+                raise UserError(
+                    f"document {worse.document!r} of query {query!r} has rank {worse.rank} and not"
+                    " the highest score",
+                    where=f"{path}:{worse.number}",
+                    mend="better documents need higher scores: negate distances",
+                )
+    if constant and len(constant) >= _MANY_CONSTANT * len(several):
+        raise UserError(
+            f"all scores of {len(constant)} of the {len(several)} queries are equal, such as those"
+            f" of {constant[0]!r}",
+            where=path,
+            mend="write the scores of the system",
+        )
+
+
+class RunLine(NamedTuple):
+    """A line of a TREC run, and its number in the file."""
+
+    number: int
+    query: str
+    document: str
+    rank: int
+    score: float
+    tag: str
+
+
+def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
+    """Each line, or the first lines of each query."""
     seen: Counter[str] = Counter()
     opened = gzip.open if str(path).endswith(".gz") else open
     number = 0
@@ -167,11 +252,11 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[tuple[int, st
                     seen[name] += 1
                     if seen[name] > top_k:
                         continue
-                query_id, _, document_id, _, score, _ = line.split()
+                query_id, _, document_id, rank, score, tag = line.split()
                 value = float(score)
                 if not isfinite(value):
                     raise ValueError
-                yield number, query_id, document_id, value
+                yield RunLine(number, query_id, document_id, int(rank), value, tag)
     except ValueError:  # nor is what is not UTF-8
         raise UserError(
             "not a line of a TREC run", where=f"{path}:{number}", mend="make it again"

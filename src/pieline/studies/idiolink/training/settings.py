@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from pieline.core.settings import Settings
+from pieline.core.settings import LearningRate, Settings
 
 Loss = Literal["paper", "released"]
 TrainMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
@@ -27,7 +27,7 @@ class Hyperparameters(Settings):
         default=2,
         description="α_H of equation 1: documents of the query's PIE in the opposite meaning.",
     )
-    learning_rate: PositiveFloat = Field(
+    learning_rate: LearningRate = Field(
         default=2e-5,
         description="Of AdamW after warm-up; falls linearly to zero at the last epoch's end.",
     )

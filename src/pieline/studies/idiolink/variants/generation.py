@@ -88,9 +88,10 @@ class Role:
     parameters: Mapping[str, Any]
     times: int
 
-    def question(self, name: str, sample: int, **said: object) -> Question:
-        """A question of this role, with what its prompt is filled in with."""
-        messages = self.prompt.messages(**said)
+    def question(self, name: str, sample: int, *, pie: str, **said: object) -> Question:
+        """A question of this role about a PIE, with what its prompt is filled in with."""
+        self.prompt.check_shows("pie", **said)
+        messages = self.prompt.messages(pie=pie, **said)
         return make_question(self.spec, messages, self.parameters, sample=sample, name=name)
 
 

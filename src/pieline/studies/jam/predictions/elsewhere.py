@@ -8,18 +8,25 @@ from pydantic import BeforeValidator, model_validator
 
 from pieline.core.elsewhere import ForeignRow, one_each, read_rows
 from pieline.core.errors import UserError
+from pieline.languages.denial import names_nothing
+from pieline.languages.matching import contains_pie
+from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import Tag, span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
+_MOST_ABSENT = 0.05
+"""Share of the idioms that may not be in their sentence: a system may spell some in its own way."""
+
 
 def _split(separator: str | None) -> BeforeValidator:
-    """A list from the text that a cell of a table holds."""
+    """A list from the text that a cell of a table holds; blank items are none."""
 
     def split(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        return [part for one in value.split(separator) if (part := one.strip())]
+        items = value.split(separator) if isinstance(value, str) else value
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            return items
+        return [part for item in items if (part := item.strip())]
 
     return BeforeValidator(split)
 
@@ -45,13 +52,41 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
     """One prediction a sentence, in their order.
 
     Raises:
-        UserError: ids are missing or unknown, or tags do not fit the tokens; names file and line.
+        UserError: ids are missing or unknown, tags do not fit the tokens, a word such as "none"
+            stands for an idiom, or idioms are not in their sentences; names file and line.
     """
     rows = one_each(read_rows(path, ForeignIdioms), [one.id for one in sentences], where=path)
-    return [
-        _prediction(row, sentence, f"{path}:{line}")
-        for (line, row), sentence in zip(rows, sentences, strict=True)
-    ]
+    pairs = list(zip(rows, sentences, strict=True))
+    _check_idioms(pairs, path)
+    return [_prediction(row, sentence, f"{path}:{line}") for (line, row), sentence in pairs]
+
+
+def _check_idioms(
+    pairs: Sequence[tuple[tuple[int, ForeignIdioms], JamSentence]], path: str | Path
+) -> None:
+    """Raise a `UserError` for idioms that are none, and for many that their sentences lack."""
+    named = 0
+    absent = []
+    for (line, row), sentence in pairs:
+        for idiom in row.idioms or ():
+            if names_nothing(idiom):
+                raise UserError(
+                    f"{idiom!r} names no idiom",
+                    where=f"{path}:{line}",
+                    mend="leave the list or the cell empty, or write null if there is no answer",
+                )
+            named += 1
+            is_in = normalise(idiom) in normalise(sentence.sentence)
+            if not is_in and not contains_pie(sentence.sentence, idiom, language=sentence.language):
+                absent.append((line, idiom, sentence))
+    if len(absent) > _MOST_ABSENT * named:
+        line, idiom, sentence = absent[0]
+        raise UserError(
+            f"{len(absent)} of {named} idioms are not in their sentences, such as {idiom!r} in"
+            f" {sentence.sentence!r} ({sentence.id})",
+            where=f"{path}:{line}",
+            mend="check the ids, and write idioms as they stand in the sentence",
+        )
 
 
 def _prediction(row: ForeignIdioms, sentence: JamSentence, where: str) -> IdiomPrediction:

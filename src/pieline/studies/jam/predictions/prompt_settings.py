@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from pieline.core.records import Frozen
+from pieline.core.settings import Settings
 
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
 Examples = Literal["random", "contrastive"]
@@ -24,7 +24,7 @@ RELEASED_EXAMPLES = (
 """How those with examples also deviate."""
 
 
-class ZeroShot(Frozen):
+class ZeroShot(Settings):
     """The plain prompt: no examples, no explanations."""
 
     temperature: float = Field(default=0.3, ge=0)
@@ -39,7 +39,7 @@ class OwnPrompt(ZeroShot):
     )
 
 
-class FewShot(Frozen):
+class FewShot(Settings):
     """Few-shot + SC + CoTBest: examples, several answers, candidates before at most one idiom."""
 
     temperature: float = Field(default=0.8, ge=0)

@@ -145,6 +145,7 @@ def questions_about(
             mend="ask it zero_shot",
         )
     prompt = load_prompt(task.inputs["prompt"])
+    prompt.check_shows("sentence", language="")
     enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
     if enforced and (lack := cannot_be_asked(entry, SCHEMA_SETTING)):
         raise UserError(lack, where=entry.label, mend="leave the model or the setting out")
@@ -176,6 +177,7 @@ def questions_about(
 def _turns(template: str, examples: Iterable[Example]) -> list[Message]:
     """Turns of the examples: a sentence, then the answer that is wanted."""
     prompt = load_prompt(template)
+    prompt.check_shows("sentence", idioms=["break the ice"], literal_pie=None)
     return [
         turn
         for sentence, literal_pie in examples

@@ -3,6 +3,7 @@ r"""The format of ID10M: one `token<TAB>tag` per line, blank lines between sente
 Tokens keep their trailing space ("A \tO"), so a sentence is the concatenation of its tokens.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,12 @@ from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, spa
 
 _FOLLOWS = frozenset(product(TAGS, TAGS)) - {(OUTSIDE, INSIDE)}
 """Tags that may stand side by side."""
+_LETTER = "[0-9A-Za-z\u00c0-\u0dff]"
+"""Of scripts that write spaces between words."""
+_GLUED = re.compile(rf"{_LETTER}\t(?={_LETTER})")
+_SPACED = re.compile(rf"{_LETTER}(?:[^\S\t]+\t|\t[^\S\t]+)(?={_LETTER})")
+_FEWEST_GLUED = 3
+_FIRST_CJK = "\u2e80"
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,8 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
 
     Raises:
         UserError: bad UTF-8, a line without exactly two columns, an empty token, an unknown tag,
-            an I that follows no B or I, or a file without sentences; names file and line.
+            an I that follows no B or I, a sentence whose words have lost the spaces between them,
+            or a file without sentences; names file and line.
     """
     sentences: list[TaggedSentence] = []
     for start, rows in _blocks(path):
@@ -69,6 +77,12 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
         for line, follows in enumerate(pairwise((OUTSIDE, *tags)), start=start):
             if follows not in _FOLLOWS:
                 raise _misplaced(follows[1], where=f"{path}:{line}")
+        if _is_glued("\t".join(tokens)):
+            raise UserError(
+                f"no spaces between the words of {''.join(tokens)[:40]!r}",
+                where=f"{path}:{start}",
+                mend="keep the space that ends a token, before its tab",
+            )
         name = f"{split}-{len(sentences) + 1:04d}"
         sentences.append(TaggedSentence(id=name, tokens=tokens, tags=tags, line=start))
     if not sentences:
@@ -116,6 +130,13 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     if surplus:
         skipped = f"skipped {number_of(len(surplus), 'surplus blank line')}"
         print(f"{path}: {skipped}, the first is line {surplus[0]}", file=sys.stderr)
+
+
+def _is_glued(text: str) -> bool:
+    """Whether most words of a sentence follow each other without a space; a tab ends each token."""
+    glued = len(_GLUED.findall(text))
+    is_much = glued >= _FEWEST_GLUED and glued >= len(_SPACED.findall(text))
+    return is_much and max(text) < _FIRST_CJK
 
 
 def _misplaced(tag: str, *, where: str) -> UserError:

@@ -4,13 +4,13 @@ from typing import Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from pieline.core.records import Frozen
+from pieline.core.settings import LearningRate, Settings
 
 Batching = Literal["random", "by_length"]
 EncoderInput = Literal["text", "whitespace"]
 
 
-class TaggingSettings(Frozen):
+class TaggingSettings(Settings):
     """Hyperparameters of encoders (ID10M-JAM, Table 4)."""
 
     epochs: PositiveInt = 20
@@ -20,7 +20,7 @@ class TaggingSettings(Frozen):
         description="Which sentences share a batch: any, as in transformers' Trainer, or those of"
         " similar length, which takes less time.",
     )
-    learning_rate: PositiveFloat = Field(
+    learning_rate: LearningRate = Field(
         default=2e-5, description="At the start; it falls linearly to zero."
     )
     weight_decay: float = Field(default=0.0, ge=0)

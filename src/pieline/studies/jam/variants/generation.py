@@ -97,15 +97,15 @@ class VariantWriting:
         **values: Any,
     ) -> Question:
         """The prompt about an original, filled in with what all have in common and `values`."""
-        messages = prompt.messages(
-            sentence=original.sentence,
-            pie=", ".join(" ".join(pie.split()) for pie in original.pies),
-            language=original.language.capitalize(),
-            reading=READINGS[original.is_figurative],
-            opposite=READINGS[not original.is_figurative],
-            is_figurative=original.is_figurative,
-            **values,
-        )
+        values |= {
+            "pie": ", ".join(" ".join(pie.split()) for pie in original.pies),
+            "language": original.language.capitalize(),
+            "reading": READINGS[original.is_figurative],
+            "opposite": READINGS[not original.is_figurative],
+            "is_figurative": original.is_figurative,
+        }
+        prompt.check_shows("sentence", **values)
+        messages = prompt.messages(sentence=original.sentence, **values)
         parameters = self.settings.model_dump(exclude={"count"})
         return make_question(self.spec, messages, parameters, sample=sample, name=name)
 
