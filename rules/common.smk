@@ -114,7 +114,7 @@ def modules(name, *named, folder="scripts"):
 
 
 def contents(files):
-    """A param with the content of files that no rule makes: yours may have old time stamps.
+    """A param with the content of files that are made by no rule; yours may have old time stamps.
 
     `files` is a path, a list of paths or a function of the wildcards that gives either.
     """
