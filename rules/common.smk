@@ -54,7 +54,7 @@ try:
         # Snakemake's own files would be its first, and it tells with a traceback.
         check_writable(".")
     MODELS = ROOT / "models.yaml"
-    usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") != "own" else None
+    usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") == "released" else None
     config = layered(
         config | {"mirror": config.get("mirror") or usual_mirror},
         ROOT / "config" / "sample.yaml",
@@ -152,7 +152,10 @@ def digest(path):
     return remembered_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
 
 
-os.environ.update(PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json())
+# A job ends when this process does, even if it is killed.
+os.environ.update(
+    PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json(), PIELINE_SNAKEMAKE=str(os.getpid())
+)
 # What libraries draw of their own would be one line of thousands of characters in a pipe; what takes
 # long is told by `pieline.core.progress`.
 os.environ.setdefault("TQDM_DISABLE", "1")

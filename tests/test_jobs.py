@@ -15,7 +15,7 @@ from pieline.core.jobs import optional
 WAITS = "import time; print('waiting', file=sys.stderr); time.sleep(600)"
 
 
-def start_job(folder: Path, code: str) -> "subprocess.Popen[str]":
+def start_job(folder: Path, code: str, **environment: str) -> "subprocess.Popen[str]":
     """Start Python code as a job that keeps its log in `folder/log`."""
     begin = (
         "import os, subprocess, sys\nfrom pieline.core.jobs import start_log\nstart_log('log')\n"
@@ -23,7 +23,7 @@ def start_job(folder: Path, code: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-c", begin + code],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -158,3 +158,13 @@ def test_a_log_that_cannot_be_written_is_told_and_the_job_runs(tmp_path: Path) -
 def test_an_input_that_may_be_empty() -> None:
     assert optional(["one.csv"]) == "one.csv"
     assert optional([]) is None
+
+
+def test_a_job_ends_when_its_snakemake_is_killed(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as snakemake:
+        job = start_job(tmp_path, WAITS, PIELINE_SNAKEMAKE=str(snakemake.pid))
+        with pytest.raises(subprocess.TimeoutExpired):
+            job.wait(timeout=4)
+        snakemake.kill()
+    job.communicate(timeout=20)
+    assert job.returncode == -signal.SIGTERM

@@ -251,7 +251,10 @@ training.span_f1 = score
     assert run(broken, before=dies) == -signal.SIGKILL
     assert not (broken / "weights").exists()
     assert (broken / "checkpoint.pt").exists()
+    # As a kill in the middle of writing leaves it.
+    (broken / ".checkpoint.pt.x1.part").write_bytes(b"half")
     assert run(broken) == 0
+    assert list(broken.glob(".*.part")) == []
     for name in ("weights/model.safetensors", "training.json"):
         assert (whole / name).read_bytes() == (broken / name).read_bytes(), name
     assert not (broken / "checkpoint.pt").exists()

@@ -1,9 +1,12 @@
 """Entries, prompts, cost estimates and the command line."""
 
+import base64
 import importlib.util
 import os
 import subprocess
 import sys
+import urllib.parse
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +25,7 @@ from pieline.llm.costs import (
     price,
     usd_at_most,
 )
-from pieline.llm.keys import api_base
+from pieline.llm.keys import api_base, redact
 from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.questions import Message, make_question
@@ -489,3 +492,24 @@ def test_help_everywhere(arguments: list[str]) -> None:
         check=True,
     )
     assert done.stdout.startswith("usage: pieline")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda key: key,
+        lambda key: key.encode().hex(),
+        lambda key: key.encode().hex().upper(),
+        lambda key: base64.b64encode(key.encode()).decode(),
+        lambda key: base64.urlsafe_b64encode(key.encode()).decode(),
+        lambda key: urllib.parse.quote(key, safe=""),
+    ],
+)
+def test_a_key_is_shown_in_no_form(
+    form: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk/secret?>>~key+1"
+    monkeypatch.setenv("TEST_LLM_KEY", key)
+    shown = redact(f"wrong key {form(key)}", spec_for())
+    assert "[TEST_LLM_KEY]" in shown
+    assert form(key).rstrip("=") not in shown

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -104,6 +105,10 @@ def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond)
          {"input_tokens": 0, "output_tokens": 3}),
         (chat(usage={"prompt_tokens": 9, "completion_tokens": -3, "total_tokens": 6}),
          {"input_tokens": 9, "output_tokens": None, "text": "hi"}),
+        # Counts that are fractions: what is billed must not be asked again.
+        (chat(usage={"prompt_tokens": 9.0, "completion_tokens": 2.5, "total_tokens": 11.5,
+                     "completion_tokens_details": {"reasoning_tokens": 1.5}}),
+         {"input_tokens": 9, "output_tokens": 3, "reasoning_tokens": 2, "text": "hi"}),
         (chat(model=4), {"returned_model": None, "text": "hi"}),
         # Nothing that litellm takes for an answer, but billed.
         ({"usage": {"prompt_tokens": 9, "completion_tokens": 3}},
@@ -130,6 +135,23 @@ def test_half_a_body_is_malformed(respond: Respond) -> None:
     respond(content=b'{"usage": {"prompt_tokens": 9, "comple')
     with pytest.raises(MalformedResponseError):
         send()
+
+
+def test_a_response_that_unpacks_to_gigabytes_is_given_up(respond: Respond) -> None:
+    unpacked = 0
+    packed = zlib.compressobj(wbits=31)
+    pieces = [packed.compress(bytes(1 << 24)) for _ in range(256)]
+
+    async def stream() -> AsyncIterator[bytes]:
+        nonlocal unpacked
+        for piece in pieces:
+            unpacked += 1 << 24
+            yield piece
+
+    respond(headers={"content-encoding": "gzip"}, content=stream())
+    with pytest.raises(MalformedResponseError, match="over 32 MB"):
+        send()
+    assert unpacked < 100 << 20
 
 
 @pytest.mark.parametrize("status", [401, 429, 500])

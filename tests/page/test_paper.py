@@ -198,6 +198,13 @@ def test_a_character_without_a_glyph_stops_nothing(source: Path) -> None:
 
 
 @needs_latex
+def test_no_home_is_needed(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    compile_pdf(source, source.with_suffix(".pdf"))
+    assert source.with_suffix(".pdf").exists()
+
+
+@needs_latex
 def test_an_error_in_a_table_is_one_line(source: Path) -> None:
     (source.parent / "jam_statistics.tex").write_text("\\unheardof\n", encoding="utf-8")
     with pytest.raises(UserError) as raised:

@@ -2,19 +2,25 @@
 
 import atexit
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 
 from pieline.core.errors import UserError, cannot
 
+_WATCH_SECONDS = 2.0
+
 
 def start_log(path: str) -> None:
     """Copy stderr, also that of child processes, to a log file until this process ends.
 
-    From now on an uncaught `UserError` or `OSError` is printed as one line, without a traceback.
+    The process ends when Snakemake does. From now on an uncaught `UserError` or `OSError` is
+    printed as one line, without a traceback.
     """
     # -i: an interrupted job still prints why it ended.
     tee = subprocess.Popen(["tee", "-i", path], stdin=subprocess.PIPE, stdout=2)
@@ -22,12 +28,28 @@ def start_log(path: str) -> None:
     os.dup2(tee.stdin.fileno(), 2)
     tee.stdin.close()
     atexit.register(_end_log, tee)
+    if snakemake := os.environ.get("PIELINE_SNAKEMAKE"):
+        threading.Thread(target=_end_with, args=(int(snakemake),), daemon=True).start()
     sys.excepthook = _print_error
 
 
 def optional(files: Sequence[str]) -> str | None:
     """The file of an input that a rule may leave empty."""
     return files[0] if files else None
+
+
+def _end_with(process: int) -> None:
+    """End this process as `kill` does when another one is gone.
+
+    Else a job whose Snakemake was killed would go on beside that of the next run.
+    """
+    while True:
+        time.sleep(_WATCH_SECONDS)
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
 
 
 def _end_log(tee: "subprocess.Popen[bytes]") -> None:

@@ -5,6 +5,7 @@ Keys are shown nowhere.
 
 import json
 import os
+from base64 import b64encode
 from urllib.parse import quote
 
 from pieline.core.errors import UserError
@@ -53,12 +54,17 @@ def _from_environment(name: str, spec: LLMEntry) -> str:
 
 
 def redact(text: str, spec: LLMEntry) -> str:
-    """Replace the model's key, as it is or escaped, by the name of its environment variable.
+    """Replace the model's key by the name of its environment variable.
 
-    A value of fewer than 8 characters is no key (but a placeholder) and would take words apart.
+    It is found as it is, escaped and encoded (hexadecimal, base64). A value of fewer than 8
+    characters is no key (but a placeholder) and would take words apart.
     """
     secret = os.environ.get(spec.api_key_env or "", "").strip()
     if len(secret) >= _SHORTEST_SECRET:
-        for form in {secret, quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1]}:
+        raw = secret.encode()
+        packed = b64encode(raw).decode().rstrip("=")
+        forms = [secret, quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1]]
+        forms += [raw.hex(), raw.hex().upper(), packed, packed.translate(str.maketrans("+/", "-_"))]
+        for form in forms:
             text = text.replace(form, f"[{spec.api_key_env}]")
     return text

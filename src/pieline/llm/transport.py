@@ -8,6 +8,7 @@ missing.
 
 import json
 import logging
+import math
 import os
 from contextlib import suppress
 from contextvars import ContextVar
@@ -50,14 +51,17 @@ for _name in ("openai", "httpx", "httpcore", "aiohttp", "anthropic"):
 
 @dataclass
 class _Exchange:
-    """One request under way: what was sent, why it was not, and the response."""
+    """One request under way: what was sent, why it was not, the response, and what is wrong."""
 
     question: Question
     sent: Sent | None = None
     misfit: str | None = None
     response: httpx.Response | None = None
+    problem: str | None = None
 
 
+_LARGEST_RESPONSE = 32 << 20
+"""Bytes of an unpacked response: a thousand times the longest answer."""
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
@@ -79,7 +83,34 @@ async def _check(request: httpx.Request) -> None:
 
 
 async def _keep(response: httpx.Response) -> None:
-    _EXCHANGE.get().response = response
+    """Read a response, as httpx would later, but not more than an answer can have."""
+    exchange = _EXCHANGE.get()
+    exchange.response = response
+    content = bytearray()
+    async for piece in response.aiter_bytes():
+        content += piece
+        if len(content) > _LARGEST_RESPONSE:
+            await response.aclose()
+            exchange.problem = f"the response has over {_LARGEST_RESPONSE >> 20} MB, unpacked"
+            raise httpx.ReadError(exchange.problem, request=response.request)
+    response._content = _with_whole_counts(bytes(content))
+
+
+def _with_whole_counts(content: bytes) -> bytes:
+    """Round token counts up that a provider gives as fractions, which litellm would refuse."""
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: whole(item) for name, item in value.items()}
+        return math.ceil(value) if isinstance(value, float) and math.isfinite(value) else value
+
+    with suppress(ValueError):
+        body = json.loads(content)
+        for name in ("usage", "usageMetadata"):
+            usage = body.get(name) if isinstance(body, dict) else None
+            if isinstance(usage, dict) and json.dumps(usage) != json.dumps(whole(usage)):
+                return json.dumps(body | {name: whole(usage)}).encode()
+    return content
 
 
 CHECKED_PROVIDERS = frozenset(map(str, openai_compatible_providers)) | {
@@ -190,7 +221,7 @@ class Transport:
                 if exchange.response is None or not exchange.response.is_success:
                     raise
                 # litellm gives a broken body of some providers the status of a bad request.
-                raise MalformedResponseError(str(error)) from None
+                raise MalformedResponseError(exchange.problem or str(error)) from None
         else:
             fields = _fields(response)
             if not fields:

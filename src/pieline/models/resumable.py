@@ -42,6 +42,10 @@ class ResumableTraining:
         self.epochs: list[Mapping[str, float]] = []
         self.kept_epoch = 0
         self.memory: Any = None
+        if self._path:
+            # What a kill in the middle of writing left.
+            for unfinished in self._path.parent.glob(f".{self._path.name}.*.part"):
+                unfinished.unlink()
         self._resume()
 
     def finish_epoch(self, report: Mapping[str, float], *, keep: bool) -> None:

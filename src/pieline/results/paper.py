@@ -84,6 +84,8 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
         "max_print_line": "1000",
     }
     with tempfile.TemporaryDirectory(prefix="paper-") as folder:
+        # TeX asks for it, and for nothing in it.
+        environment.setdefault("HOME", folder)
         command = [
             program,
             "-interaction=nonstopmode",
