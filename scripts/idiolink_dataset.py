@@ -5,8 +5,8 @@ from pathlib import Path
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.upstream import is_released, load_upstream
-from pieline.studies.idiolink.datasets.checks import read_split
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.reading import read_split
 
 start_log(snakemake.log[0])
 split = snakemake.wildcards.split

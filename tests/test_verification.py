@@ -275,7 +275,7 @@ def suite(idiomatic: int = 164, distractors: int = 86, idioms: int = 93) -> str:
         name, end = f"idi{at % idioms:03d}", "id" if at < idiomatic else "di"
         lines.append(
             f"{name}\tBreak ice {at % idioms}\t{name}-sen{at:03d}-{end}\t{end == 'id'}"
-            f"\tHe broke the ice on day {at}.\t"
+            f"\tThey break ice {at % idioms} on day {at}.\t"
         )
     return "".join(f"{line}\n" for line in lines)
 

@@ -124,10 +124,10 @@ class TestPrompt:
         prompt = named(wrong.replace(".load", ":load"))(ROOT / "prompts/idiots/detect.jinja")
         other, changed = type(prompt).messages, []
 
-        def messages(self: Any, **names: Any) -> list[Any]:
-            turns = [
+        def messages(self: Any, **names: Any) -> tuple[Any, ...]:
+            turns = tuple(
                 turn._replace(content=f"Say hello. {turn.content}") for turn in other(self, **names)
-            ]
+            )
             changed.append(turns)
             return turns
 

@@ -12,12 +12,18 @@ SENTENCES = [
     "It melted.",
     "And then the warm water broke the ice in it, they joke with a query.",
 ]
+_WORDS = (
+    *("They", "they", "broke", "the", "ice", "with", "a", "joke", "It", "melted", "And", "then"),
+    *("warm", "water", "in", "it", "query", "Instruct"),
+)
+"""Pieces of their own in each vocabulary; other words are spelled."""
 DECODERS = ("qwen2", "qwen3", "mistral", "llama", "gemma2")
 
 
 def save_tiny(family: str, folder: Path, *, pooling: str | None = None) -> Path:
     """Write a tiny model of a family; with `pooling` as a sentence-transformers folder."""
-    return save_checkpoint(Anatomy(family, pooling, hidden=32), folder)
+    words = tuple(word for word in _WORDS if family in DECODERS or word.islower())
+    return save_checkpoint(Anatomy(family, pooling, hidden=32), folder, words=words)
 
 
 def tiny_entry(folder: Path, **fields: Any) -> EmbedderEntry:

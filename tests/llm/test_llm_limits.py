@@ -315,7 +315,7 @@ def test_a_bad_request_is_not_repeated(folder: Path, status: int) -> None:
 def test_a_slow_drip_times_out(folder: Path) -> None:
     def behave(request: Request) -> Reply:
         reply = echo(request)
-        reply.drip = request.attempt == 1
+        reply.fault = "drip" if request.attempt == 1 else None
         return reply
 
     with FaultServer(behave) as server:

@@ -14,6 +14,7 @@ from small_run import make_page, make_run
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.comparison import read_cells
 
@@ -194,6 +195,6 @@ def test_predictions_that_are_not_those_of_the_metrics(small_run: Path, change: 
         run.write_bytes(run.read_bytes() + b"x")
     metric = "results/metrics/idiolink/test/sbert/span/seed-0.json"
     with contextlib.chdir(small_run), pytest.raises(UserError) as raised:
-        make_page()
-    assert str(raised.value).startswith(f"{metric}: ")
-    assert "run snakemake again" in str(raised.value)
+        check_metrics([metric], {})
+    assert str(raised.value).startswith(f"{run.relative_to(small_run)}: ")
+    assert f"run snakemake --cores all --forcerun {metric}" in str(raised.value)

@@ -46,7 +46,7 @@ def test_a_changed_file_of_a_local_checkpoint_reruns_what_loads_it(finished: Pat
     assert entry
     mine = entry[1].replace("source: package\n", "source: folder\n")
     mine = re.sub(r"  (package|published_as|published_parameters): .*\n", "", mine)
-    mine = mine.replace("path: model", "path: weights/mine")
+    mine = mine.replace("path: model", "path: weights/mine").replace("label: SBERT", "label: Mine")
     models.write_text(f"{text}\nmine:\n{mine}", encoding="utf-8")
     config = finished / "mine.yaml"
     config.write_text("idiolink: {models: [mine], finetuning: {models: []}}\n", encoding="utf-8")
