@@ -1,6 +1,5 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
-from pieline.llm.recordings import answers_token
 from pieline.llm.estimates import check as check_answers, estimates, record_now
 from pieline.llm.task import load_task
 
@@ -34,9 +33,7 @@ for name, asking, models in chain.from_iterable(map(by_place, LLM_TASKS.values()
             contents=contents(lambda wildcards, make=asking.make: make(**wildcards).inputs.values()),
             kind=asking.task.path(),
             task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
-            answers=lambda wildcards, asking=asking: answers_token(
-                asking.evidence.format(**wildcards), asking.make(**wildcards).recordings
-            ),
+            answers=lambda wildcards, asking=asking: state_of_answers(asking, wildcards),
             # Another mode reads the same answers, except this one.
             fresh=CONFIG.llm.mode == "fresh",
         script:

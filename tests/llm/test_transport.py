@@ -140,7 +140,7 @@ def test_half_a_body_is_malformed(respond: Respond) -> None:
 def test_a_response_that_unpacks_to_gigabytes_is_given_up(respond: Respond) -> None:
     unpacked = 0
     packed = zlib.compressobj(wbits=31)
-    pieces = [packed.compress(bytes(1 << 24)) for _ in range(256)]
+    pieces = [packed.compress(bytes(1 << 24)) for _ in range(8)]
 
     async def stream() -> AsyncIterator[bytes]:
         nonlocal unpacked
