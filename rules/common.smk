@@ -199,9 +199,8 @@ def state_of_answers(asking, wildcards):
     known = json.loads(os.environ.get("PIELINE_ANSWERS", "{}"))
     if evidence not in known:
         known[evidence] = answers_token(evidence, asking.make(**wildcards).recordings)
-        os.environ["PIELINE_ANSWERS"] = json.dumps(
-            {key: token for key, token in known.items() if token}
-        )
+        edited = {path: token for path, token in known.items() if token}
+        os.environ.update(PIELINE_ANSWERS=json.dumps(edited))
     return known[evidence]
 
 
