@@ -194,7 +194,7 @@ def served_tasks(asking, model):
 
 
 def state_of_answers(asking, wildcards):
-    """What `answers_token` gives; a job's own process, which has no evidence left, is told it."""
+    """The `answers_token` of a task; a job's own process, which has no evidence left, inherits it."""
     evidence = asking.evidence.format(**wildcards)
     known = json.loads(os.environ.get("PIELINE_ANSWERS", "{}"))
     if evidence not in known:

@@ -69,3 +69,14 @@ def test_the_conditions_of_every_study_state_it(
     changed = {**REGISTRY, model: REGISTRY[model].model_copy(update={field: "other/model"})}
     (added,) = set(deviations(changed)) - set(deviations(REGISTRY))
     assert added == f"{field.replace('_', ' ')} other/model, the paper's model {usual}"
+
+
+def test_permutations_decide_only_the_tests_between_modes() -> None:
+    def asked(path: str, **settings: int) -> str:
+        config = load_config({"idiolink": settings})
+        return load_studies(config, REGISTRY, ROOT)["idiolink"].asked(path)
+
+    scores = "results/metrics/idiolink/test/sbert/span/seed-0.json"
+    tests = "results/metrics/idiolink/test/sbert/significance/seed-0.json"
+    assert asked(scores) == asked(scores, permutations=77) != asked(scores, top_k=77)
+    assert asked(tests) != asked(tests, permutations=77)

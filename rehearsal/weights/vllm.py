@@ -1,4 +1,4 @@
-"""Stands in for vLLM: `python -m rehearsal.weights.vllm FOLDER --port N …`, as pieline starts it.
+"""A stand-in for vLLM: `python -m rehearsal.weights.vllm FOLDER --port N …`, as pieline starts it.
 
 It refuses options that the pipeline does not give and a folder that is not complete, answers what
 the real server answers on its health and its models, and forwards chat completions to the one

@@ -1,6 +1,7 @@
 """A study that asks each of its language models one question per row of a file."""
 
 import json
+from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
@@ -98,6 +99,10 @@ class TextStudy(Study[T]):
         """Return one file per model that can be asked."""
         asked = [model for model in self.settings.models if not self._why_not(model)]
         return tuple(pattern.format(model=model) for model in asked)
+
+    def metric_conditions(self) -> dict[str, Callable[..., str]]:
+        """Return by pattern of metric files: the conditions of some wildcards."""
+        return {self.scores: self.conditions}
 
     def conditions(self, model: str) -> str:
         """Return what decided the numbers of a model, as canonical JSON."""

@@ -15,7 +15,12 @@ from pieline.core.errors import UserError
 from pieline.core.named import named
 from pieline.models.registry import load_registry
 from pieline.reporting.tables import write_table
-from pieline.studies.idiolink.predictions.runs import read_foreign_run, read_run, write_run
+from pieline.studies.idiolink.predictions.runs import (
+    RankedRun,
+    read_foreign_run,
+    read_run,
+    write_run,
+)
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots import predictions as idiots
@@ -205,6 +210,11 @@ def trec(*rows: tuple[str, str, float], ranks: Sequence[int] = (), tag: str = "m
 RUN = trec(("q1", "d1", 1.5), ("q1", "d3", 2), ("q1", "d2", 2), ("q2", "d1", 1), ("q2", "d2", 0))
 
 
+def read_span_run(path: Path) -> RankedRun:
+    """Read a run of two queries over three documents, in mode `span`."""
+    return read_foreign_run(path, ["q1", "q2"], {"d1", "d2", "d3"}, mode="span", top_k=2)
+
+
 @pytest.mark.parametrize("name", ["a.run", "a.run.gz"])
 def test_a_run_is_cut_as_trec_eval_orders_it(name: str, tmp_path: Path) -> None:
     path, documents = tmp_path / name, {"d1", "d2", "d3"}
@@ -234,13 +244,7 @@ def test_what_is_wrong_with_a_run_is_told_with_its_line(
     text: str, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=said):
-        read_foreign_run(
-            write(tmp_path / "a.run", text),
-            ["q1", "q2"],
-            {"d1", "d2", "d3"},
-            mode="span",
-            top_k=2,
-        )
+        read_span_run(write(tmp_path / "a.run", text))
 
 
 ROWS = (("q1", "d1", 3.0), ("q1", "d2", 2.0), ("q2", "d3", 9.0), ("q2", "d1", 8.0))
@@ -270,13 +274,7 @@ CONTRADICTORY = {
 def test_a_run_that_contradicts_itself_is_refused(name: str, tmp_path: Path) -> None:
     text, said = CONTRADICTORY[name]
     with pytest.raises(UserError, match=said):
-        read_foreign_run(
-            write(tmp_path / "a.run", text),
-            ["q1", "q2"],
-            {"d1", "d2", "d3"},
-            mode="span",
-            top_k=2,
-        )
+        read_span_run(write(tmp_path / "a.run", text))
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def check_digests(
     for path, digest in recorded.items():
         if path not in known:
             if not Path(path).is_file():
-                raise UserError(f"missing, and {again} was made from it", where=path, mend=mend)
+                raise UserError("is missing", where=path, mend=mend)
             known[path] = sha256(path)
         if known[path] != digest:
             raise UserError(changed, where=path, mend=mend)

@@ -57,7 +57,7 @@ class Stop:
     def on_signals(self, at_once: Callable[[], object]) -> Iterator[None]:
         """Stop on the first SIGINT or SIGTERM; call `at_once` on a second one, or `GRACE_S` later.
 
-        Only SIGTERM has a grace period: whoever presses Ctrl-C can press it again.
+        Only SIGTERM has a grace period: a user who presses Ctrl-C can press it again.
         """
         loop = asyncio.get_running_loop()
 

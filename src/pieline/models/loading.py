@@ -50,30 +50,27 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
         ) from error
 
 
-def load_model(model_class: Any, location: str, where: str, **options: Any) -> Any:
+def load_model(
+    model_class: Any, location: str, where: str, *, new_head: bool = False, **options: Any
+) -> Any:
     """Load a model of transformers with all its weights.
 
     Args:
         model_class: a class with `from_pretrained`.
         location: folder of the checkpoint.
         where: the checkpoint's name in error messages.
+        new_head: for fine-tuning: weights above the base model may be missing, and are drawn.
         options: of `from_pretrained`.
 
     Raises:
         UserError: weights are missing, left over or not finite.
     """
     model, report = model_class.from_pretrained(location, **_REPORTED, **options)
+    if new_head:
+        inside = f"{model.base_model_prefix}."
+        missing = {name for name in report["missing_keys"] if name.startswith(inside)}
+        report = report | {"missing_keys": missing}
     require_complete(model, report, where)
-    require_finite(model, where)
-    return model
-
-
-def load_with_new_head(model_class: Any, location: str, where: str, **options: Any) -> Any:
-    """The same, for fine-tuning: the weights above the base model may be missing, and are drawn."""
-    model, report = model_class.from_pretrained(location, **_REPORTED, **options)
-    inside = f"{model.base_model_prefix}."
-    missing = {name for name in report["missing_keys"] if name.startswith(inside)}
-    require_complete(model, report | {"missing_keys": missing}, where)
     require_finite(model, where)
     return model
 
@@ -82,13 +79,12 @@ def require_all_weights(model: Any, location: str, where: str) -> None:
     """Check that all weights of a loaded model were in its folder, without reading them again.
 
     Raises:
-        UserError: weights are missing, left over or not finite.
+        UserError: weights are missing or left over.
     """
     _, report = type(model).from_pretrained(
         location, config=model.config, device_map="meta", **_REPORTED
     )
     require_complete(model, report, where)
-    require_finite(model, where)
 
 
 def require_complete(model: Any, report: dict[str, Any], where: str) -> None:

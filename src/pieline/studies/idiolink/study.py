@@ -351,20 +351,21 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
         """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
         return {
+            # Before the runs' files, whose pattern it fits as well.
+            paths.SIGNIFICANCE: lambda model, **_: self.conditions(model, "permutations"),
             paths.METRICS: lambda model, **_: self.conditions(model),
-            paths.SIGNIFICANCE: lambda model, **_: self.conditions(model),
             paths.CHECKS: self.data_conditions,
             paths.CONSTRUCTION_METRICS: lambda: self.data_conditions("constructed"),
         }
 
-    def conditions(self, model: str) -> str:
-        """Those of a model's runs, as canonical JSON.
+    def conditions(self, model: str, *also: str) -> str:
+        """The conditions of a model's runs, as canonical JSON; `also` names further settings.
 
         Loss, tuples and inputs are told but are no deviation: the paper describes one way, its
         released code goes another, and it is not known which of them its numbers come from.
         """
         settings = self.settings
-        told = settings.model_dump(include={"top_k", "bootstrap_resamples", "permutations"})
+        told = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
         if self.taken(model):
             return self.of_data(self.elsewhere(**told)).canonical()
         found = [

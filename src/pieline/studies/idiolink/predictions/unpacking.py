@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pieline.core.files import atomic_folder
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.loading import load_model, loading, require_all_weights
+from pieline.models.loading import load_model, loading, require_all_weights, require_finite
 from pieline.models.weights import weights_location
 from pieline.patches import parse_gguf_once
 from pieline.studies.idiolink.predictions.checkpoint_checks import require_pooling_in_files
@@ -47,6 +47,7 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
             },
         )
         require_all_weights(backbone_of(model), location, where)
+        require_finite(model, where)
         save_folder(model, output)
 
 

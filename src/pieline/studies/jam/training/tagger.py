@@ -11,12 +11,7 @@ from transformers.utils import logging as transformers_logging
 
 from pieline.core.files import atomic_folder
 from pieline.models.entries import EncoderEntry
-from pieline.models.loading import (
-    load_model,
-    load_with_new_head,
-    loading,
-    require_tokenizer,
-)
+from pieline.models.loading import load_model, loading, require_tokenizer
 from pieline.models.weights import weights_location
 from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag
 from pieline.studies.jam.training.subwords import collate, decode, encode
@@ -100,10 +95,11 @@ def load_tagger(
     torch.manual_seed(seed)
     with loading(entry):
         tokenizer = AutoTokenizer.from_pretrained(location, use_fast=True)
-        model = (load_model if weights else load_with_new_head)(
+        model = load_model(
             AutoModelForTokenClassification,
             location,
             where,
+            new_head=not weights,
             id2label=dict(enumerate(TAGS)),
             label2id=TAG_IDS,
             dtype=torch.float32,

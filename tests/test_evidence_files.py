@@ -1,0 +1,92 @@
+"""What files were made from: evidence beside them, and digests of large files."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pieline.core import files
+from pieline.core.errors import UserError
+from pieline.core.evidence import check_evidence, evidence_of, packages_behind, write_evidence
+from pieline.core.files import read_json, remembered_sha256, sha256
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, Path, str]:
+    """A source, a file that was made from it, and the path of its evidence."""
+    source, output = tmp_path / "source.txt", tmp_path / "output.jsonl"
+    source.write_text("source")
+    output.write_text("output")
+    place = evidence_of(str(output))
+    write_evidence(place, files=[str(output)], made_from=[str(source), str(tmp_path)])
+    return source, output, place
+
+
+def test_evidence_lies_beside_a_file() -> None:
+    assert evidence_of("a/seed-0.run.gz") == evidence_of("a/seed-0.jsonl")
+    assert evidence_of("a/{model}/seed-{seed}.jsonl") == "a/{model}/seed-{seed}.evidence.json"
+
+
+def test_files_as_they_were_made_pass(made: tuple[Path, Path, str]) -> None:
+    source, output, place = made
+    check_evidence([place])
+    # A folder has no digest, and what is no longer needed may be gone.
+    assert read_json(place)["made_from"] == {str(source): sha256(source)}
+    source.unlink()
+    check_evidence([str(output), place])
+
+
+@pytest.mark.parametrize(
+    ("which", "content", "problem"),
+    [
+        (1, "edited", "output.jsonl: was changed after it was written"),
+        (1, None, "output.jsonl: is missing"),
+        (0, "edited", "source.txt: is not the file that .*output.jsonl was made from"),
+    ],
+)
+def test_files_that_changed_are_named_with_the_command(
+    made: tuple[Path, Path, str], which: int, content: str | None, problem: str
+) -> None:
+    path = (made[0], made[1])[which]
+    if content is None:
+        path.unlink()
+    else:
+        path.write_text(content)
+        os.utime(path, (0, 0))
+    with pytest.raises(UserError, match=rf"{problem}; run snakemake .*--forcerun .*output"):
+        check_evidence([made[2]])
+
+
+def test_packages_are_those_of_all_that_a_file_was_made_from(tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{name}.jsonl") for name in "abc"]
+    for before, path in zip([None, *paths], paths, strict=False):
+        Path(path).write_text(path)
+        write_evidence(evidence_of(path), files=[path], made_from=[before] if before else [])
+    import numpy as np
+
+    found = packages_behind(paths[2:])
+    assert found.keys() == set(paths)
+    assert {versions["numpy"] for versions in found.values()} == {np.__version__}
+
+
+def test_a_large_file_is_read_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, memory, read = tmp_path / "weights", tmp_path / "memory.json", []
+    path.write_bytes(b"first")
+
+    def digest(place: Path) -> str:
+        read.append(place)
+        return sha256(place)
+
+    monkeypatch.setattr(files, "_LARGE", 4)
+    monkeypatch.setattr(files, "sha256", digest)
+    first = remembered_sha256(path, memory)
+    assert remembered_sha256(path, memory) == first == sha256(path)
+    assert read == [path]
+    # Another content of the same length, with the time stamp that the first one had.
+    state = path.stat()
+    path.write_bytes(b"other")
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert remembered_sha256(path, memory) == sha256(path) != first
+    assert read == [path, path]
