@@ -95,8 +95,10 @@ def test_embedding_and_training(registry: Registry, texts: dict[str, str]) -> No
     assert none == ModelResources("", 1)
 
 
-def test_texts_that_are_not_made_leave_hours_and_disk_unknown(registry: Registry) -> None:
-    plan = [PlannedJob("embed", "bge-m3", 1, ["results/datasets/idiolink/test/documents.jsonl"])]
+def test_texts_that_are_not_made_leave_hours_and_disk_unknown(
+    registry: Registry, tmp_path: Path
+) -> None:
+    plan = [PlannedJob("embed", "bge-m3", 1, [str(tmp_path / "documents.jsonl")])]
     bge, _ = resources(plan, registry, [], EPOCHS)
     assert bge == ModelResources("bge-m3", 1, None, 4 * 568_000_000, None)
 
