@@ -1,0 +1,589 @@
+"""What users get wrong: each mistake ends with one line, or the number is the right one.
+
+Every path from a user's file to a number is walked once with sound files, which gives the right
+number, and once with each mistake. Mistakes about whole folders of results (edited, copied, with
+older time stamps, without `.snakemake`) are in `tests/workflow/test_evidence.py`; more of each
+kind are beside the tests of the readers.
+"""
+
+import csv
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from own_cases import registry_with
+from support import ROOT
+from test_checkpoints import (
+    add_layers,
+    change_weights,
+    configure,
+    drop_a_layer,
+    embedder,
+    overflow,
+    poison,
+    remove_tokenizer,
+    shrink_tokenizer,
+)
+
+from pieline.config import layered, load_config, load_studies
+from pieline.core.errors import UserError
+from pieline.core.evidence import check_evidence, evidence_of, write_evidence
+from pieline.core.yamls import read_yaml
+from pieline.models.registry import load_registry
+from pieline.results.whole import Whole
+from pieline.studies.idiolink.datasets.reading import read_split
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.predictions.runs import read_foreign_run
+from pieline.studies.idiots import predictions as idiots
+from pieline.studies.idiots.metrics import detection_metrics
+from pieline.studies.idiots.raw import read_sentences
+from pieline.studies.idiots.verdicts import DetectionRun
+from pieline.studies.jam.metrics.drift import accuracy
+from pieline.studies.jam.metrics.runs import judge
+from pieline.studies.jam.predictions import elsewhere as jam
+from pieline.studies.jam.raw.id10m import read_id10m
+from pieline.studies.jam.records import JamSentence
+from rehearsal.weights.anatomy import Anatomy
+from rehearsal.weights.checkpoints import save_checkpoint
+
+SAMPLE = ROOT / "data" / "sample"
+Rows = list[dict[str, Any]]
+Change = Callable[[Path], object]
+
+
+# --- From files to a number, one function for each path ---
+
+
+def identification(folder: Path) -> Path:
+    """ID10M's sentences, and idioms that a system found in four of five."""
+    shutil.copy(SAMPLE / "id10m" / "test_english.tsv", folder)
+    rows = [
+        {"id": item.id, "idioms": ";".join(item.idioms) if number % 5 else ""}
+        for number, item in enumerate(read_id10m(folder / "test_english.tsv", split="test"))
+        if item.idioms
+    ]
+    return write_rows(folder / "mine.csv", rows)
+
+
+def identified(folder: Path) -> float | None:
+    """Accuracy on the originals."""
+    sentences = [
+        JamSentence(
+            id=item.id, original_id=item.id, variant_number=0, language="english",
+            sentence=item.text, tokens=tuple(item.tokens), tags=tuple(item.tags),
+            pies=tuple(item.idioms), true_idioms=tuple(item.idioms),
+            is_figurative=bool(item.idioms),
+        )
+        for item in read_id10m(folder / "test_english.tsv", split="test")
+        if item.idioms
+    ]  # fmt: skip
+    (path,) = folder.glob("mine*")
+    found = jam.read_predictions(path, sentences)
+    return accuracy(judge(sentences, {item.id: item for item in found}))
+
+
+def detection(folder: Path) -> Path:
+    """IdioTS's sentences, and a system that takes one distractor of three for idiomatic."""
+    shutil.copy(SAMPLE / "idiots" / "idiots.json", folder)
+    rows = [
+        {"id": item.id, "has_idiom": found, "idiom": item.pie if found else ""}
+        for number, item in enumerate(read_sentences(folder / "idiots.json"))
+        for found in [item.is_idiomatic or number % 3 == 0]
+    ]
+    return write_rows(folder / "mine.csv", rows)
+
+
+def detected(folder: Path) -> float | None:
+    """Balanced accuracy."""
+    sentences = read_sentences(folder / "idiots.json")
+    scores = detection_metrics(
+        sentences, idiots.read_predictions(folder / "mine.csv", sentences),
+        DetectionRun("mine", "mine", 0), origin="own", resamples=2,
+    )  # fmt: skip
+    return scores.balanced_accuracy.value
+
+
+def retrieval(folder: Path) -> Path:
+    """IdioLink's test split, ranked by the words that query and document share."""
+    for name in ("indexes", "queries"):
+        shutil.copy(SAMPLE / "idiolink" / "test" / f"{name}.json", folder)
+    documents, queries = read_split(folder / "indexes.json", folder / "queries.json")
+    lines = []
+    for query in queries:
+        words = set(query.sentence.split())
+        shared = {one.id: len(words & set(one.sentence.split())) for one in documents}
+        ranked = sorted(shared, key=lambda name: (-shared[name], name))[:20]
+        lines += [f"{query.id} Q0 {name} {rank} {1 / rank} mine-span\n"
+                  for rank, name in enumerate(ranked, start=1)]  # fmt: skip
+    return write(folder / "mine.run", "".join(lines))
+
+
+def retrieved(folder: Path) -> float:
+    """nDCG@10."""
+    documents, queries = read_split(folder / "indexes.json", folder / "queries.json")
+    (path,) = folder.glob("mine*")
+    names = {document.id for document in documents}
+    run = read_foreign_run(path, [one.id for one in queries], names, mode="span", top_k=20)
+    scores = score_queries(run, meaning_qrels(queries, documents), depth=20)
+    return fmean(of["ndcg_at_10"] or 0 for of in scores.values())
+
+
+def planning(folder: Path) -> Path:
+    """A configuration, and a model of one's own."""
+    registry_with(
+        folder,
+        "mine: {kind: predictions, label: Mine, files: [{study: idiots, setting: mine,"
+        " file: mine.csv}]}\n",
+    )
+    write(folder / "mine.csv", "id,has_idiom\n")
+    return write(folder / "config.yaml", "studies: [idiots]\nidiots: {seeds: [1, 2], models: [mine,"
+                 " smollm2-135m-instruct]}\n")  # fmt: skip
+
+
+def planned(folder: Path) -> int:
+    """Metric files that a run makes."""
+    raw = layered(read_yaml(folder / "config.yaml"), ROOT / "config" / "sample.yaml")
+    config = load_config(raw)
+    return len(
+        Whole(load_studies(config, load_registry(folder / "models.yaml"), ROOT), config).metrics()
+    )
+
+
+def embedding(folder: Path) -> Path:
+    return save_checkpoint(Anatomy("bert", "mean", hidden=32), folder / "bert")
+
+
+def embedded(folder: Path) -> float:
+    """Cosine of two sentences."""
+    one, other = embedder(folder / "bert").encode(
+        ["He broke the ice.", "She melted it."], normalize_embeddings=True
+    )
+    return float(one @ other)
+
+
+def derivation(folder: Path) -> Path:
+    """A data set, and predictions with the evidence that they were made from it."""
+    data, made = folder / "data.jsonl", folder / "predictions.jsonl"
+    write(data, "0.25\n")
+    write(made, "0.5\n")
+    for path, source in ((data, []), (made, [str(data)])):
+        write_evidence(evidence_of(str(path)), files=[str(path)], made_from=source)
+    return made
+
+
+def derived(folder: Path) -> float:
+    """A number from both."""
+    paths = [folder / "data.jsonl", folder / "predictions.jsonl"]
+    check_evidence([evidence_of(str(path)) for path in paths])
+    return sum(float(path.read_text("utf-8")) for path in paths)
+
+
+# --- Mistakes ---
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_rows(path: Path, rows: Rows, delimiter: str = ",") -> Path:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, rows[0], delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return write(path, stream.getvalue())
+
+
+def text(name: str, change: Callable[[str], str]) -> Change:
+    """Change the text of a file."""
+
+    def made(folder: Path) -> None:
+        path = folder / name
+        before = path.read_text("utf-8")
+        after = change(before)
+        assert after != before
+        write(path, after)
+
+    return made
+
+
+def replace(name: str, old: str, new: str, count: int = -1) -> Change:
+    return text(name, lambda before: before.replace(old, new, count))
+
+
+def rows(change: Callable[[Rows], object], delimiter: str = ",") -> Change:
+    """Change the rows of the user's table."""
+
+    def made(folder: Path) -> None:
+        with (folder / "mine.csv").open(encoding="utf-8") as stream:
+            read: Rows = list(csv.DictReader(stream))
+        change(read)
+        write_rows(folder / "mine.csv", read, delimiter)
+
+    return made
+
+
+def records(name: str, change: Callable[[Rows], object]) -> Change:
+    """Change the records of a JSON file."""
+
+    def made(folder: Path) -> None:
+        read: Rows = json.loads((folder / name).read_text("utf-8"))
+        change(read)
+        write(folder / name, json.dumps(read))
+
+    return made
+
+
+def lines(change: Callable[[list[list[str]]], object]) -> Change:
+    """Change the fields of the run's lines."""
+
+    def made(before: str) -> str:
+        fields = [line.split() for line in before.splitlines()]
+        change(fields)
+        return "".join(" ".join(each) + "\n" for each in fields)
+
+    return text("mine.run", made)
+
+
+def swap(name: str, other: str) -> Callable[[Rows], None]:
+    def made(read: Rows) -> None:
+        for row in read:
+            row[name], row[other] = row[other], row[name]
+
+    return made
+
+
+def move(name: str) -> Callable[[Rows], None]:
+    """Give each row the value of the next one."""
+
+    def made(read: Rows) -> None:
+        values = [row[name] for row in read]
+        for row, value in zip(read, [*values[1:], values[0]], strict=True):
+            row[name] = value
+
+    return made
+
+
+def each(name: str, change: Callable[[Any], Any], part: int = 1) -> Callable[[Rows], None]:
+    """Change a field of all rows, or of the first of so many parts."""
+
+    def made(read: Rows) -> None:
+        for row in read[: -(-len(read) // part)]:
+            row[name] = change(row[name])
+
+    return made
+
+
+def set_field(place: int, value: Callable[[list[str]], object]) -> Change:
+    def made(fields: list[list[str]]) -> None:
+        for each in fields:
+            each[place] = str(value(each))
+
+    return lines(made)
+
+
+def other_split(folder: Path) -> None:
+    shutil.copy(SAMPLE / "idiolink" / "val" / "indexes.json", folder)
+
+
+def queries_as_index(folder: Path) -> None:
+    shutil.copy(folder / "queries.json", folder / "indexes.json")
+
+
+def older(folder: Path) -> None:
+    for path in folder.iterdir():
+        os.utime(path, (0, 0))
+
+
+def copied_from_elsewhere(folder: Path) -> None:
+    """Predictions with their evidence, of another data set."""
+    write(folder / "other.jsonl", "0.75\n")
+    made = folder / "predictions.jsonl"
+    write(made, "0.9\n")
+    write_evidence(
+        evidence_of(str(made)), files=[str(made)], made_from=[str(folder / "other.jsonl")]
+    )
+    write(folder / "other.jsonl", "0.25\n")
+
+
+def checkpoint(change: Change) -> Change:
+    return lambda folder: change(folder / "bert")
+
+
+RIGHT = None
+PATHS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], float | None]]] = {
+    "jam": (identification, identified),
+    "idiots": (detection, detected),
+    "idiolink": (retrieval, retrieved),
+    "plan": (planning, planned),
+    "embedder": (embedding, embedded),
+    "evidence": (derivation, derived),
+}
+MISTAKES: dict[str, tuple[str, Change, str | None]] = {
+    # What changes nothing.
+    "a byte order mark": ("jam", text("mine.csv", lambda said: "\ufeff" + said), RIGHT),
+    "lines end as on Windows": ("jam", replace("mine.csv", "\n", "\r\n"), RIGHT),
+    "rows in another order": ("jam", rows(lambda read: read.reverse()), RIGHT),
+    "one column more": ("jam", rows(lambda read: [row.update(note="x") for row in read]), RIGHT),
+    "blank idioms": ("jam", replace("mine.csv", ",\n", ", \n"), RIGHT),
+    "true in capitals": ("idiots", replace("mine.csv", "True", "TRUE"), RIGHT),
+    "records in another order": (
+        "idiolink",
+        records("indexes.json", lambda read: read.reverse()),
+        RIGHT,
+    ),
+    "lines of the run in another order": (
+        "idiolink",
+        lines(lambda fields: fields.reverse()),
+        RIGHT,
+    ),
+    "scores of another scale": (
+        "idiolink",
+        set_field(4, lambda each: 100 * float(each[4]) - 7),
+        RIGHT,
+    ),
+    "files with old time stamps": ("evidence", older, RIGHT),
+    # Predictions for ID10M-JAM.
+    "ids shifted by one": ("jam", rows(move("idioms")), "idioms are not in their sentences"),
+    "numbers for ids": (
+        "jam",
+        rows(lambda read: [row.update(id=str(at)) for at, row in enumerate(read)]),
+        "unknown ids",
+    ),
+    "a row twice": ("jam", rows(lambda read: read.append(read[3])), "stands in line 5 already"),
+    "half of the rows": ("jam", rows(lambda read: read.__delitem__(slice(9))), "no prediction for"),
+    "none as an idiom": (
+        "jam",
+        rows(each("idioms", lambda said: said or "none")),
+        "'none' names no idiom",
+    ),
+    "semicolons between cells": ("jam", rows(lambda read: None, ";"), r"mine\.csv"),
+    "another encoding": (
+        "jam",
+        lambda folder: (folder / "mine.csv").write_bytes(
+            (folder / "mine.csv").read_text("utf-8").replace("i", "ï").encode("latin-1")
+        ),
+        "UTF-8",
+    ),
+    "tokens without spaces": (
+        "jam",
+        replace("test_english.tsv", " \t", "\t"),
+        "no spaces between the words",
+    ),
+    "another tag set": ("jam", replace("test_english.tsv", "B-IDIOM", "B"), "unknown tag 'B'"),
+    "one column of the corpus": (
+        "jam",
+        text("test_english.tsv", lambda said: said.replace("\tO", "")),
+        "1 column",
+    ),
+    # IdioTS.
+    "two idioms of one id": (
+        "idiots",
+        records("idiots.json", lambda read: read[1].update(idiom="To spill the beans")),
+        "under idi001, which is",
+    ),
+    "idioms shifted by one": ("idiots", records("idiots.json", move("idiom")), "under idi0"),
+    "English and Spanish swapped": (
+        "idiots",
+        records("idiots.json", swap("en", "es")),
+        "en is Spanish and es English",
+    ),
+    "a usage as a Boolean": (
+        "idiots",
+        records("idiots.json", each("sentence_has_idiom", lambda said: said == "True")),
+        "'True' or 'False'",
+    ),
+    "no idiom in a sentence with one": (
+        "idiots",
+        rows(each("idiom", lambda said: said and "none")),
+        "has_idiom is true and idiom",
+    ),
+    "a probability for yes and no": (
+        "idiots",
+        rows(each("has_idiom", lambda said: 0.3)),
+        "has_idiom: ",
+    ),
+    # IdioLink's texts.
+    "queries as the index": ("idiolink", queries_as_index, "is also query"),
+    "the index of another split": ("idiolink", other_split, "40 of 40 queries have none"),
+    "capitals in some PIEs": (
+        "idiolink",
+        records("indexes.json", each("idiom", str.upper, 9)),
+        "in another record",
+    ),
+    "two spaces in some PIEs": (
+        "idiolink",
+        records("indexes.json", each("idiom", lambda said: said.replace(" ", "  "), 9)),
+        "in another record",
+    ),
+    "a usage with a capital": (
+        "idiolink",
+        records("queries.json", each("usage", str.title)),
+        "usage: Input should be",
+    ),
+    "spans of other sentences": (
+        "idiolink",
+        records("queries.json", move("span")),
+        "is not in its sentence",
+    ),
+    # Runs.
+    "distances for scores": (
+        "idiolink",
+        set_field(4, lambda each: int(each[3])),
+        "not the highest score",
+    ),
+    "equal scores": ("idiolink", set_field(4, lambda each: 1), "are equal"),
+    "half of the queries": (
+        "idiolink",
+        lines(lambda fields: fields.__delitem__(slice(400))),
+        "no prediction for 20 of 40",
+    ),
+    "another query mode": (
+        "idiolink",
+        set_field(5, lambda each: "mine-sentence"),
+        "a run of 'sentence'",
+    ),
+    "documents of another split": (
+        "idiolink",
+        set_field(2, lambda each: f"x{each[2]}"),
+        "unknown documents",
+    ),
+    "ten documents a query": (
+        "idiolink",
+        text(
+            "mine.run",
+            lambda said: "".join(
+                line for line in said.splitlines(True) if int(line.split()[3]) <= 10
+            ),
+        ),
+        "fewer than 20 documents",
+    ),
+    "a score that is no number": (
+        "idiolink",
+        set_field(4, lambda each: "nan"),
+        "not a line of a TREC run",
+    ),
+    # Settings and entries.
+    "a seed twice": ("plan", replace("config.yaml", "[1, 2]", "[1, 1]"), "seeds names 1 twice"),
+    "a seed that is too large": (
+        "plan",
+        replace("config.yaml", "[1, 2]", f"[{2**64}]"),
+        "less than 4294967296",
+    ),
+    "a key that does not exist": (
+        "plan",
+        replace("config.yaml", "seeds", "seed"),
+        "did you mean 'seeds'",
+    ),
+    "an infinite number": (
+        "plan",
+        text("config.yaml", lambda said: said + "llm: {max_cost_usd: 1.0e999}\n"),
+        "finite",
+    ),
+    "no study": ("plan", replace("config.yaml", "[idiots]", "[]"), "no study"),
+    "a label that another model has": (
+        "plan",
+        replace("models.local.yaml", "Mine", "GPT-4o mini"),
+        "is that of gpt-4o-mini",
+    ),
+    "braces in a label": ("plan", replace("models.local.yaml", "Mine", "'Mi{n}e'"), "has braces"),
+    "a file that does not exist": (
+        "plan",
+        replace("models.local.yaml", "mine.csv", "gone.csv"),
+        "gone.csv",
+    ),
+    "a study that does not exist": (
+        "plan",
+        replace("models.local.yaml", "study: idiots", "study: idiot"),
+        "idiot",
+    ),
+    "a model that does not exist": (
+        "plan",
+        replace("config.yaml", "135m", "137m"),
+        "did you mean 'smollm2-135m-instruct'",
+    ),
+    # Checkpoints.
+    "no tokenizer": ("embedder", checkpoint(remove_tokenizer), "tokenizer"),
+    "the tokenizer of another model": (
+        "embedder",
+        checkpoint(shrink_tokenizer),
+        "tokens and its model embeds",
+    ),
+    "two layers more than weights": ("embedder", checkpoint(add_layers), "weights are missing"),
+    "a layer less than weights": (
+        "embedder",
+        checkpoint(drop_a_layer),
+        "have no place in the model",
+    ),
+    "weights that are no numbers": ("embedder", checkpoint(change_weights(poison)), "not finite"),
+    "infinite weights": ("embedder", checkpoint(change_weights(overflow)), "not finite"),
+    "an unknown architecture": (
+        "embedder",
+        checkpoint(lambda folder: configure(folder, model_type="unheard-of")),
+        "unheard-of",
+    ),
+    # Results that were edited or copied.
+    "an edited data set": (
+        "evidence",
+        replace("data.jsonl", "0.25", "0.26"),
+        "was changed after it was written",
+    ),
+    "edited predictions": (
+        "evidence",
+        replace("predictions.jsonl", "0.5", "0.6"),
+        "was changed after",
+    ),
+    "predictions of other data": ("evidence", copied_from_elsewhere, "is not the file that"),
+    "predictions without their evidence": (
+        "evidence",
+        lambda folder: Path(evidence_of(str(folder / "predictions.jsonl"))).unlink(),
+        "evidence",
+    ),
+}
+
+
+@cache
+def right_number(path: str, folder: Path) -> float:
+    """The number that sound files give."""
+    prepare, number = PATHS[path]
+    prepare(folder)
+    right = number(folder)
+    assert right
+    return right
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A folder for the sound files of each path."""
+    return {path: tmp_path_factory.mktemp(path) for path in PATHS}
+
+
+def test_there_are_enough_mistakes() -> None:
+    assert len(MISTAKES) >= 40
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_ends_with_one_line_or_the_right_number(
+    mistake: str, sound: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, make, expected = MISTAKES[mistake]
+    prepare, number = PATHS[path]
+    monkeypatch.chdir(sound[path])
+    right = right_number(path, sound[path])
+    monkeypatch.chdir(tmp_path)
+    prepare(tmp_path)
+    make(tmp_path)
+    if expected is RIGHT:
+        assert number(tmp_path) == right
+        return
+    with pytest.raises(UserError, match=expected) as caught:
+        number(tmp_path)
+    assert len(str(caught.value).splitlines()) == 1
