@@ -67,12 +67,20 @@ rule idiots_dataset:
         "../scripts/idiots_dataset.py"
 
 
+def jam_variants_of(wildcards):
+    """The variants that this run has; others may lie there from a run on other data."""
+    try:
+        return JAM.variants_of(wildcards.language)
+    except UserError as error:
+        exit_with(error)
+
+
 rule jam_dataset:
     """Originals with enough valid variants, those selected, and what annotators disagree on."""
     input:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
-        variants=jam_paths.VARIANTS,
+        variants=jam_variants_of,
         evidence=[evidence_of(jam_paths.ORIGINALS), evidence_of(jam_paths.VARIANTS)],
         released=lambda wildcards: JAM.released_variants(wildcards.language),
         upstream=WHOLE.run.upstream,

@@ -370,6 +370,8 @@ def test_originals_and_variants_are_those_that_the_folder_has(folder: Path) -> N
         jam("english", variants={"source": "sample"})
     study = jam("english", variants={"source": "none"})
     assert study.decided_by("english") == "tags"
+    with pytest.raises(UserError, match=r"jam/english.jsonl needs variants, and there are none"):
+        study.variants_of("english")
     assert study.tagged_elsewhere("english") == ["results/raw/id10m/dev_english.tsv"]
     (folder / "id10m" / "dev_english.tsv").unlink()
     (folder / "id10m" / "train_english.tsv").unlink()

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import run_snakemake
@@ -127,3 +128,14 @@ def test_evidence_states_the_packages_that_computed(finished: Path) -> None:
     )
     assert evidence["packages"]["numpy"]
     assert DOCUMENTS in evidence["made_from"]
+
+
+def test_own_originals_take_no_variants_of_an_earlier_run(finished: Path) -> None:
+    shutil.copytree(finished / "data/sample/id10m", finished / "corpus/id10m")
+    config: dict[str, Any] = {"data": "own", "own_data": "corpus", "studies": ["jam"]}
+    config["jam"] = {"models": [], "languages": ["english"], "variants": {"source": "none"}}
+    (finished / "own.yaml").write_text(json.dumps(config), encoding="utf-8")
+    own = ("--configfile", "own.yaml", "-n", "--")
+    line = refused(finished, *own, "results/datasets/jam/english.jsonl")
+    assert "jam.variants.source: results/datasets/jam/english.jsonl needs variants" in line
+    assert run_snakemake(finished, "--cores", "1", *own, "all").returncode == 0

@@ -339,6 +339,20 @@ class JamStudy(Study[JamSettings]):
             return self.run.here(f"data/sample/id10m/variants/{language}.json")
         return paths.RELEASED_VARIANTS.format(language=language)
 
+    def variants_of(self, language: str) -> str:
+        """The checked variants of a language.
+
+        Raises:
+            UserError: this run has none; those of an earlier run may lie there.
+        """
+        if not self.has_variants:
+            raise UserError(
+                f"{paths.DATASET.format(language=language)} needs variants, and there are none",
+                where="jam.variants.source",
+                mend="choose 'sample', 'released' or 'generated'",
+            )
+        return paths.VARIANTS.format(language=language)
+
     def released_variants(self, language: str) -> list[str]:
         """The released variants, if the dataset has these."""
         released = self.settings.variants.source == "released" and not self.is_written(language)
