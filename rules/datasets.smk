@@ -11,6 +11,7 @@ rule idiolink_dataset:
         upstream=WHOLE.run.upstream,
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
+        evidence=IDIOLINK.evidence_of_texts(IDIOLINK.settings.dataset),
     output:
         **idiolink_paths.dataset("{split}"),
         evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
@@ -156,15 +157,20 @@ rule idiolink_construct:
     input:
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
+        evidence=[
+            *IDIOLINK.of_collections(evidence_of(idiolink_paths.TEXTS)),
+            *IDIOLINK.of_collections(evidence_of(idiolink_paths.VERDICTS)),
+        ],
         splits=idiolink_paths.SPLITS_FILE,
         sheet=idiolink_paths.REVIEW,
         corrections=IDIOLINK.corrections(),
     output:
-        expand(
+        texts=expand(
             f"{idiolink_paths.CONSTRUCTED}/{{split}}/{{name}}.json",
             split=["train", "val", "test"],
             name=["indexes", "queries"],
         ),
+        evidence=IDIOLINK.evidence_of_texts("constructed"),
     log:
         log_of(idiolink_paths.CONSTRUCTED),
     conda:

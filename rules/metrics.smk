@@ -134,6 +134,7 @@ rule idiolink_checks:
     input:
         upstream=WHOLE.run.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
+        evidence=lambda wildcards: IDIOLINK.evidence_of_texts(wildcards.origin),
     output:
         idiolink_paths.CHECKS,
     log:

@@ -10,6 +10,7 @@ rule table:
         tex="paper_tables/{table}.tex",
         csv=shown("paper_tables/{table}.csv"),
         html="paper_tables/html/{table}.html",
+        evidence="paper_tables/html/{table}.evidence.json",
     log:
         "logs/paper/{table}.log",
     wildcard_constraints:
@@ -80,6 +81,7 @@ rule claims:
         published=WHOLE.published(),
         catalogue=here("published/tables.yaml"),
         tables=WHOLE.files("csv"),
+        evidence=WHOLE.evidence(),
     output:
         json="paper_tables/claims.json",
         csv=shown("paper_tables/claims.csv"),
@@ -103,6 +105,7 @@ rule comparison:
     input:
         template=here("templates/comparison.tex.jinja"),
         tables=WHOLE.files("csv"),
+        evidence=WHOLE.evidence(),
     output:
         csv=shown("paper_tables/comparison.csv"),
         tex="paper_tables/comparison.tex",
@@ -126,6 +129,7 @@ rule results_page:
         tables=WHOLE.files("csv"),
         figures=WHOLE.files("png"),
         html=WHOLE.files("html"),
+        evidence=WHOLE.evidence(),
         metrics=lambda wildcards: WHOLE.metrics(),
         behind=lambda wildcards: WHOLE.behind(),
     output:
@@ -154,6 +158,7 @@ rule paper_source:
         template=here("templates/paper.tex.jinja"),
         tables=WHOLE.files("csv"),
         latex=WHOLE.files("tex"),
+        evidence=WHOLE.evidence(),
         figures=WHOLE.files("pdf"),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:

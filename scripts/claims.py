@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.evidence import check_evidence
 from pieline.core.jobs import start_log
 from pieline.reporting.models import load_descriptions
 from pieline.results.claims.claim import load_claims
@@ -9,6 +10,7 @@ from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 published = Path(snakemake.input.catalogue).parent
 catalogue = load_catalogue(published / "tables.yaml")
 printed = load_printed(published, catalogue)

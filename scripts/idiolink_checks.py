@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.core.upstream import is_released, load_upstream
@@ -10,6 +11,7 @@ from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 data = Path(snakemake.params.folder)
 texts, files = read_loosely([(split, data / split) for split in snakemake.params.splits])
 names = {f"idiolink/{path.relative_to(data)}": path for path in files}

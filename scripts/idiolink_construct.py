@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.datasets.assembly import require_review, save_released_format
@@ -11,6 +12,7 @@ from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.votes import TextVerdict
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 corrections = optional(snakemake.input.corrections)
 texts = [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)]
 verdicts = [
@@ -21,4 +23,6 @@ decided = read_corrections(corrections) if corrections else {}
 if snakemake.params.unreviewed == "refuse":
     require_review(texts, verdicts, decided, splits, sheet=snakemake.input.sheet)
 corrected = apply_corrections(texts, decided, where=corrections or snakemake.input.sheet)
-save_released_format(corrected, splits, Path(snakemake.output[0]).parents[1])
+made = snakemake.output.texts
+save_released_format(corrected, splits, Path(made[0]).parents[1])
+write_evidence(snakemake.output.evidence[0], files=made, made_from=snakemake.input)

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.reading import read_split
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 split = snakemake.wildcards.split
 raw = {
     f"idiolink/{split}/indexes.json": snakemake.input.documents,

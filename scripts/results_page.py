@@ -1,5 +1,6 @@
 """Write the results page, and beside it the files that its numbers open."""
 
+from pieline.core.evidence import check_evidence
 from pieline.core.jobs import start_log
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import load_descriptions
@@ -7,6 +8,7 @@ from pieline.results.displays import Displays
 from pieline.results.page.build import write_page
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 check_metrics(snakemake.input.metrics, snakemake.params.asked)
 write_page(
     snakemake.output.page,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.named import named
 from pieline.reporting.evidence import check_metrics
@@ -21,3 +22,5 @@ write_table(
     html=snakemake.output.html,
     mark=given.mark,
 )
+made = [snakemake.output.csv, snakemake.output.html, snakemake.output.tex]
+write_evidence(snakemake.output.evidence, files=made, made_from=given.inputs())

@@ -69,6 +69,8 @@ class Config(Settings):
     )
     own_data: str | None = Field(
         default=None,
+        # Snakemake's report would take them for HTML.
+        pattern="^[^<>]*$",
         description="With data 'own': folder of files in the public ones' formats, under the names"
         " of data/upstream.yaml (docs/adding.md).",
     )

@@ -139,3 +139,21 @@ def test_own_originals_take_no_variants_of_an_earlier_run(finished: Path) -> Non
     line = refused(finished, *own, "results/datasets/jam/english.jsonl")
     assert "jam.variants.source: results/datasets/jam/english.jsonl needs variants" in line
     assert run_snakemake(finished, "--cores", "1", *own, "all").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "rule", "target"),
+    [
+        ("paper_tables/jam_drift.csv", ",no,", "comparison", "paper_tables/comparison.csv"),
+        ("results/variants/idiolink/queries.texts.jsonl", "the", "idiolink_construct",
+         "results/datasets/idiolink/constructed.evidence.json"),
+        ("results/datasets/idiolink/constructed/test/queries.json", "the", "idiolink_checks",
+         "results/metrics/idiolink/checks/constructed.json"),
+    ],
+)  # fmt: skip
+def test_edited_tables_and_constructed_texts_are_refused(
+    finished: Path, path: str, old: str, rule: str, target: str
+) -> None:
+    edit(finished / path, lambda text: text.replace(old, old.upper(), 1))
+    only = ("--allowed-rules", rule, "--forcerun", rule, "--", target)
+    assert f"{path}: was changed after it was written" in refused(finished, *only)

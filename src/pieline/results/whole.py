@@ -16,6 +16,7 @@ from typing import Any
 from pieline.config import Config
 from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError, number_of
+from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
 from pieline.reporting.evidence import check_metrics
@@ -124,6 +125,10 @@ class Whole:
     def files(self, ending: str) -> list[str]:
         """The files with this ending, of tables (csv, html, tex) or of figures (pdf, png)."""
         return self.displays.files(ending)
+
+    def evidence(self) -> list[str]:
+        """What the tables were made from."""
+        return [evidence_of(path) for path in self.files("html")]
 
     def item_classes(self) -> list[str]:
         """The classes of the items, which also read what lies behind the metric files."""

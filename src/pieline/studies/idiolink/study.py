@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
+from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
@@ -505,6 +506,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def experiment_texts(self, split: str, name: str) -> str:
         """A file of the texts that the experiments take: `indexes` or `queries`."""
         return f"{self.data_folder(self.settings.dataset)}/{split}/{name}.json"
+
+    def evidence_of_texts(self, origin: str) -> list[str]:
+        """What constructed texts were made from; released ones have digests in `upstream.yaml`."""
+        return [evidence_of(f"{paths.CONSTRUCTED}.json")] if origin == "constructed" else []
 
     # What language models are asked
 
