@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Literal
@@ -86,9 +88,31 @@ def test_the_report_has_every_table_and_figure(default_run: Path, tmp_path: Path
     assert wanted | {"index.html"} <= inside
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
-def test_the_document_is_compiled(default_run: Path) -> None:
-    assert (default_run / "paper_tables/paper.pdf").read_bytes().startswith(b"%PDF")
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("pdflatex", "pdftotext"))),
+    reason="no pdflatex or no pdftotext on this machine (apt-get install poppler-utils)",
+)
+def test_the_document_fits_its_pages_and_can_be_searched(default_run: Path) -> None:
+    document = default_run / "paper_tables/paper.pdf"
+
+    def read(*command: str) -> str:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    fonts = read("pdffonts", str(document)).splitlines()[2:]
+    assert fonts
+    assert [font for font in fonts if "Type 3" in font or " yes " not in font] == []
+    text = read("pdftotext", str(document), "-")
+    assert "not in this configuration" in text
+    assert "conguration" not in text
+    words = read("pdftotext", "-bbox", str(document), "-")
+    [width] = set(re.findall(r'<page width="([\d.]+)"', words))
+    margin = 1.8 / 2.54 * 72
+    outside = [
+        word
+        for left, right, word in re.findall(r'xMin="(\S+)" .* xMax="(\S+)" .*>(.*)</word>', words)
+        if float(left) < margin - 2 or float(right) > float(width) - margin + 2
+    ]
+    assert outside == []
 
 
 @needs_browser

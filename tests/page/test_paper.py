@@ -155,6 +155,13 @@ LONG = TableContent(
     caption="Scores of many models.",
     long=True,
 )
+LABELS = TableContent(
+    heads=((Head("Run"), Head("Other"), Head("Score")),),
+    groups=(Group((Row(("A model, its setting and what of it " * 3,) * 2, (number(1.0),)),) * 90),),
+    caption="Scores of pairs.",
+    long=True,
+    label_widths=(0.4, 0.4),
+)
 TEXT = TableContent(
     heads=((Head("Prompt"), Head("Turn"), Head("Text")),),
     groups=(
@@ -166,14 +173,14 @@ TEXT = TableContent(
 
 
 @needs_latex
-@pytest.mark.parametrize("content", [WIDE, LONG, TEXT])
+@pytest.mark.parametrize("content", [WIDE, LONG, LABELS, TEXT])
 def test_a_table_fits_the_line(tmp_path: Path, content: TableContent) -> None:
     """Nine columns with printed numbers, many rows, long reasons why rows were not run."""
     files = {ending: tmp_path / f"wide.{ending}" for ending in ("tex", "csv", "html")}
     write_table("wide", content, templates=ROOT / "templates", **files)
     source = tmp_path / "document.tex"
     source.write_text(
-        r"\documentclass{article}\usepackage{booktabs,graphicx,longtable}"
+        r"\documentclass{article}\usepackage{array,booktabs,graphicx,longtable}"
         r"\providecommand{\multirow}[3]{#3}\begin{document}\input{wide}\end{document}",
         encoding="utf-8",
     )

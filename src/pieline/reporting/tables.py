@@ -104,6 +104,8 @@ class TableContent:
         decimals: of numbers whose comparison does not say.
         wide: whether the table spans both columns of a page.
         long: whether it may go on over several pages.
+        label_widths: of a long table whose labels are broken into lines, their columns' shares of
+            the line.
         texts: whether its cells are texts, which stand left in their columns.
         wraps: whether they are long texts, which are broken into lines.
     """
@@ -117,6 +119,7 @@ class TableContent:
     decimals: int = 2
     wide: bool = True
     long: bool = False
+    label_widths: tuple[float, ...] = ()
     texts: bool = False
     wraps: bool = False
 

@@ -44,6 +44,7 @@ def significance(given: Given) -> TableContent:
         caption_latex=about.format(p="$p$").replace("%", r"\%"),
         notes=notes_on(found) if tested else (*notes_on(found), UNKNOWN_NOTE),
         long=True,
+        label_widths=(0.16, 0.11, 0.11),
     )
 
 

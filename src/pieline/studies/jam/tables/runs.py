@@ -183,4 +183,5 @@ def pairs(given: Given) -> TableContent:
         caption_latex=about.format(drift=r"$\mathit{ND}_M$", p="$p$"),
         notes=(*notes_on(records_of(found), given), PROMPTS),
         long=True,
+        label_widths=(0.08, 0.28, 0.28),
     )
