@@ -2,7 +2,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 PYTHON ?= python3
-MIRROR ?= ../shared/mirror
+# Folder with the papers' public files; without one they are downloaded.
+MIRROR ?= $(wildcard ../shared/mirror)
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := envs/requirements.lock envs/requirements-no-deps.lock
@@ -55,9 +56,9 @@ audit: $(READY)  ## Known vulnerabilities of the locked packages, as osv.dev lis
 	        $(LOCK:%=--requirement %); \
 	else echo "audit: api.osv.dev cannot be reached; no vulnerability was looked for"; fi
 
-verify: $(READY)  ## The numbers that a laptop can check, on the papers' real data in MIRROR.
+verify: $(READY)  ## The numbers that a laptop can check, on the papers' real data: from MIRROR, or downloaded.
 	$(BIN)/snakemake --cores all --directory runs/released \
-	    --configfile config/released.yaml --config mirror=$(abspath $(MIRROR)) -- all
+	    --configfile config/released.yaml $(if $(MIRROR),--config mirror=$(abspath $(MIRROR))) -- all
 	@# Four cannot be: the printed numbers of different PIEs and of gold texts do not follow from the released data.
 	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/comparison.csv --at-least 44
 

@@ -1,6 +1,7 @@
 """Downloads: what arrives is whole and right, or nothing arrives; and every file can be read."""
 
 import hashlib
+import shlex
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import MIRROR, ROOT, needs_mirror
+import yaml
+from support import MIRROR, ROOT, needs_mirror, run_snakemake
 
 from pieline.core.errors import UserError
 from pieline.core.files import git_blob
@@ -177,6 +179,30 @@ def test_bad_download_leaves_nothing(server: str, tmp_path: Path, path: str, mes
         download(UpstreamFile(url=server + path, sha256=DIGEST), tmp_path / "file", name="name")
     assert server + path in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def verify_command(project: Path, *arguments: str) -> list[str]:
+    """How `make verify` calls snakemake, without its target."""
+    command = ["make", "--dry-run", "--assume-old=.venv/.ready", "verify", *arguments]
+    shown = subprocess.check_output(command, cwd=project, text=True).replace("\\\n", " ")
+    [line] = [line for line in shown.splitlines() if line.startswith(".venv/bin/snakemake ")]
+    return shlex.split(line)[1:-1]
+
+
+def test_make_verify_downloads_in_a_fresh_clone(
+    server: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MIRROR", raising=False)
+    listed = {"id10m/test_english.tsv": {"url": f"{server}/whole", "sha256": DIGEST}}
+    (project / "data/upstream.yaml").write_text(yaml.safe_dump(listed), encoding="utf-8")
+    name = "results/raw/id10m/test_english.tsv"
+    result = run_snakemake(project, *verify_command(project), name)
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert (project / "runs/released" / name).read_bytes() == CONTENT
+    mirror = project.parent / "shared/mirror"
+    mirror.mkdir(parents=True)
+    for arguments, folder in ((), mirror), (("MIRROR=other",), project / "other"):
+        assert f"mirror={folder}" in verify_command(project, *arguments)
 
 
 def test_no_network(tmp_path: Path) -> None:
