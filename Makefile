@@ -24,7 +24,7 @@ endif
 .PHONY: help reproduce report test explore check audit verify rehearse environment lock clean
 
 help:  ## List the targets.
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 reproduce: $(READY)  ## Every table and figure on the embedded sample data, without key, GPU or network.
 	$(BIN)/snakemake --cores all all
@@ -75,12 +75,15 @@ $(READY): $(LOCK) $(CPU) $(CUDA) pyproject.toml
 	@$(PYTHON) tools/check_python.py '$(SUPPORTED)' $(if $(UV),,ensurepip)
 	$(CREATE) $(VENV)
 	@# The locks hold all that each package needs, so nothing is resolved. Of those in no-deps only the
-	@# weights or the script are used. Without its CPU build torch is the index's, which brings gigabytes.
+	@# weights or the script are used. Without its CPU build torch is the index's, which brings gigabytes
+	@# on Linux.
 	$(INSTALL) --require-hashes --no-deps --requirement $(CPU) 2>/dev/null \
-	    || echo "no CPU-only torch was found: the CUDA build is installed"
+	    || echo "no CPU-only torch was found: the index's build is installed"
 	$(INSTALL) --require-hashes --no-deps $(LOCK:%=--requirement %)
+ifeq ($(shell uname -s),Linux)
 	if grep -q '^Requires-Dist: nvidia' $(VENV)/lib/python3*/site-packages/torch-*.dist-info/METADATA; \
 	    then $(INSTALL) --require-hashes --no-deps --requirement $(CUDA); fi
+endif
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	touch $(READY)
 

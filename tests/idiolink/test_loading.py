@@ -97,6 +97,23 @@ def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> Non
         assert model.tokenizer.padding_side == "left"
 
 
+def test_an_apple_gpu_is_used_only_where_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library takes one by itself where it is not told otherwise."""
+    entry = tiny_entry(save_tiny("bert", tmp_path / "tiny"), pooling="mean")
+    apple = entry.model_copy(update={"device": "mps"})
+    with pytest.raises(UserError, match="device: mps: torch finds no Apple GPU; set device: null"):
+        load_encoder(apple)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert load_encoder(entry).device.type == "cpu"
+    places = []
+    monkeypatch.setattr(torch.nn.Module, "to", lambda _, device: places.append(device))
+    load_encoder(apple)
+    assert places[-1] == "mps"
+
+
 @pytest.mark.parametrize("family", [name for name in DECODERS if name != "gemma2"])
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_bidirectional_attention(family: str, bidirectional: bool, tmp_path: Path) -> None:

@@ -210,6 +210,17 @@ class TestFiles:
         assert "query_prefix" in made.training_spec("sbert", "sentence")
         assert "query_prefix" not in made.training_spec("sbert", "instruction_span")
 
+    def test_an_apple_gpu_is_stated_where_it_embeds_and_only_there(self) -> None:
+        usual, apple = study(), study(device="mps")
+        assert json.loads(apple.embedder("sbert").execution_spec()) == {
+            **json.loads(usual.embedder("sbert").execution_spec()),
+            "device": "mps",
+        }
+        assert apple.conditions("sbert") != usual.conditions("sbert")
+        assert apple.conditions("bm25") == usual.conditions("bm25")
+        for spec in ("sentence", "span"):
+            assert apple.training_spec("sbert", spec) == usual.training_spec("sbert", spec)
+
     def test_other_numbers_of_negatives_deviate_and_train_anew(self) -> None:
         made = study(finetuning={"models": ["sbert"], "hard_negatives": 1})
         usual = study(finetuning={"models": ["sbert"]})

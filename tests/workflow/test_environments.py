@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
@@ -177,13 +178,30 @@ def test_the_forge_runs_what_all_run_on_the_oldest_and_newest_python() -> None:
     # YAML 1.1 reads the key `on` as true.
     forge = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert forge["permissions"] == {"contents": "read"}
-    [job] = forge["jobs"].values()
+    linux, mac = forge["jobs"].values()
     (_, low), (_, high) = bounds()
-    assert job["strategy"]["matrix"]["python"] == [f"3.{low}", f"3.{high - 1}"]
-    assert "${{ matrix.python }}" in job["container"]
-    assert job["steps"][-1] == {"run": ".ci/run"}
-    used = [step["uses"] for step in job["steps"] if "uses" in step]
-    assert all(re.fullmatch(r"actions/\w+@[0-9a-f]{40}", each) for each in used), used
+    matrix = linux["strategy"]["matrix"]
+    assert matrix["python"] == [f"3.{low}", f"3.{high - 1}"]
+    assert matrix["machine"] == ["ubuntu-24.04", "ubuntu-24.04-arm"]
+    assert "${{ matrix.python }}" in linux["container"]
+    assert mac["runs-on"].startswith("macos-")
+    for job in (linux, mac):
+        assert job["steps"][-1] == {"run": ".ci/run"}
+    used = [step["uses"] for job in (linux, mac) for step in job["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", each) for each in used), used
+
+
+@pytest.mark.parametrize(("system", "asks_for_cuda"), [("Linux", True), ("Darwin", False)])
+def test_make_installs_cuda_only_on_linux(
+    system: str, asks_for_cuda: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the wheel of torch for macOS names what it needs on Linux."""
+    (tmp_path / "uname").write_text(f"#!/bin/sh\necho {system}\n", encoding="utf-8")
+    (tmp_path / "uname").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    shown = subprocess.check_output(["make", "-B", "-n", "environment"], cwd=ROOT, text=True)
+    assert ("requirements-cuda.lock" in shown) is asks_for_cuda
+    assert "requirements.lock" in shown
 
 
 def test_make_refuses_a_python_that_is_too_old_too_new_or_has_no_venv() -> None:

@@ -8,6 +8,7 @@ from pieline.core.settings import Settings
 from pieline.models.entries import CheckpointEntry
 
 Inputs = Literal["paper", "released"]
+Device = Literal["mps"]
 InstructionFormat = Literal[
     "instruction_newline_query",
     "instruct_query",
@@ -88,6 +89,11 @@ class EmbedderEntry(CheckpointEntry):
     max_length: PositiveInt = Field(description="Longest input in tokens; what follows is cut off.")
     batch_size: PositiveInt = 32
     needs_gpu: bool = False
+    device: Device | None = Field(
+        default=None,
+        description="'mps': embed on Apple's GPU, whose last digits differ; null: on a CUDA GPU"
+        " where there is one, or else on the CPU.",
+    )
 
     @model_validator(mode="after")
     def _pinned_code_is_loaded(self) -> Self:
@@ -104,8 +110,11 @@ class EmbedderEntry(CheckpointEntry):
 
     def document_spec(self) -> str:
         """As `execution_spec`, without what only changes queries: documents are embedded once."""
-        return self._spec(*_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
+        return self._spec("device", *_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
 
     def training_spec(self, *, instructed: bool) -> str:
-        """As `execution_spec`, without the way of writing queries that a training does not use."""
-        return self._spec(*(_OF_PLAIN_QUERIES if instructed else _OF_INSTRUCTED_QUERIES))
+        """As `execution_spec`, without the way of writing queries that a training does not use.
+
+        No training runs on Apple's GPU.
+        """
+        return self._spec("device", *(_OF_PLAIN_QUERIES if instructed else _OF_INSTRUCTED_QUERIES))

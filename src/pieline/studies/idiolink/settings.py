@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from pieline.core.settings import Seed, Settings
-from pieline.models.embedder import Inputs
+from pieline.models.embedder import Device, Inputs
 from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, Semantics
 from pieline.studies.idiolink.originals.splits import SplitSizes
@@ -143,6 +143,10 @@ class IdiolinkSettings(Settings):
         default="paper",
         description="How queries and documents are written: by appendix B, or as the released code"
         " writes them where it does otherwise (`released_inputs` in models.yaml).",
+    )
+    device: Device | None = Field(
+        default=None,
+        description="'mps': embed on Apple's GPU, whose last digits differ from a CPU's.",
     )
     query_modes: list[QueryMode] = Field(
         default=["sentence", "span", "instruction_sentence", "instruction_span"]

@@ -308,7 +308,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         entry = self.run.entry(model)
         if not isinstance(entry, EmbedderEntry):
             raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name an embedder")
-        return entry.with_inputs(self.settings.inputs)
+        device = self.settings.device or entry.device
+        return entry.with_inputs(self.settings.inputs).model_copy(update={"device": device})
 
     def weights(self, model: str, seed: str) -> list[str]:
         """What a model's jobs load instead of its checkpoint: fine-tuned or unpacked weights."""

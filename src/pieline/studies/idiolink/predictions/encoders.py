@@ -41,14 +41,19 @@ def load_encoder(
     Args:
         entry: its entry of models.yaml.
         weights: folder to load instead of the entry's own (unpacked or fine-tuned weights).
-        device: torch device; by default the GPU if there is one.
+        device: torch device; by default the entry's, or a CUDA GPU if there is one.
         dtype: precision; by default the entry's.
 
     Raises:
-        UserError: the weights cannot be had or are not complete, nothing says how tokens are
-            pooled, inputs do not end with the token that ended them in training, or attention is
-            not bidirectional although the entry says so; names the checkpoint and what to do.
+        UserError: the device is missing, the weights cannot be had or are not complete, nothing
+            says how tokens are pooled, inputs do not end with the token that ended them in
+            training, or attention is not bidirectional although the entry says so; names the
+            checkpoint and what to do.
     """
+    if entry.device == "mps" and not torch.backends.mps.is_available():
+        raise UserError("torch finds no Apple GPU", where="device: mps", mend="set device: null")
+    # Without a device the library takes an Apple GPU by itself.
+    device = device or entry.device or ("cuda" if torch.cuda.is_available() else "cpu")
     location = str(weights) if weights else weights_location(entry)
     where = f"{entry.checkpoint} ({entry.source})"
     with loading(entry):
