@@ -208,6 +208,14 @@ def test_the_rule_graph_is_that_of_the_rules(document: str, target: str, project
     assert f"```mermaid\n{ours}```" in _text(ROOT / document)
 
 
+def test_the_table_of_claims_is_that_of_the_ledger(tmp_path: Path) -> None:
+    document = tmp_path / "artifact.md"
+    kept = _text(ROOT / "docs/artifact.md")
+    shutil.copyfile(ROOT / "docs/artifact.md", document)
+    subprocess.run([sys.executable, ROOT / "tools/claims_table.py", document], check=True)
+    assert _text(document) == kept, "run tools/claims_table.py"
+
+
 def _benchmark(name: str) -> Any:
     return json.loads(_text(ROOT / "benchmarks" / f"{name}.json"))
 
@@ -244,7 +252,10 @@ def _stated() -> dict[str, list[str]]:
     of_spans = _three_seeds("span", spread=False)
     return {
         "README.md": [f"{len(claims)} claims", f"{of_sentences} and {of_spans} against"],
-        "docs/artifact.md": [f"{len(claims)} claims"],
+        "docs/artifact.md": [
+            f"{len(claims)} claims",
+            f"first {sum(1 for claim in claims if claim.verify)} rows",
+        ],
         "docs/finetuning.md": [
             f"{modes['documents']:,} documents and {modes['queries']:,} queries",
             f"{seconds['each_mode']} s against {seconds['library']} s, "

@@ -9,6 +9,7 @@ import pytest
 from support import MIRROR, ROOT, needs_mirror, run_snakemake
 
 from pieline.reporting.printed import read_comparisons
+from pieline.results.claims.claim import load_claims
 
 pytestmark = [needs_mirror, pytest.mark.slow]
 
@@ -63,4 +64,8 @@ def test_the_run_ends_with_page_ledger_and_comparison(released_tables: Path) -> 
     assert all("unique_pies" in cell or "idiolink.gold" in cell for cell in failed)
     ledger = json.loads((released_tables / "claims.json").read_text(encoding="utf-8"))
     assert ledger["counts"]["ours"] == {"holds": 19, "fails": 3, "not run": 173}
+    decided = {claim["id"]: claim["ours"]["verdict"] for claim in ledger["claims"]}
+    stated = {claim.id: claim.verify for claim in load_claims(ROOT / "published/claims.yaml")}
+    for name, verdict in decided.items():
+        assert stated[name] == (verdict if verdict in ("holds", "fails") else None), name
     assert (released_tables / "index.html").stat().st_size > 100_000

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pandas as pd
 from pydantic import Field, model_validator
@@ -120,6 +120,9 @@ class Claim(Statement):
     says: str
     numbers: dict[str, Selection] = Field(min_length=1)
     remark: str = ""
+    verify: Literal["holds", "fails"] | None = Field(
+        default=None, description="What `make verify` decides; null: it lacks some number."
+    )
 
     @model_validator(mode="before")
     @classmethod

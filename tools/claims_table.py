@@ -1,0 +1,98 @@
+"""Write the table of claims into docs/artifact.md, from published/claims.yaml.
+
+    python tools/claims_table.py [DOCUMENT]
+
+Each claim that `make verify` decides has a row; the others share one for each printed table.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from pieline.core.errors import number_of, run_command
+from pieline.core.files import read_text, write_text
+from pieline.results.claims.claim import Claim, load_claims
+from pieline.results.claims.judgement import judge_on_printed
+from pieline.results.claims.tables import TEXT_NUMBERS as TEXT
+from pieline.results.claims.tables import load_catalogue, load_printed
+
+PUBLISHED = Path(__file__).parents[1] / "published"
+HEADER = "| claim | command | what it needs | time | where to look | expected value |"
+PAPERS = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
+CHAT = "keys of OpenAI, Anthropic, Google and Together; a GPU for the encoders"
+SERVED = "a GPU that serves 7 billion parameters"
+BUILT = "MAGPIE (downloaded), keys of Google and OpenAI, reviewers"
+GRID = "snakemake --profile profiles/paper"
+CONSTRUCTION = f"{GRID} --config 'idiolink={{construction: {{enabled: true}}}}'"
+NEEDS = {
+    ("jam", TEXT): f"{CHAT}; annotators",
+    ("jam", "jam_table2"): "the released variants (downloaded)",
+    ("jam", "jam_table3"): CHAT,
+    ("jam", "jam_table5"): CHAT,
+    ("jam", "jam_table6"): CHAT,
+    ("idiots", TEXT): "the released sentences (downloaded)",
+    ("idiots", "idiots_table1"): SERVED,
+    ("idiots", "idiots_table2"): f"{SERVED}; people who judge answers",
+    ("idiots", "idiots_table3"): SERVED,
+    ("idiolink", TEXT): BUILT,
+    ("idiolink", "idiolink_table1"): BUILT,
+    ("idiolink", "idiolink_table2"): "a GPU for embedders of up to 9 billion parameters",
+    ("idiolink", "idiolink_table5"): "a GPU that trains up to 1 billion parameters",
+}
+"""By paper and printed table, the last that a claim rests on: what `make verify` lacks."""
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    """The table's rows, in the order of the papers."""
+    catalogue = load_catalogue(PUBLISHED / "tables.yaml")
+    printed = load_printed(PUBLISHED, catalogue)
+    claims = [claim for claim in load_claims(PUBLISHED / "claims.yaml") if not claim.restates]
+    findings = {claim.id: judge_on_printed(claim, catalogue, printed) for claim in claims}
+    for claim in claims:
+        if claim.verify:
+            remark = f". {claim.remark}" if claim.remark else ""
+            yield (
+                f"{PAPERS[claim.paper]} {claim.section}: {claim.says}",
+                "`make verify`",
+                "two cores",
+                "3 CPU-min",
+                f"`{claim.id}`",
+                f"{claim.verify} (printed: {findings[claim.id].found}){remark}",
+            )
+    for paper, name in PAPERS.items():
+        waiting = [claim for claim in claims if claim.paper == paper and not claim.verify]
+        for table, group in groupby(sorted(waiting, key=_last), _last):
+            verdicts = Counter(findings[claim.id].verdict for claim in group)
+            needs = NEEDS[paper, table]
+            ours = catalogue[table].ours
+            files = [file for file in ours.files if file.startswith(paper)] if ours else []
+            yield (
+                f"{name}, {catalogue[table].number}: {number_of(verdicts.total(), 'claim')}",
+                f"`{CONSTRUCTION if needs == BUILT else GRID}`",
+                needs,
+                "`estimate_cost`",
+                ", ".join(f"`{file}`" for file in files),
+                f"on the printed numbers {verdicts['holds']} hold, {verdicts['fails']} fail",
+            )
+
+
+def _last(claim: Claim) -> str:
+    """The last printed table that a claim rests on; the running text if it is no table."""
+    tables = {number.table for number in claim.numbers.values()} - {TEXT}
+    return max(tables, default=TEXT)
+
+
+def main() -> None:
+    """Replace the document's table."""
+    document = Path(sys.argv[1]) if sys.argv[1:] else PUBLISHED.parent / "docs/artifact.md"
+    lines = read_text(document).splitlines()
+    first = lines.index(HEADER)
+    table = [HEADER, "|---|---|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows())]
+    after = [line for line in lines[first:] if not line.startswith("|")]
+    write_text(document, "\n".join([*lines[:first], *table, *after, ""]))
+
+
+if __name__ == "__main__":
+    run_command(main)
