@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, get_args
@@ -206,6 +207,22 @@ def test_the_rule_graph_is_that_of_the_rules(document: str, target: str, project
         check=True,
     ).stdout
     assert f"```mermaid\n{ours}```" in _text(ROOT / document)
+
+
+def test_what_a_release_states_agrees() -> None:
+    """Titles, authors and addresses of the papers; version and license of the artifact."""
+    cited, archived = read_yaml(ROOT / "CITATION.cff"), json.loads(_text(ROOT / ".zenodo.json"))
+    project = tomllib.loads(_text(ROOT / "pyproject.toml"))["project"]
+    for name in ("title", "version", "license", "keywords"):
+        assert cited[name] == archived[name], name
+    assert (project["version"], project["license"]) == (cited["version"], cited["license"])
+    addresses = [paper["url"] for paper in cited["references"]]
+    assert [each["identifier"] for each in archived["related_identifiers"]] == addresses
+    first_screen = " ".join(_text(ROOT / "README.md").partition("\n## ")[0].split())
+    for paper in cited["references"]:
+        assert f"[*{paper['title']}*]({paper['url']})" in first_screen
+        authors = [f"{each['given-names']} {each['family-names']}" for each in paper["authors"]]
+        assert f"by {', '.join(authors[:-1])} and {authors[-1]}" in first_screen
 
 
 def test_the_table_of_claims_is_that_of_the_ledger(tmp_path: Path) -> None:
