@@ -24,9 +24,10 @@ if config.get("rehearsal"):
     include: "../rehearsal/setup.smk"
 
 
+from snakemake.common.configfile import load_configfile
 from snakemake_interface_executor_plugins.settings import ExecMode
 
-from pieline.config import layered, load_config, load_studies
+from pieline.config import layered, load_config, load_studies, name_source
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
 from pieline.core.evidence import evidence_of
@@ -50,16 +51,28 @@ from pieline.studies.idiots import paths as idiots_paths
 from pieline.studies.jam import paths as jam_paths
 from pieline.study import alternatives
 
+
+def sources():
+    """The settings of this run by the file that has them; later ones take precedence."""
+    named = workflow.overwrite_configfiles
+    files = [*(file for file in workflow.configfiles if file not in named), *named]
+    if config != given:
+        files.insert(0, ROOT / "config" / "sample.yaml")
+    # In a rehearsal, paths count from another folder.
+    by_file = {
+        os.path.relpath(file): load_configfile(file) for file in files if os.path.exists(file)
+    }
+    return by_file | {"--config": workflow.config_settings.config}
+
+
 try:
     if workflow.exec_mode == ExecMode.DEFAULT:
         # Snakemake's own files would be its first, and it tells with a traceback.
         check_writable(".")
     MODELS = ROOT / "models.yaml"
     usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") == "released" else None
-    config = layered(
-        config | {"mirror": config.get("mirror") or usual_mirror},
-        ROOT / "config" / "sample.yaml",
-    )
+    given = config | {"mirror": config.get("mirror") or usual_mirror}
+    config = layered(given, ROOT / "config" / "sample.yaml")
     CONFIG = load_config(config)
     if CONFIG.rehearsal:
         REHEARSAL, CONFIG = put_in_place(CONFIG)
@@ -71,7 +84,9 @@ try:
     STUDIES[0].run.public_files
     # No param, so that another timeout or mode of asking reruns nothing.
     LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
-except (UserError, OSError) as error:
+except UserError as error:
+    exit_with(name_source(error, sources()))
+except OSError as error:
     exit_with(error)
 
 JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY["idiots"]

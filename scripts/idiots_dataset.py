@@ -6,12 +6,12 @@ from pieline.core.evidence import write_evidence
 from pieline.core.jobs import optional, start_log
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
 from pieline.studies.idiots.datasets import IdiotsDataset, count_problem
-from pieline.studies.idiots.raw import read_distractor_kinds, read_sentences
+from pieline.studies.idiots.raw import mark_distractors, read_sentences
 
 start_log(snakemake.log[0])
-marked = optional(snakemake.input.kinds)
-kinds = read_distractor_kinds(marked) if marked else None
-sentences, verification = read_sentences(snakemake.input.sentences, kinds), NOT_VERIFIED
+sentences, verification = read_sentences(snakemake.input.sentences), NOT_VERIFIED
+if kinds := optional(snakemake.input.kinds):
+    sentences = mark_distractors(sentences, kinds)
 origin = snakemake.params.origin
 if origin == "unverified":
     problem, upstream = count_problem(sentences), load_upstream(snakemake.input.upstream)

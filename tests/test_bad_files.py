@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from support import ROOT, released_row
 
-from pieline.config import config_class, load_config
+from pieline.config import config_class, load_config, name_source
 from pieline.core.errors import UserError, run_command
 from pieline.core.files import atomic_folder, atomic_path, check_writable
 from pieline.core.settings import Settings
@@ -45,7 +45,7 @@ from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.variants.corrections import read_corrections
 from pieline.studies.idiots.predictions import read_predictions as read_detections
-from pieline.studies.idiots.raw import read_distractor_kinds, read_sentences
+from pieline.studies.idiots.raw import mark_distractors, read_sentences
 from pieline.studies.idiots.verdicts import COLUMNS as VERDICT_COLUMNS
 from pieline.studies.idiots.verdicts import read_cases
 from pieline.studies.jam.metrics.humans import read_labels
@@ -77,7 +77,8 @@ RAW = read_id10m(SAMPLE / "id10m/test_english.tsv", split="test")
 DECISIONS = load_decisions(SAMPLE / "id10m/decisions/english.tsv")
 ORIGINALS = apply_decisions(RAW, DECISIONS, language="english", where="decisions")[:3]
 SENTENCES = [as_sentence(item) for item in ORIGINALS]
-DETECTED = read_sentences(SAMPLE / "idiots/idiots.json")[:3]
+SUITE = read_sentences(SAMPLE / "idiots/idiots.json")
+DETECTED = SUITE[:3]
 DOCUMENTS = read_texts(SAMPLE / "idiolink/train/indexes.json", Document)
 QUERIES = read_texts(SAMPLE / "idiolink/train/queries.json", Query)[:3]
 
@@ -288,7 +289,7 @@ SAMPLES: dict[str, tuple[str, int, Callable[[Path], Any]]] = {
     "decisions.tsv": ("id10m/decisions/english.tsv", 12, records(load_decisions, "sentence_id")),
     "labels.csv": ("id10m/humans/english_simulated.csv", 4, records(read_labels, "variant_id")),
     "idiots.json": ("idiots/idiots.json", 3, records(read_sentences)),
-    "kinds.csv": ("idiots/distractor_kinds.csv", 4, read_distractor_kinds),
+    "kinds.csv": ("idiots/distractor_kinds.csv", 4, partial(mark_distractors, SUITE)),
     "indexes.json": ("idiolink/val/indexes.json", 3, records(read_texts, record=Document)),
     "queries.json": ("idiolink/val/queries.json", 3, records(read_texts, record=Query)),
     "magpie.jsonl": ("magpie/MAGPIE_sample.jsonl", 3, records(read_magpie)),
@@ -665,6 +666,26 @@ def test_a_mistyped_key_is_named_with_the_nearest(
         load_config(changed_config(**{section: changes}))
 
 
+def test_an_error_names_the_file_that_has_the_setting() -> None:
+    sources = {
+        "sample.yaml": {"jam": {"neutral": {"model": "a"}}},
+        "config.yaml": {"jam": {"models": ["b"]}, "studies": ["jam"]},
+        "mine.yaml": {"jam": {"models": ["c"], "seed": 1}},
+    }
+    for where, what, named in (
+        ("config.yaml: jam.neutral.model", "'a' is not among jam.models", "sample.yaml"),
+        ("config.yaml: jam.models", "unknown model 'c'", "mine.yaml"),
+        ("config.yaml", "jam.models.0: Input should be a string", "mine.yaml"),
+        ("config.yaml", "unknown key 'jam.seed'", "mine.yaml"),
+        ("config.yaml: studies", "no study", "config.yaml"),
+        ("config.yaml: llm.mode", "wrong", "config.yaml"),
+        ("models.yaml: a", "wrong", "models.yaml"),
+    ):
+        error = name_source(UserError(what, where=where, mend="correct it"), sources)
+        assert str(error).startswith(f"{named}: ")
+        assert error.what == what
+
+
 @pytest.mark.parametrize(
     "name", ["x$(touch PWNED)y", '""', "../x", '"a\\nb"', "x" * 81, "5", "[a]", "Big", ".x"]
 )
@@ -673,6 +694,16 @@ def test_a_model_has_a_name_that_fits_paths_and_command_lines(name: str, tmp_pat
     path.write_text(f"? {name}\n: {{kind: bm25, label: BM25, licence: none}}\n", encoding="utf-8")
     with pytest.raises(UserError, match=re.escape(str(path))):
         load_registry(path)
+
+
+def test_an_entry_without_fields_is_one_error_with_all_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text("mine: {kind: encoder, label: Mine}\n", encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        load_registry(path)
+    others = ", ".join(f"encoder.{name}" for name in ("checkpoint", "source", "languages"))
+    missing = f"encoder.licence: Field required (4 more: {others}, encoder.max_length)"
+    assert f"{path}: mine: {missing}; " in str(caught.value)
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])

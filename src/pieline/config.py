@@ -2,7 +2,8 @@
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -151,6 +152,31 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
             raise UserError(f"unknown study {name!r}", where=f"{where}: studies", mend=mend)
     _check_data(config, where)
     return config.model_copy(update={"data": "released"}) if config.mirror else config
+
+
+def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> UserError:
+    """Replace "config.yaml" in an error by the source that has the wrong setting.
+
+    Args:
+        error: by `load_config` or `load_studies`.
+        sources: settings by file; later ones take precedence.
+    """
+    found = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
+    keys = found[1].split(".") if found else []
+    for length in range(len(keys), 0, -1):
+        for name in reversed(sources):
+            if _has(sources[name], keys[:length]):
+                where = error.where.replace("config.yaml", name, 1)
+                return UserError(error.what, where=where, mend=error.mend)
+    return error
+
+
+def _has(settings: Any, keys: Iterable[str]) -> bool:
+    for key in keys:
+        if not isinstance(settings, Mapping) or key not in settings:
+            return False
+        settings = settings[key]
+    return True
 
 
 def _check_data(config: Config, where: str) -> None:

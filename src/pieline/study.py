@@ -22,7 +22,7 @@ from pieline.core.errors import UserError, nearest
 from pieline.core.evidence import evidence_of
 from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, load_upstream
-from pieline.core.yamls import read_mapping
+from pieline.core.yamls import read_mapping, read_yaml
 from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
@@ -166,6 +166,11 @@ class Run:
     def entry(self, model: str) -> AnyEntry:
         """The entry of a model; a fine-tuned one is called model+training mode+loss."""
         return self.registry[model.split("+", maxsplit=1)[0]]
+
+    def entry_file(self, model: str) -> str:
+        """The file that has the entry of a model."""
+        own = self.here("models.local.yaml")
+        return own if Path(own).exists() and model in read_yaml(own) else self.here("models.yaml")
 
     def language_model(self, model: str) -> LLMEntry:
         """The entry of a language model.
@@ -537,7 +542,9 @@ class Study(ABC, Generic[S]):
             for one in files:
                 if not Path(one.file).is_file():
                     raise UserError(
-                        f"no such file: {one.file}", where=f"{where}: {name}", mend="correct files"
+                        f"no such file: {one.file}",
+                        where=f"{self.run.entry_file(name)}: {name}",
+                        mend=f"correct it (a relative path counts from {Path.cwd()})",
                     )
             for first, other in combinations([one.file for one in files], 2):
                 if filecmp.cmp(first, other, shallow=False):

@@ -9,7 +9,7 @@ import pytest
 from idiots_cases import SAMPLE
 
 from pieline.core.errors import UserError
-from pieline.studies.idiots.raw import KINDS, read_distractor_kinds, read_sentences
+from pieline.studies.idiots.raw import KINDS, mark_distractors, read_sentences
 
 Rows = list[dict[str, object]]
 
@@ -20,8 +20,9 @@ def sample_rows() -> Rows:
 
 
 def test_the_sample() -> None:
-    kinds = read_distractor_kinds(SAMPLE / "distractor_kinds.csv")
-    suite = read_sentences(SAMPLE / "idiots.json", kinds)
+    suite = mark_distractors(
+        read_sentences(SAMPLE / "idiots.json"), SAMPLE / "distractor_kinds.csv"
+    )
     idiomatic = [sentence for sentence in suite if sentence.is_idiomatic]
     distractors = [sentence for sentence in suite if not sentence.is_idiomatic]
     assert (len(idiomatic), len(distractors)) == (52, 30)
@@ -97,16 +98,12 @@ def test_the_table_that_was_released(tmp_path: Path) -> None:
             read_sentences(path)
 
 
-def test_a_repeated_id_and_a_kind_without_sentence(tmp_path: Path) -> None:
+def test_a_repeated_id(tmp_path: Path) -> None:
     rows = sample_rows()
     path = tmp_path / "idiots.json"
     path.write_text(json.dumps([*rows, rows[0]]), encoding="utf-8")
     with pytest.raises(UserError, match="duplicate id 'idi001-sen01-id'"):
         read_sentences(path)
-    with pytest.raises(UserError, match="no sentence 'idi999-sen01-di'"):
-        read_sentences(SAMPLE / "idiots.json", {"idi999-sen01-di": "parts"})
-    with pytest.raises(UserError, match=r"record 1 .*an idiomatic sentence has no distractor kind"):
-        read_sentences(SAMPLE / "idiots.json", {"idi001-sen01-id": "parts"})
 
 
 def swap_languages(rows: Rows) -> None:
@@ -162,19 +159,37 @@ def test_one_idiom_may_be_spelled_in_several_ways(tmp_path: Path) -> None:
     assert len(read_sentences(path)) == len(rows)
 
 
+MARKED = next(
+    str(row["sentence_id"]) for row in sample_rows() if row["sentence_has_idiom"] == "False"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("", ": an empty file"),
         ("id,kind\n", ":1: no column 'sentence_id'"),
+        (
+            "sentence_id;kind\na-di;parts\n",
+            ":1: no column 'sentence_id'; separate the columns by ',', not ';'",
+        ),
+        ("\nsentence_id,kind\n", ":1: no column 'sentence_id'; see data/sample/idiots/README.md"),
         ("sentence_id,kind\na-di,whole\n", ":2: unknown kind 'whole'"),
-        ("sentence_id,kind\na-di,parts\na-di,parts\n", ":3: sentence 'a-di' stands twice"),
+        (f"sentence_id,kind\n{MARKED},parts\n{MARKED},parts\n", f":3: sentence '{MARKED}' stands"),
         ("sentence_id,kind\na-di\n", ":2: 1 cell, not 2"),
+        (
+            f"sentence_id,kind\n{MARKED},parts\na-di,parts\n",
+            ":3: sentence 'a-di' is not in the data",
+        ),
+        (
+            "sentence_id,kind\nidi001-sen01-id,parts\n",
+            ":2: sentence 'idi001-sen01-id' is idiomatic; mark only distractors",
+        ),
     ],
 )
 def test_wrong_kinds(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "kinds.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as caught:
-        read_distractor_kinds(path)
+        mark_distractors(read_sentences(SAMPLE / "idiots.json"), path)
     assert f"{path}{problem}" in str(caught.value)

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support import ROOT
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.named import named
+from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.predictions.runs import (
@@ -28,6 +30,7 @@ from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.jam.metrics.runs import jam_metrics
 from pieline.studies.jam.predictions import elsewhere as jam
 from pieline.studies.jam.records import JamSentence
+from pieline.study import Run
 
 TOKENS = ("They ", "broke ", "the ", "ice", ".")
 SENTENCES = [
@@ -390,9 +393,14 @@ def test_their_numbers_are_compared_with_nothing(entry: Path) -> None:
         assert not conditions.weights
 
 
+CWD = str(Path.cwd())
+MINE = "mine: {kind: bm25, label: Mine, licence: none}\n"
 WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
     "another study": (lambda text: text.replace("study: idiots", "study: jam2"), "no predictions"),
-    "no file": (lambda text: text.replace("predictions.csv", "gone.csv"), "no such file: .*gone"),
+    "no file": (
+        lambda text: text.replace("predictions.csv", "gone.csv"),
+        rf"models\.yaml: mine: no such file: .*gone\.csv; .*counts from {re.escape(CWD)}\)",
+    ),
     "no language": (
         lambda text: text.replace("language: english, setting: tuned", "setting: tuned"),
         "a file of 'mine' for jam has no language",
@@ -420,6 +428,13 @@ def test_an_entry_that_cannot_be_run_is_refused(name: str, entry: Path) -> None:
         whole(entry, jam=of_mine | {"neutral": None}, idiots=of_mine, idiolink=of_mine)
 
 
+def test_an_error_names_the_file_that_has_the_entry(tmp_path: Path) -> None:
+    registry = load_registry(registry_with(tmp_path, MINE))
+    run = Run(registry, LLMSettings(), root=tmp_path)
+    assert run.entry_file("mine") == str(tmp_path / "models.local.yaml")
+    assert run.entry_file("bm25") == str(tmp_path / "models.yaml")
+
+
 def test_two_files_with_one_content_are_refused(entry: Path) -> None:
     files = [entry.with_name(name) for name in ("others.csv", "predictions.csv")]
     files[0].write_bytes(files[1].read_bytes())
@@ -428,7 +443,7 @@ def test_two_files_with_one_content_are_refused(entry: Path) -> None:
 
 
 def test_two_models_have_two_labels(tmp_path: Path) -> None:
-    own = "mine: {kind: bm25, label: ' bm25 ', licence: none}\n"
+    own = MINE.replace("Mine", "' bm25 '")
     with pytest.raises(UserError, match="mine: label 'bm25' is that of bm25;"):
         load_registry(registry_with(tmp_path, own))
     both = "a: {kind: bm25, label: A, licence: none}\nb: {kind: bm25, label: A, licence: none}\n"

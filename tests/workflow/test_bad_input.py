@@ -80,12 +80,11 @@ def test_missing_field(project: Path) -> None:
 
 
 def test_unknown_model_name(project: Path) -> None:
-    path = project / "config.yaml"
-    text = path.read_text(encoding="utf-8").replace("[bm25, sbert, ", "[bm25, sbrt, ")
-    path.write_text(text, encoding="utf-8")
-    line = fails(project, "all")
+    path = project / "config/mine.yaml"
+    path.write_text("idiolink: {models: [bm25, sbrt]}\n", encoding="utf-8")
+    line = fails(project, "--configfile", "config/mine.yaml", "--", "all")
     assert line == (
-        "error: config.yaml: idiolink.models: unknown model 'sbrt'; did you mean 'sbert'?"
+        "error: config/mine.yaml: idiolink.models: unknown model 'sbrt'; did you mean 'sbert'?"
     )
 
 

@@ -17,6 +17,9 @@ from pydantic import (
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json, read_text, write_text
 
+_MOST_FIELDS = 10
+"""Fields that one error lists besides the first."""
+
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
 
@@ -54,13 +57,19 @@ class Record(Frozen):
 
 
 def explain(error: ValidationError) -> str:
-    """One line for the first problem of a pydantic error: field and what is wrong with it."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
+    """One line for the first problem of a pydantic error, with the fields of the others."""
+    first, *others = error.errors(include_url=False, include_context=False)
+    field = _field(first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     given = f" (given: {first['input']!r})" if first["type"] == "literal_error" else ""
-    more = f" and {error.error_count() - 1} more" if error.error_count() > 1 else ""
+    fields = list(dict.fromkeys(_field(other["loc"]) for other in others))
+    listed = ", ".join(fields[:_MOST_FIELDS]) + (", …" if len(fields) > _MOST_FIELDS else "")
+    more = f" ({len(others)} more: {listed})" if others else ""
     return f"{field}: {message}{given}{more}" if field else f"{message}{more}"
+
+
+def _field(location: Iterable[int | str]) -> str:
+    return ".".join(map(str, location))
 
 
 def validated(

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def read_table(
                     wrong += [f"unknown column {name!r}" for name in cells if name not in known]
                 wrong += [f"two columns {name!r}" for name in cells if cells.count(name) > 1]
                 if wrong:
+                    if len(cells) == 1 and (other := re.search(r"[,;\t]", cells[0])):
+                        mend = f"separate the columns by {delimiter!r}, not {other[0]!r}"
                     raise UserError(wrong[0], where=f"{path}:1", mend=mend)
             elif cells:
                 if len(cells) != len(header):

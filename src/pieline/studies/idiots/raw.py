@@ -1,7 +1,7 @@
 """The released formats of IdioTS: a table with tabs, or one JSON array of sentences."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
@@ -48,21 +48,18 @@ class _Released(BaseModel):
         return self
 
 
-def read_sentences(
-    path: str | Path, kinds: Mapping[str, DistractorKind] | None = None
-) -> list[IdiotsSentence]:
+def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     """Read the sentences of IdioTS in file order.
 
     Args:
         path: the released file; TSV where the name ends in .tsv.
-        kinds: distractor kinds by sentence id, where someone marked them.
 
     Raises:
         UserError: not JSON, not an array, no such table, a record that breaks the format (a label
             that is not the string "True" or "False" or contradicts the id, a missing or unknown
-            field), a duplicate id, a kind for a sentence that is no distractor, or columns that do
-            not belong together (two idioms of one id, idioms that their sentences do not have,
-            languages that are swapped). The message names the file, the record's place and its id.
+            field), a duplicate id, or columns that do not belong together (two idioms of one id,
+            idioms that their sentences do not have, languages that are swapped). The message names
+            the file, the record's place and its id.
     """
     if Path(path).suffix.lower() == ".tsv":
         rows = _table(path)
@@ -70,7 +67,6 @@ def read_sentences(
         rows = read_json(path)
         if not isinstance(rows, list) or not rows:
             raise UserError("not a JSON array of sentences", where=path, mend=_SEE)
-    kinds = kinds or {}
     sentences = []
     for number, row in enumerate(rows, start=1):
         name = row.get("sentence_id", "?") if isinstance(row, dict) else "?"
@@ -83,14 +79,9 @@ def read_sentences(
             "sentence": released.en,
             "translation": released.es,
             "is_idiomatic": released.sentence_has_idiom == "True",
-            "distractor_kind": kinds.get(released.sentence_id),
         }
         sentences.append(validated(IdiotsSentence, fields, where=where, mend=_SEE))
     check_unique_ids([sentence.id for sentence in sentences], where=path)
-    if unknown := sorted(kinds.keys() - {sentence.id for sentence in sentences}):
-        raise UserError(
-            f"no sentence {unknown[0]!r}, which has a distractor kind", where=path, mend=_SEE
-        )
     _check_columns(sentences, path)
     return sentences
 
@@ -142,20 +133,26 @@ def _table(path: str | Path) -> list[dict[str, str]]:
     return [row for _, row in rows]
 
 
-def read_distractor_kinds(path: str | Path) -> dict[str, DistractorKind]:
-    """Read a CSV (`sentence_id,kind`) that marks how each distractor was made (section 3.3).
+def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> list[IdiotsSentence]:
+    """Add the kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`) to sentences.
 
     Raises:
-        UserError: other columns, an unknown kind, or a sentence that stands twice; names the line.
+        UserError: other columns, an unknown kind, a sentence that stands twice or is no distractor;
+            names the line.
     """
-    kinds: dict[str, DistractorKind] = {}
+    marked = {sentence.id: sentence for sentence in sentences}
     for line, row in read_table(path, ["sentence_id", "kind"], more=[], mend=_SEE):
         where, name, kind = f"{path}:{line}", row["sentence_id"], row["kind"]
         if kind not in KINDS:
             raise UserError(
                 f"unknown kind {kind!r}", where=where, mend=f"one of {', '.join(KINDS)}"
             )
-        if name in kinds:
+        if name not in marked or marked[name].is_idiomatic:
+            wrong = "is idiomatic" if name in marked else "is not in the data"
+            raise UserError(
+                f"sentence {name!r} {wrong}", where=where, mend="mark only distractors of the data"
+            )
+        if marked[name].distractor_kind:
             raise UserError(f"sentence {name!r} stands twice", where=where, mend="remove one line")
-        kinds[name] = KINDS[kind]
-    return kinds
+        marked[name] = marked[name].model_copy(update={"distractor_kind": KINDS[kind]})
+    return list(marked.values())
