@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer, is_foreign, refuse_foreign
@@ -17,7 +17,14 @@ from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_at_
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder, foreign_file, record
-from pieline.llm.retries import Rates, backoff, is_fatal, is_transient, was_rejected
+from pieline.llm.retries import (
+    Rates,
+    UnreachableError,
+    backoff,
+    is_fatal,
+    is_transient,
+    was_rejected,
+)
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Budget, CapReachedError
 from pieline.llm.stopping import Stop, StoppedError
@@ -26,6 +33,8 @@ from pieline.models.llm import LLMEntry
 FAILURES_IN_A_ROW = 3
 """Times the concurrency: so many failed questions in a row mean that the provider is down."""
 
+CONNECTION_ATTEMPTS = 3
+"""Attempts to connect to an address that has not answered yet: it may be wrong."""
 
 Settle = Callable[[], None]
 """Enter the cost of an answer in the ledger."""
@@ -151,7 +160,7 @@ class QuestionRun:
             UnansweredError: they all failed.
         """
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(self._settings.max_attempts),
+            stop=self._is_last,
             wait=backoff(self._settings.backoff_s, self._settings.max_wait_s),
             retry=retry_if_exception(is_transient),
             sleep=lambda seconds: self._stop.unless_stopped(asyncio.sleep(seconds)),
@@ -162,6 +171,12 @@ class QuestionRun:
         except (StoppedError, CapReachedError, UserError):
             raise
         except Exception as error:
+            if isinstance(error, UnreachableError) and not self.answers:
+                raise UserError(
+                    str(error),
+                    where=self._spec.label,
+                    mend="start its server, or correct its address in models.yaml or llm.api_bases",
+                ) from None
             if is_fatal(error):
                 raise UserError(
                     f"the provider refuses: {self._describe(error)}",
@@ -169,6 +184,13 @@ class QuestionRun:
                     mend=f"check {self._spec.api_key_env or 'the model'} and the account",
                 ) from None
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
+
+    def _is_last(self, state: RetryCallState) -> bool:
+        """Return whether an attempt is the last one at its question."""
+        error = state.outcome.exception() if state.outcome else None
+        never_connected = isinstance(error, UnreachableError) and not self.answers
+        most = CONNECTION_ATTEMPTS if never_connected else self._settings.max_attempts
+        return state.attempt_number >= most
 
     async def _attempt(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
         if self._rates.limited:
@@ -179,7 +201,8 @@ class QuestionRun:
             async with asyncio.timeout(self._settings.timeout(self._spec)):
                 answer = await sender.send(question)
         except BaseException as error:
-            self.budget.settle(reserved, 0.0 if was_rejected(error) else None)
+            free = was_rejected(error) or isinstance(error, UnreachableError)
+            self.budget.settle(reserved, 0.0 if free else None)
             raise
         counted = usd_of(answer, self._spec)
         usd = usd_at_most(question, self._spec) if counted is None else counted

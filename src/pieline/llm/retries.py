@@ -30,6 +30,10 @@ class NotSentError(UserError):
     """The request would have been another than the question, so it was not sent."""
 
 
+class UnreachableError(Exception):
+    """Nothing listens at the address, or no such host is known."""
+
+
 class TooLongWaitError(Exception):
     """The provider asks to wait longer than the settings allow."""
 
@@ -59,7 +63,7 @@ def is_fatal(error: BaseException) -> bool:
 
 def is_transient(error: BaseException) -> bool:
     """Return whether the same request may succeed later."""
-    if isinstance(error, TimeoutError | MalformedResponseError):
+    if isinstance(error, TimeoutError | MalformedResponseError | UnreachableError):
         return True
     status = status_of(error)
     return (

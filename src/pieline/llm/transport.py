@@ -6,10 +6,12 @@ Importing it loads both, which takes seconds: only `pieline.llm.client` does so,
 missing.
 """
 
+import errno
 import json
 import logging
 import math
 import os
+import socket
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from pieline.core.errors import UserError
 from pieline.llm.answers import FILTERED, Answer, Sent, ToolCall
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
-from pieline.llm.retries import MalformedResponseError, NotSentError
+from pieline.llm.retries import MalformedResponseError, NotSentError, UnreachableError
 from pieline.llm.wire import difference, sent
 from pieline.models.llm import LLMEntry
 
@@ -54,6 +56,7 @@ class _Exchange:
     """One request under way: what was sent, why it was not, the response, and what is wrong."""
 
     question: Question
+    address: str = ""
     sent: Sent | None = None
     misfit: str | None = None
     response: httpx.Response | None = None
@@ -73,6 +76,7 @@ async def _check(request: httpx.Request) -> None:
     exchange = _EXCHANGE.get()
     if exchange.sent is not None:
         raise httpx.ConnectError("the connection failed", request=request)
+    exchange.address = f"{request.url.scheme}://{request.url.netloc.decode()}"
     path, body = request.url.path, json.loads(await request.aread())
     exchange.misfit = difference(exchange.question, path, body)
     if request.url.query:
@@ -187,6 +191,7 @@ class Transport:
 
         Raises:
             NotSentError: the body that litellm made is not the question; it was not sent.
+            UnreachableError: the connection is refused, or the host is unknown.
             Exception: whatever litellm raises; `MalformedResponseError` for an answer that is none.
         """
         if not self._is_checked:
@@ -214,6 +219,7 @@ class Transport:
                     mend="state it in the entry of models.yaml (accepts, defaults, system_role), or"
                     " ask otherwise",
                 ) from None
+            _check_connected(error, exchange.address)
             fields = _token_counts(_response_body(exchange))
             if isinstance(error, ContentPolicyViolationError):
                 fields["finish_reason"] = FILTERED
@@ -242,6 +248,16 @@ class Transport:
     async def close(self) -> None:
         """Close the connections, which belong to the running event loop."""
         await self._client.close()  # type: ignore[no-untyped-call]
+
+
+def _check_connected(error: BaseException | None, address: str) -> None:
+    """Raise `UnreachableError` if an error's cause is that the system opened no connection."""
+    while error:
+        if isinstance(error, ConnectionRefusedError | socket.gaierror):
+            refused = isinstance(error, ConnectionRefusedError)
+            reason = os.strerror(errno.ECONNREFUSED) if refused else error.strerror
+            raise UnreachableError(f"cannot connect to {address} ({reason})") from None
+        error = error.__cause__ or error.__context__
 
 
 def _fields(response: Any) -> dict[str, Any]:
