@@ -25,7 +25,6 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.text import Text
 from snakemake.logging import ColorizingTextHandler
@@ -67,7 +66,7 @@ class LogHandler(LogHandlerBase):
         self._done: Counter[str] = Counter()
         self._failed: list[tuple[int, str]] = []
         self._ended = ""
-        self._began = self._told = time.monotonic()
+        self._told = time.monotonic()
 
     def emit(self, record: LogRecord) -> None:
         """Show what is new in a record of Snakemake's log."""
@@ -102,7 +101,7 @@ class LogHandler(LogHandlerBase):
         self._total = Counter(record.stats)
         del self._total["total"]
         self._say(f"{self._total.total()} jobs of {len(self._total)} rules")
-        self._began = self._told = time.monotonic()
+        self._told = time.monotonic()
         if self._console.is_terminal:
             self._bars = _Bars(self._total)
 
@@ -125,11 +124,9 @@ class LogHandler(LogHandlerBase):
         if self._done[rule] == self._total[rule] or now > self._told + EVERY_S:
             self._told = now
             done, total = self._done.total(), self._total.total()
-            left = (now - self._began) * (total - done) / done
             self._say(
-                f"{time.strftime('%X')}  {done:{len(str(total))}} of {total} jobs"
-                + (f", about {_in_words(left)} left" if done < total else "")
-                + f": {rule} {self._done[rule]} of {self._total[rule]}"
+                f"{time.strftime('%X')}  {done:{len(str(total))}} of {total} jobs:"
+                f" {rule} {self._done[rule]} of {self._total[rule]}"
             )
 
     def _on_job_error(self, record: Any) -> None:
@@ -174,7 +171,6 @@ class _Bars:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
             console=self.console,
             transient=True,
             redirect_stdout=False,
@@ -249,7 +245,3 @@ def _last_words(logs: list[str]) -> str:
             if said := [line for line in lines if line.strip()]:
                 return said[-1].strip().removeprefix("error: ")
     return ""
-
-
-def _in_words(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
