@@ -1,6 +1,8 @@
 """Everything that language models are asked, whatever the study: one rule for each kind of task."""
 
-from pieline.llm.estimates import check as check_answers, estimates, record_now
+import atexit
+
+from pieline.llm.estimates import check as check_answers, notices
 from pieline.llm.task import load_task
 
 for name, asking, models in chain.from_iterable(map(by_place, LLM_TASKS.values())):
@@ -131,6 +133,17 @@ rule answers:
         "../scripts/answers.py"
 
 
+def show(lines):
+    """Print lines that belong to no job."""
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
+if workflow.output_settings.dryrun:
+    # After the plan, whose end is what a terminal shows.
+    atexit.register(lambda: show(WHOLE.left_out()))
+
+
 onerror:
     # A mark may stand for runs that lack answers; without it they are asked for again.
     shutil.rmtree("results/served", ignore_errors=True)
@@ -140,19 +153,20 @@ onstart:
     patch_snakemake(workflow)
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG, REGISTRY)
-    # Before any job starts, and so before money is spent: all that is missing, in one message.
-    for line in WHOLE.left_out():
-        print(line, file=sys.stderr, flush=True)
+    # Before any job starts, and so before money is spent: all that is missing.
+    jobs = list(workflow.dag.needrun_jobs())
+    # These say themselves which models cannot be asked.
+    if {job.rule.name for job in jobs} - {"estimate_cost", "check"}:
+        show(WHOLE.left_out())
     asking = [
         load_task(job.params.kind, job.params.task)
-        for job in workflow.dag.needrun_jobs()
+        for job in jobs
         if "task" in job.params.keys()
     ]
-    ending = [task for task in asking if REGISTRY[task.model].ends]
-    for line in record_now(estimates(ending, LLM_SETTINGS), REGISTRY):
-        print(line, file=sys.stderr, flush=True)
+    remade = {path for job in jobs for path in job.output}
+    show(notices(asking, REGISTRY, LLM_SETTINGS, remade))
     try:
-        check_answers(asking, LLM_SETTINGS)
+        check_answers(asking, LLM_SETTINGS, remade)
     except UserError as error:
         if not workflow.execution_settings.keep_going:
             exit_with(error)

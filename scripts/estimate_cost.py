@@ -12,6 +12,7 @@ from pieline.llm.estimates import (
     ENOUGH_ANSWERS,
     THOUGHT_TOKENS,
     TaskEstimate,
+    cap_warning,
     dollars,
     estimates,
     lacks,
@@ -21,7 +22,7 @@ from pieline.models.fetching import GIGABYTE
 from pieline.models.registry import load_registry
 from pieline.models.sizing import EFFICIENCY, GPU
 from pieline.planned import planned_tasks
-from pieline.resources import ModelResources, dry_run, read_plan, resources
+from pieline.resources import ModelResources, dry_run, read_plan, remade, resources
 
 COLUMNS = ("asked for", "model", "questions", "recorded", "to ask", "tokens in", "tokens out",
            "likely $", "at most $", "by")  # fmt: skip
@@ -33,7 +34,7 @@ BASES = (
 ASSUMED = (
     f"GPU-hours on {GPU} at {EFFICIENCY:.0%} of its peak, from parameters and tokens. Disk: trained"
     " weights and vectors, besides what is downloaded. A question mark: texts are not made yet, or"
-    " models.yaml states no size."
+    " those here are of another configuration, or models.yaml states no size."
 )
 
 
@@ -91,7 +92,9 @@ def resources_table(lines: Sequence[ModelResources]) -> Table:
 
 start_log(snakemake.log[0])
 planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
-found = estimates(planned.tasks, planned.settings)
+plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
+stale = remade(plan)
+found = estimates(planned.tasks, planned.settings, stale)
 table = Table(title="what is left to ask", title_justify="left", caption_justify="left")
 for name in COLUMNS:
     table.add_column(name, no_wrap=name == "model")
@@ -104,14 +107,15 @@ likely = in_all(found, [item.estimate.likely_usd for item in found])
 most = in_all(found, [item.estimate.usd for item in found])
 cap = planned.settings.max_cost_usd
 console.print(f"likely {likely}, at most {most} in all; llm.max_cost_usd is ${cap:.2f}")
-plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
+if warning := cap_warning(found, planned.settings):
+    console.print(warning)
 registry = load_registry(snakemake.input.models)
 console.print(resources_table(resources(plan, registry, found, snakemake.params.epochs)))
 console.print(ASSUMED)
 for model in dict.fromkeys(item.model for item in found if item.estimate.to_ask or item.unknown):
     if missing := lacks(planned.models[model], planned.settings):
         console.print(f"{model} cannot be asked: {', '.join(missing)}")
-for line in planned.not_made():
+for line in planned.not_made(stale):
     console.print(line)
 for line in record_now(found, planned.models):
     print(line, file=sys.stderr)

@@ -66,24 +66,25 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return {path.stem: str(path) for path in tmp_path.iterdir()}
 
 
+BOTH = ["results/datasets/a.jsonl", "results/datasets/b.jsonl"]
+
+
 def test_the_jobs_of_a_dry_run() -> None:
     assert read_plan(DRY_RUN) == [
-        PlannedJob("raw_file", "", 0, [""]),
-        PlannedJob("idiolink_dataset", "", 0, ["results/raw/texts.json"]),
-        PlannedJob(
-            "embed", "e5-mistral", 2, ["results/datasets/a.jsonl", "results/datasets/b.jsonl"]
-        ),
-    ]  # fmt: skip
+        PlannedJob("raw_file", "", 0, [""], ["results/raw/texts.json"]),
+        PlannedJob("idiolink_dataset", "", 0, ["results/raw/texts.json"], BOTH),
+        PlannedJob("embed", "e5-mistral", 2, BOTH, ["vectors.npy"]),
+    ]
 
 
 def test_embedding_and_training(registry: Registry, texts: dict[str, str]) -> None:
     both = [texts["documents"], texts["queries"], "results/raw/weights/e5", "manifest.json"]
     plan = [
-        PlannedJob("embed", "e5-base-v2", 1, both),
-        PlannedJob("rank_by_embedding", "e5-base-v2", 0, ["vectors.npy"]),
-        PlannedJob("table", "", 0, ["published.csv"]),
-        PlannedJob("fine_tune", "bge-m3", 1, [*both, "datasets/train/tuples/released.jsonl"]),
-        PlannedJob("fine_tune_tagger", "bert", 1, [texts["train"]]),
+        PlannedJob("embed", "e5-base-v2", 1, both, ["vectors.npy"]),
+        PlannedJob("rank_by_embedding", "e5-base-v2", 0, ["vectors.npy"], []),
+        PlannedJob("table", "", 0, ["published.csv"], []),
+        PlannedJob("fine_tune", "bge-m3", 1, [*both, "datasets/train/tuples/released.jsonl"], []),
+        PlannedJob("fine_tune_tagger", "bert", 1, [texts["train"]], []),
     ]
     bert, bge, e5, none = resources(plan, registry, [], EPOCHS)
     # Queries are read in four modes.
@@ -96,11 +97,18 @@ def test_embedding_and_training(registry: Registry, texts: dict[str, str]) -> No
 
 
 def test_texts_that_are_not_made_leave_hours_and_disk_unknown(
-    registry: Registry, tmp_path: Path
+    registry: Registry, texts: dict[str, str]
 ) -> None:
-    plan = [PlannedJob("embed", "bge-m3", 1, [str(tmp_path / "documents.jsonl")])]
-    bge, _ = resources(plan, registry, [], EPOCHS)
-    assert bge == ModelResources("bge-m3", 1, None, 4 * 568_000_000, None)
+    unknown = ModelResources("bge-m3", 1, None, 4 * 568_000_000, None)
+    missing = f"{texts['documents']}.jsonl"
+    plan = [PlannedJob("embed", "bge-m3", 1, [missing], [])]
+    assert resources(plan, registry, [], EPOCHS)[0] == unknown
+    # Those of another configuration are no measure.
+    plan = [
+        PlannedJob("idiolink_dataset", "", 0, [], [texts["documents"]]),
+        PlannedJob("embed", "bge-m3", 1, [texts["documents"]], []),
+    ]
+    assert resources(plan, registry, [], EPOCHS)[0] == unknown
 
 
 def test_a_served_model_reads_its_weights_for_each_token(
@@ -111,10 +119,12 @@ def test_a_served_model_reads_its_weights_for_each_token(
     counts = {"input_tokens": 1000, "output_tokens": 9000, "likely_output_tokens": 4800}
     asked = TaskEstimate("Detection", "llama-2-7b-chat", entry, Estimate(entry, **counts), (), ())
     plan = [
-        PlannedJob("serve", "llama-2-7b-chat", 1, [texts["documents"]]),
-        PlannedJob("idiots_detect", "llama-2-7b-chat", 0, []),
+        PlannedJob("serve", "llama-2-7b-chat", 1, [texts["documents"]], []),
+        PlannedJob("idiots_detect", "llama-2-7b-chat", 0, [], []),
     ]
     served, _ = resources(plan, registry, [asked], EPOCHS)
+    more = asked._replace(unknown=("sentences.jsonl",))
+    assert resources(plan, registry, [more], EPOCHS)[0].gpu_hours is None
     # 14 GB read for each token of the sixteen answers under way.
     expected = 2 * 7e9 * 1000 / 0.5e13 + 14e9 * 4800 / 0.5e12 / 16
     assert served.jobs == 2

@@ -31,9 +31,13 @@ class Planned(NamedTuple):
     models: dict[str, LLMEntry]
     made_unasked: Collection[str]
 
-    def not_made(self) -> list[str]:
-        """The files without which some questions are not known: a line each way to get them."""
-        missing = sorted({path for task in self.tasks for path in not_made(task)})
+    def not_made(self, remade: Collection[str]) -> list[str]:
+        """The files without which some questions are not known: a line each way to get them.
+
+        Args:
+            remade: files that the run makes anew.
+        """
+        missing = sorted({path for task in self.tasks for path in not_made(task, remade)})
         before = [path for path in missing if path in self.made_unasked]
         after = [path for path in missing if path not in self.made_unasked]
         lines = []

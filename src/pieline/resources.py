@@ -4,12 +4,11 @@ Everything here is an estimate from sizes; nothing is measured.
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_json
-from pieline.llm.costs import BYTES_PER_TOKEN, Estimate
+from pieline.llm.costs import BYTES_PER_TOKEN
 from pieline.llm.estimates import TaskEstimate
 from pieline.models.fetching import estimated_bytes
 from pieline.models.hub import on_hub
@@ -26,7 +25,8 @@ from pieline.models.sizing import gpu_seconds, parameters_about, vector_length
 from pieline.studies.idiolink.records import QUERY_MODES
 
 _RULE = re.compile(r"^ *(?:local)?rule (\w+):$")
-_FIELD = re.compile(r"^ +(input|wildcards|resources): (.*)$")
+_FIELDS = ("input", "output", "wildcards", "resources")
+_FIELD = re.compile(rf"^ +({'|'.join(_FIELDS)}): (.*)$")
 _TEXTS = re.compile(r"^(?!.*/tuples/).*\.(jsonl|tsv)$")
 
 
@@ -38,12 +38,14 @@ class PlannedJob(NamedTuple):
         model: name in models.yaml, of a fine-tuned model that of its base; empty without a model.
         gpus: how many it asks for.
         inputs: its input files.
+        outputs: its output files.
     """
 
     rule: str
     model: str
     gpus: int
     inputs: Sequence[str]
+    outputs: Sequence[str]
 
 
 class ModelResources(NamedTuple):
@@ -52,7 +54,7 @@ class ModelResources(NamedTuple):
     Attributes:
         model: name in models.yaml; empty for the jobs without a model.
         jobs: their number.
-        gpu_hours: on one GPU of the assumed kind; null while texts that they read are not made.
+        gpu_hours: on one GPU of the assumed kind; null if texts that they read are not made.
         download: bytes of weights that the hub's cache lacks; null if the entry states no size.
         disk: bytes of trained weights and vectors; null as `gpu_hours`.
     """
@@ -80,8 +82,8 @@ def dry_run(config: str, root: Path) -> str:
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
     if done.returncode:
-        last = done.stdout.strip().rpartition("\n")[2]
-        raise UserError(f"the dry run fails: {last}", where=root / "Snakefile")
+        lines = [line for line in done.stdout.splitlines() if not line.startswith("left out of ")]
+        raise UserError(f"the dry run fails: {lines[-1]}", where=root / "Snakefile")
     return done.stdout
 
 
@@ -90,7 +92,7 @@ def read_plan(text: str) -> list[PlannedJob]:
     jobs: list[dict[str, str]] = []
     for line in text.splitlines():
         if rule := _RULE.match(line):
-            jobs.append({"rule": rule[1], "input": "", "wildcards": "", "resources": ""})
+            jobs.append({"rule": rule[1]} | dict.fromkeys(_FIELDS, ""))
         elif jobs and (field := _FIELD.match(line)):
             jobs[-1][field[1]] = field[2]
     return [
@@ -99,10 +101,16 @@ def read_plan(text: str) -> list[PlannedJob]:
             _pairs(job["wildcards"]).get("model", "").partition("+")[0],
             int(_pairs(job["resources"]).get("gpu", "0")),
             job["input"].split(", "),
+            job["output"].split(", "),
         )
         for job in jobs
         if job["rule"] != "all"
     ]
+
+
+def remade(plan: Iterable[PlannedJob]) -> set[str]:
+    """The files that a plan makes, or makes anew."""
+    return {path for job in plan for path in job.outputs}
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -110,7 +118,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def resources(
-    plan: Iterable[PlannedJob],
+    plan: Sequence[PlannedJob],
     registry: Registry,
     questions: Iterable[TaskEstimate],
     epochs: Mapping[str, int],
@@ -126,12 +134,13 @@ def resources(
     by_model: defaultdict[str, list[PlannedJob]] = defaultdict(list)
     for job in plan:
         by_model[job.model].append(job)
-    asked: defaultdict[str, list[Estimate]] = defaultdict(list)
+    asked: defaultdict[str, list[TaskEstimate]] = defaultdict(list)
     for item in questions:
-        asked[item.model].append(item.estimate)
+        asked[item.model].append(item)
     others = by_model.pop("", [])
+    unknown = remade(plan)
     found = [
-        _of_model(model, jobs, registry[model], asked[model], epochs)
+        _of_model(model, jobs, registry[model], asked[model], epochs, unknown=unknown)
         for model, jobs in sorted(by_model.items())
     ]
     return [*found, ModelResources("", len(others))]
@@ -141,21 +150,25 @@ def _of_model(
     model: str,
     jobs: Sequence[PlannedJob],
     entry: AnyEntry,
-    asked: Iterable[Estimate],
+    asked: Iterable[TaskEstimate],
     epochs: Mapping[str, int],
+    *,
+    unknown: Collection[str],
 ) -> ModelResources:
     weights, seconds, disk = on_hub(entry), 0.0, 0
     download = estimated_bytes(entry) if weights and not weights.cached() else 0
     if serving := [job for job in jobs if job.rule == "serve" and job.gpus]:
+        if any(each.unknown for each in asked):
+            return ModelResources(model, len(jobs), None, download, None)
         read, written = (
-            sum(getattr(each, name) for each in asked)
+            sum(getattr(each.estimate, name) for each in asked)
             for name in ("input_tokens", "likely_output_tokens")
         )
         seconds += serving[0].gpus * gpu_seconds(entry, len(serving), read, written=written)
     for job in jobs:
         if job.gpus and job not in serving:
             paths = [path for path in job.inputs if _TEXTS.search(path)]
-            if not all(map(os.path.exists, paths)):
+            if any(path in unknown or not Path(path).exists() for path in paths):
                 return ModelResources(model, len(jobs), None, download, None)
             texts, tokens = (sum(sizes) for sizes in zip(*map(_size, paths), strict=True))
             passes = epochs.get(job.rule, 0)

@@ -23,6 +23,19 @@ def test_the_whole_grid(project: Path) -> None:
     result = run_snakemake(project, "--profile", "profiles/paper", "-n", "-q", "rules")
     assert result.returncode == 0, result.stderr[-3000:]
     text = result.stdout + result.stderr
+    # What is left out ends the plan: a line for each reason, and each model of the papers once.
+    lines = [line for line in result.stderr.splitlines() if line.startswith("left out of ")]
+    assert result.stderr.endswith("\n".join(lines) + "\n")
+    assert len(lines) < 10
+    named = [
+        name
+        for line in lines
+        if "_neutral" not in line
+        for name in re.findall(r"[:,] (\S+), \d+ run", line)
+    ]
+    assert sorted(named) == sorted({*named})
+    assert {"gpt-4o", "llama-4-scout", "deepseek-r1", "vicuna-7b"} <= {*named}
+    assert len(named) == 12
     jobs = {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", text, re.MULTILINE)}
     assert jobs["fine_tune"] == TRAININGS * SEEDS
     assert jobs["embed"] == EMBEDDERS + TRAININGS * SEEDS

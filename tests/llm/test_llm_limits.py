@@ -447,14 +447,21 @@ def test_progress_tells_answers_failures_and_dollars_also_while_waiting(
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_the_cap_is_never_crossed_and_raising_it_resumes(folder: Path, concurrency: int) -> None:
+def test_the_cap_is_never_crossed_and_raising_it_resumes(
+    folder: Path, concurrency: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = folder / "a.jsonl"
     with FaultServer(lambda request: answer("x", delay=0.01)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         questions = questions_for(spec, 60)
         capped = settings_for(folder, concurrency=concurrency, max_cost_usd=0.006)
         with pytest.raises(UserError) as stopped:
-            ask(questions, spec, capped, path, progress=False)
+            ask(questions, spec, capped, path)
+        # Said before the first question is asked.
+        first = capsys.readouterr().err.splitlines()[0]
+        assert re.search(
+            r"60 to ask, at most about \S+ \(llm.max_cost_usd leaves \$0.0060\)", first
+        )
         answered = server.answered.total()
         # Only what bounds the next answer, and less than one answer, can be left.
         assert 0.006 - MOST - EACH <= answered * EACH <= 0.006
@@ -466,7 +473,8 @@ def test_the_cap_is_never_crossed_and_raising_it_resumes(folder: Path, concurren
         assert "raise llm.max_cost_usd" in text
 
         raised = settings_for(folder, concurrency=concurrency, max_cost_usd=1)
-        assert len(ask(questions, spec, raised, path, progress=False)) == 60
+        assert len(ask(questions, spec, raised, path)) == 60
+        assert "max_cost_usd" not in capsys.readouterr().err
         assert server.answered.total() == 60
     spending = Ledger(folder).spending()
     assert spending.usd == pytest.approx(60 * EACH)

@@ -22,7 +22,15 @@ from pieline.llm.costs import (
     usd_at_most,
     usd_of,
 )
-from pieline.llm.estimates import TaskEstimate, check, estimates, lacks, record_now
+from pieline.llm.estimates import (
+    TaskEstimate,
+    cap_warning,
+    check,
+    estimates,
+    lacks,
+    notices,
+    record_now,
+)
 from pieline.llm.parsing import Parsed
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import record
@@ -234,6 +242,43 @@ def test_questions_that_are_not_known_yet_are_told_by_their_inputs(folder: Path)
     assert isinstance(found, TaskEstimate)
     assert found.unknown == (f"{folder}/y", f"{folder}/z")
     assert found.estimate.questions == 2
+    # What the run makes anew is of another configuration.
+    tasks = [saying(folder, inputs=here), saying(folder, file="b")]
+    assert estimates(tasks, LLMSettings())[0].estimate.questions == 4
+    (found,) = estimates(tasks, LLMSettings(), {str(folder.parent)})
+    assert (found.unknown, found.estimate.questions) == ((str(folder.parent),), 2)
+
+
+@pytest.mark.parametrize(
+    ("cap", "spent", "said"),
+    [
+        (0, 0, ""),
+        (100.04, 0, ""),
+        (
+            100.03,
+            0,
+            "llm.max_cost_usd leaves $100.03, less than the questions may cost (likely $0.64, at"
+            " most $100.04): a run stops when that is spent, and keeps all answers",
+        ),
+        (110, 9, ""),
+        (110, 10, "llm.max_cost_usd leaves $100.00, less than"),
+    ],
+)
+def test_a_cap_below_the_bound_is_pointed_out(
+    folder: Path, cap: float, spent: float, said: str
+) -> None:
+    entry = spec_for(prices=COSTLY)
+    if spent:
+        folder.mkdir()
+        ledger = Ledger(folder, spent)
+        ledger.settle(ledger.reserve("m", spent), spent)
+    settings = settings_for(folder, max_cost_usd=cap)
+    task = saying(folder, entry)
+    warning = cap_warning(estimates([task, saying(folder, FREE, model="f")], settings), settings)
+    assert warning.startswith(said)
+    assert bool(warning) is bool(said)
+    assert notices([task], {"m": entry}, settings) == ([warning] if said else [])
+    assert folder.exists() is bool(spent)
 
 
 TODAY = date(2026, 11, 21)
@@ -282,6 +327,8 @@ def test_what_ends_first_is_recorded_first(folder: Path) -> None:
         assert line.startswith(f"record now: {day}")
     more = ", likely free, at most free, and more when all its data is made"
     assert lines[1].endswith(f"2 questions missing{more}")
+    (line,) = record_now(estimates(tasks[-1:], LLMSettings()), entries, TODAY)
+    assert line == "record now: c ends on 2026-12-01, in 10 days; Saying: data is not made yet"
 
 
 def test_when_a_model_ends_changes_nothing_that_it_computes() -> None:
@@ -290,28 +337,32 @@ def test_when_a_model_ends_changes_nothing_that_it_computes() -> None:
     assert asking(ending).key == asking(spec_for()).key
 
 
-def test_all_that_is_missing_is_one_error(folder: Path) -> None:
+def test_all_that_is_missing_is_a_line_for_each_model(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     task, settings = saying(folder, UNKNOWN), settings_for(folder)
     why = "it has no prices, so its cost is unknown"
     assert lacks(UNKNOWN, settings) == [why]
     assert lacks(FREE, settings) == []
     later = {"inputs": {"x": f"{folder}/x"}}
     tasks = [task, saying(folder, UNKNOWN, file="b", **later), saying(folder, FREE, model="free")]
-    with pytest.raises(UserError) as nothing:
-        check(tasks, settings, ["a file is missing"])
-    assert str(nothing.value) == (
-        f"language models: m (nothing is recorded): {why}; a file is missing;"
-        " mend this, import recordings, or leave these models out"
+    two = [*tasks, saying(folder, UNKNOWN, model="n")]
+    with pytest.raises(UserError, match=r"^2 language models cannot be asked for answers that are"):
+        check(two, settings)
+    assert capsys.readouterr().err == (
+        f"m (nothing is recorded): {why}\nn (nothing is recorded): {why}\n"
     )
     folder.mkdir()
     (first, second) = task.questions(task.entry())
     record(Path(task.recordings), [(first, answer(1, 1, key=first.key))])
-    with pytest.raises(UserError, match=r"m \(1 answer not recorded, nothing recorded of 1 run\)"):
+    with pytest.raises(UserError, match=r"^1 language model cannot be asked"):
         check(tasks, settings)
+    assert "m (1 answer not recorded, nothing recorded of 1 run): " in capsys.readouterr().err
     record(Path(task.recordings), [(second, answer(1, 1, key=second.key))])
     check([task], settings)
-    with pytest.raises(UserError, match=r"m \(all are asked anew\): "):
+    with pytest.raises(UserError):
         check([task], settings_for(folder, mode="fresh"))
+    assert capsys.readouterr().err == f"m (all are asked anew): {why}\n"
     check([saying(folder, UNKNOWN, file="c", texts=())], settings)
 
 

@@ -23,6 +23,7 @@ from pieline.llm.recordings import (
 )
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
+from pieline.llm.spending import left_usd
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import require_digest
 
@@ -133,7 +134,7 @@ def _ask_missing(
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
             return answers
-        say(_announcement(unique, spec, answers))
+        say(_announcement(unique, spec, answers, settings))
         if spec.is_local:
             server = server or stack.enter_context(Server(spec))
             address: str | None = server.address(settings.start_timeout_s, say)
@@ -224,12 +225,20 @@ def _move_answers(path: Path, fresh: Path) -> None:
         fresh.unlink()
 
 
-def _announcement(unique: dict[str, Question], spec: LLMEntry, answers: dict[str, Answer]) -> str:
+def _announcement(
+    unique: dict[str, Question],
+    spec: LLMEntry,
+    answers: dict[str, Answer],
+    settings: LLMSettings,
+) -> str:
     expected = estimate(unique.values(), spec, answers)
     cost = ""
     if spec.paid:
         most = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
         cost = f", {most}"
+        left = left_usd(settings)
+        if expected.usd and left < expected.usd:
+            cost += f" (llm.max_cost_usd leaves ${left:.4f})"
     dropped = sorted({name for question in unique.values() for name in question.dropped})
     not_sent = f"; not accepted, so not sent: {', '.join(dropped)}" if dropped else ""
     return (

@@ -3,7 +3,8 @@
 Works on the very tasks that are asked (`pieline.llm.task`), so what is estimated is what is asked.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +17,7 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
+from pieline.llm.spending import left_usd
 from pieline.llm.task import Task, by_kind_and_model
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import weights_path
@@ -38,7 +40,7 @@ class TaskEstimate(NamedTuple):
         model: name in models.yaml.
         entry: the model.
         estimate: calls, tokens and dollars of the questions that are known.
-        unknown: inputs that are not made yet, so that their questions are not known.
+        unknown: inputs that are missing or stale, so that their questions are not known.
         bases: the bases of the likely length of answers, for people.
     """
 
@@ -54,8 +56,16 @@ AnswerKind = tuple[str, int, bool]
 """Answers of one length: kind of task, the length that it expects, whether the model thinks."""
 
 
-def estimates(tasks: Iterable[Task], settings: LLMSettings) -> list[TaskEstimate]:
-    """Estimate calls, tokens and dollars by kind of task and model, in the order of the tasks."""
+def estimates(
+    tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()
+) -> list[TaskEstimate]:
+    """Estimate calls, tokens and dollars by kind of task and model, in the order of the tasks.
+
+    Args:
+        tasks: what is asked.
+        settings: how.
+        remade: files that the run makes anew, so that their content says nothing of its questions.
+    """
     groups = by_kind_and_model(tasks)
     entries = {name: members[0].entry() for name, members in groups.items()}
     answers = {
@@ -66,7 +76,7 @@ def estimates(tasks: Iterable[Task], settings: LLMSettings) -> list[TaskEstimate
     lengths = _lengths(groups, entries, answers)
     recorded = {} if settings.mode == "fresh" else answers
     return [
-        _estimate(name, members, entries[name], recorded, lengths)
+        _estimate(name, members, entries[name], recorded, lengths, remade=remade)
         for name, members in groups.items()
     ]
 
@@ -77,6 +87,8 @@ def _estimate(
     entry: LLMEntry,
     recorded: Mapping[str, Mapping[str, Answer]],
     lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]],
+    *,
+    remade: Collection[str],
 ) -> TaskEstimate:
     """Estimate one model's tasks of one kind; `name` contains both."""
     total = Estimate(entry)
@@ -85,7 +97,7 @@ def _estimate(
     # Equal questions are asked once, and once more for each file that keeps their answers.
     counted: dict[str, set[Question]] = {}
     for task in tasks:
-        if missing := not_made(task):
+        if missing := not_made(task, remade):
             unknown.update(missing)
             continue
         before = counted.setdefault(task.recordings, set())
@@ -154,13 +166,13 @@ def record_now(
             continue
         soon = f"record now: {item.model} ends on {entry.ends}, in {number_of(days, 'day')}"
         ended = f"{item.model} ended on {entry.ends}, so another model may answer"
-        more = ", and more when all its data is made" if item.unknown else ""
-        line = (
-            f"{soon if days > 0 else ended}; {item.kind}: {number_of(cost.to_ask, 'question')}"
-            f" missing, likely {dollars(entry, cost.likely_usd)},"
-            f" at most {dollars(entry, cost.usd)}{more}"
+        known = (
+            f"{number_of(cost.to_ask, 'question')} missing, likely"
+            f" {dollars(entry, cost.likely_usd)}, at most {dollars(entry, cost.usd)}"
         )
-        lines.append((entry.ends, line))
+        more = ["more when all its data is made" if cost.to_ask else "data is not made yet"]
+        missing = ", and ".join([known] * bool(cost.to_ask) + more * bool(item.unknown))
+        lines.append((entry.ends, f"{soon if days > 0 else ended}; {item.kind}: {missing}"))
     return [line for _, line in sorted(lines)]
 
 
@@ -171,19 +183,50 @@ def dollars(entry: LLMEntry, usd: float | None) -> str:
     return "unknown" if entry.cost_is_unknown else "unbounded"
 
 
-def not_made(task: Task) -> list[str]:
-    """Return the inputs of a task that do not exist yet: its questions are unknown."""
-    return [path for path in task.inputs.values() if not Path(path).exists()]
+def not_made(task: Task, remade: Collection[str]) -> list[str]:
+    """Return the inputs of a task that are missing or made anew: its questions are unknown."""
+    inputs = task.inputs.values()
+    return [path for path in inputs if path in remade or not Path(path).exists()]
 
 
-def check(tasks: Iterable[Task], settings: LLMSettings, notes: Sequence[str] = ()) -> None:
+def cap_warning(found: Iterable[TaskEstimate], settings: LLMSettings) -> str:
+    """Return that the spending cap may end a run early; empty if it cannot, or nothing is asked."""
+    paid = [item.estimate for item in found if item.entry.paid and item.estimate.to_ask]
+    likely, most = (sum(getattr(cost, of) or 0.0 for cost in paid) for of in ("likely_usd", "usd"))
+    if not settings.max_cost_usd or (left := left_usd(settings)) >= most:
+        return ""
+    return (
+        f"llm.max_cost_usd leaves ${left:.2f}, less than the questions may cost (likely"
+        f" ${likely:.2f}, at most ${most:.2f}): a run stops when that is spent, and keeps all"
+        " answers"
+    )
+
+
+def notices(
+    tasks: Iterable[Task],
+    entries: Mapping[str, LLMEntry],
+    settings: LLMSettings,
+    remade: Collection[str] = (),
+) -> list[str]:
+    """Return what to know before anything is asked: `record_now`, and a cap that is too low."""
+    # Making questions takes seconds, so only where it matters.
+    shown = [
+        task
+        for task in tasks
+        if entries[task.model].ends or (settings.max_cost_usd and entries[task.model].paid)
+    ]
+    found = estimates(shown, settings, remade)
+    return [line for line in (*record_now(found, entries), cap_warning(found, settings)) if line]
+
+
+def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
     """Stop before anything is asked if some answers can neither be read nor asked for.
 
-    Of tasks whose inputs do not exist yet, only those without any recording count.
+    What each model lacks is printed on stderr, a line each. Of tasks whose inputs are missing or
+    made anew (`remade`), only those without any recording count.
 
     Raises:
-        UserError: one for all models that cannot be asked for answers that are not recorded, with
-            everything that each lacks, followed by the `notes`.
+        UserError: some models cannot be asked for answers that are not recorded.
     """
     by_model: dict[str, list[Task]] = {}
     for task in tasks:
@@ -193,13 +236,15 @@ def check(tasks: Iterable[Task], settings: LLMSettings, notes: Sequence[str] = (
         entry = members[0].entry()
         # Only for models that lack something: making questions takes seconds.
         lacking = lacks(entry, settings)
-        if lacking and (missing := _not_recorded(members, entry, settings)):
+        if lacking and (missing := _not_recorded(members, entry, settings, remade)):
             problems.append(f"{model} ({missing}): {', '.join(lacking)}")
+    for problem in problems:
+        print(problem, file=sys.stderr)
     if problems:
         raise UserError(
-            "; ".join([*problems, *notes]),
-            where="language models",
-            mend="mend this, import recordings, or leave these models out",
+            f"{number_of(len(problems), 'language model')} cannot be asked for answers that are not"
+            " recorded",
+            mend="add what is missing, import recordings, or leave these models out",
         )
 
 
@@ -214,9 +259,11 @@ def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:
     return lacking
 
 
-def _not_recorded(tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings) -> str:
+def _not_recorded(
+    tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings, remade: Collection[str]
+) -> str:
     """Describe the missing answers of one model's tasks; empty if none is missing."""
-    made = [task for task in tasks if not not_made(task)]
+    made = [task for task in tasks if not not_made(task, remade)]
     if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
         # One question shows it, all of them take long.
         asks = len(made) < len(tasks) or any(task.questions(entry) for task in made)

@@ -39,6 +39,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.stopping import Stop
 from pieline.models.llm import LLMEntry
 
+LEDGER = "spending.sqlite"
 _TIMEOUT_S = 300
 _ROUNDING = 1e-9
 _TABLES = (
@@ -117,7 +118,7 @@ class Ledger:
     """
 
     def __init__(self, folder: Path, cap_usd: float = 0.0) -> None:
-        self.path = folder / "spending.sqlite"
+        self.path = folder / LEDGER
         self.cap_usd = cap_usd
         with self._translate_errors():
             self._database = sqlite3.connect(self.path, _TIMEOUT_S, isolation_level=None)
@@ -228,6 +229,13 @@ class Ledger:
                 if on_disk
                 else "restore or delete the file",
             ) from None
+
+
+def left_usd(settings: LLMSettings) -> float:
+    """Return the dollars that the cap leaves; makes no ledger where there is none."""
+    folder = settings.recordings_folder
+    spent = Ledger(folder).spending().usd if (folder / LEDGER).exists() else 0.0
+    return max(0.0, settings.max_cost_usd - spent)
 
 
 class CapReachedError(Exception):
