@@ -64,6 +64,14 @@ def test_the_section_names_each_file_and_lists_none() -> None:
     files = {path.name for path in FOLDER.iterdir() if path.is_file()}
     assert not [name for name in files - {"README.md", "__init__.py"} if f"`{name}`" not in section]
     assert "```python" not in section
+    for told in (
+        "`items()`",
+        "`figures()`",
+        "`given.files`",
+        "SHA-256",
+        "python -m pieline.schemas",
+    ):
+        assert told in section
 
 
 def test_the_table_has_our_numbers_beside_the_printed_ones(example: Path) -> None:
@@ -83,6 +91,12 @@ def test_the_metric_file_states_what_it_was_computed_from(example: Path) -> None
     predictions = f"results/predictions/completion/{MODEL}.jsonl"
     assert metrics["computed_from"] == {predictions: sha256(example / predictions)}
     assert metrics["conditions"]["settings"]["max_tokens"] == 80
+
+
+def test_editors_know_its_settings(example: Path) -> None:
+    schema = read_json(example / "schemas/config.schema.json")
+    assert "completion" in schema["properties"]
+    assert "CompletionSettings" in schema["$defs"]
 
 
 def test_the_figure_is_drawn(example: Path) -> None:
