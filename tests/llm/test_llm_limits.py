@@ -32,7 +32,7 @@ from pieline.llm.asking import QuestionRun
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
-from pieline.llm.retries import UnreachableError
+from pieline.llm.retries import NotConnectedError
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger, Reserved
 from pieline.models.llm import LLMEntry
@@ -130,7 +130,7 @@ REFUSED = "cannot connect to http://127.0.0.1:1 (Connection refused)"
 def test_an_address_that_refuses_connections_is_an_error_in_seconds(folder: Path) -> None:
     spec = spec_for(prices={"input": 1, "output": 1})
     settings = settings_for(folder, backoff_s=1.0, concurrency=1, max_cost_usd=1)
-    sender = FakeSender([UnreachableError(REFUSED)] * 9)
+    sender = FakeSender([NotConnectedError(REFUSED)] * 9)
     with pytest.raises(UserError) as caught:
         asked(spec, settings, questions_for(spec, 2), sender)
     assert str(caught.value).startswith(f"Test model: {REFUSED}; start its server, or correct")
@@ -145,7 +145,7 @@ def test_a_server_that_has_answered_may_come_back(folder: Path) -> None:
     sender = FakeSender()
 
     def stop_server(answer: Answer | None) -> None:
-        sender.failures += [UnreachableError(REFUSED)] * 5 * (len(sender.sent) == 1)
+        sender.failures += [NotConnectedError(REFUSED)] * 5 * (len(sender.sent) == 1)
 
     answers = asked(spec, settings, questions_for(spec, 2), sender, stop_server)
     assert (len(answers), len(sender.sent)) == (2, 7)

@@ -16,7 +16,7 @@ from provider_server import CALL, chat
 from pieline.llm import transport
 from pieline.llm.answers import Answer, ToolCall
 from pieline.llm.questions import Question, make_question
-from pieline.llm.retries import MalformedResponseError, NotSentError, UnreachableError, status_of
+from pieline.llm.retries import MalformedResponseError, NotConnectedError, NotSentError, status_of
 from pieline.llm.transport import Transport
 from pieline.llm.wire import sent
 from pieline.models.llm import LLMEntry
@@ -206,7 +206,7 @@ def test_an_address_with_parameters_is_not_asked(respond: Respond) -> None:
 @pytest.mark.parametrize("provider", ["openai", "together_ai"])
 def test_a_refused_connection_names_its_address(provider: str) -> None:
     refused = r"cannot connect to http://127\.0\.0\.1:1 \(Connection refused\)"
-    with pytest.raises(UnreachableError, match=refused):
+    with pytest.raises(NotConnectedError, match=refused):
         send(spec=spec_for(litellm_id=f"{provider}/test-model"))
 
 

@@ -18,8 +18,8 @@ from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder, foreign_file, record
 from pieline.llm.retries import (
+    NotConnectedError,
     Rates,
-    UnreachableError,
     backoff,
     is_fatal,
     is_transient,
@@ -171,7 +171,7 @@ class QuestionRun:
         except (StoppedError, CapReachedError, UserError):
             raise
         except Exception as error:
-            if isinstance(error, UnreachableError) and not self.answers:
+            if isinstance(error, NotConnectedError) and not self.answers:
                 raise UserError(
                     str(error),
                     where=self._spec.label,
@@ -188,7 +188,7 @@ class QuestionRun:
     def _is_last(self, state: RetryCallState) -> bool:
         """Return whether an attempt is the last one at its question."""
         error = state.outcome.exception() if state.outcome else None
-        never_connected = isinstance(error, UnreachableError) and not self.answers
+        never_connected = isinstance(error, NotConnectedError) and not self.answers
         most = CONNECTION_ATTEMPTS if never_connected else self._settings.max_attempts
         return state.attempt_number >= most
 
@@ -201,7 +201,7 @@ class QuestionRun:
             async with asyncio.timeout(self._settings.timeout(self._spec)):
                 answer = await sender.send(question)
         except BaseException as error:
-            free = was_rejected(error) or isinstance(error, UnreachableError)
+            free = was_rejected(error) or isinstance(error, NotConnectedError)
             self.budget.settle(reserved, 0.0 if free else None)
             raise
         counted = usd_of(answer, self._spec)

@@ -30,7 +30,7 @@ class NotSentError(UserError):
     """The request would have been another than the question, so it was not sent."""
 
 
-class UnreachableError(Exception):
+class NotConnectedError(Exception):
     """Nothing listens at the address, or no such host is known."""
 
 
@@ -63,7 +63,7 @@ def is_fatal(error: BaseException) -> bool:
 
 def is_transient(error: BaseException) -> bool:
     """Return whether the same request may succeed later."""
-    if isinstance(error, TimeoutError | MalformedResponseError | UnreachableError):
+    if isinstance(error, TimeoutError | MalformedResponseError | NotConnectedError):
         return True
     status = status_of(error)
     return (

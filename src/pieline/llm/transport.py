@@ -21,7 +21,7 @@ from pieline.core.errors import UserError
 from pieline.llm.answers import FILTERED, Answer, Sent, ToolCall
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
-from pieline.llm.retries import MalformedResponseError, NotSentError, UnreachableError
+from pieline.llm.retries import MalformedResponseError, NotConnectedError, NotSentError
 from pieline.llm.wire import difference, sent
 from pieline.models.llm import LLMEntry
 
@@ -191,7 +191,7 @@ class Transport:
 
         Raises:
             NotSentError: the body that litellm made is not the question; it was not sent.
-            UnreachableError: the connection is refused, or the host is unknown.
+            NotConnectedError: the connection is refused, or the host is unknown.
             Exception: whatever litellm raises; `MalformedResponseError` for an answer that is none.
         """
         if not self._is_checked:
@@ -251,12 +251,12 @@ class Transport:
 
 
 def _check_connected(error: BaseException | None, address: str) -> None:
-    """Raise `UnreachableError` if an error's cause is that the system opened no connection."""
+    """Raise `NotConnectedError` if an error's cause is that the system opened no connection."""
     while error:
         if isinstance(error, ConnectionRefusedError | socket.gaierror):
             refused = isinstance(error, ConnectionRefusedError)
             reason = os.strerror(errno.ECONNREFUSED) if refused else error.strerror
-            raise UnreachableError(f"cannot connect to {address} ({reason})") from None
+            raise NotConnectedError(f"cannot connect to {address} ({reason})") from None
         error = error.__cause__ or error.__context__
 
 
