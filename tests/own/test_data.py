@@ -114,7 +114,10 @@ def check_marks(run: Whole) -> list[str]:
             assert "sample data" not in str([text.get_text() for text in drawn.texts])
         items = study.items()
         assert items
-        assert Given.model_validate_json(run.given(items)).mark == mark
+        given = Given.model_validate_json(run.given(items))
+        rows = list(named(items.record).of(given))
+        assert {row.metrics for row in rows} == set(given.metrics)
+        assert {row.note for row in rows} == {mark}
     return made
 
 

@@ -361,6 +361,8 @@ def test_every_study_takes_its_own_files(entry: Path) -> None:
         assert path.replace("/metrics/", "/predictions/").removesuffix(".json") in {
             name.removesuffix(".jsonl").removesuffix(".run.gz") for name in run.behind()
         }
+    items = (study.items() for study in run.studies)
+    assert made <= {path for each in items if each for path in each.given.metrics}
     # Nobody is asked, and no number of the papers' text is made with them.
     assert not [task for study in run.studies[:2] for task in study.tasks() if task.model == "mine"]
     tables = {table.name: table.given for study in run.studies for table in study.tables()}

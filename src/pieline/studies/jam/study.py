@@ -1020,7 +1020,7 @@ class JamStudy(Study[JamSettings]):
 
     def items(self) -> Items:
         """Every sentence in every run of a model."""
-        made = list(self.runs("llm", "encoder"))
+        made = list(self.runs("llm", "encoder", "predictions"))
         behind = (
             path
             for run in made
