@@ -1,6 +1,7 @@
 """A user's own data: what a run asks of their folder, and how its numbers are marked."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -358,6 +359,36 @@ def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:
         params={"resamples": 20, "conditions": study.conditions("mine", "mine")}, wildcards=job,
     )  # fmt: skip
     assert check_marks(run)[:2] == ["idiots_dataset", "idiots_detection"]
+
+
+def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
+    (folder / "idiots").mkdir()
+    array = Path(shutil.copy(SAMPLE / "idiots" / "idiots.json", folder / "idiots"))
+    rows = json.loads(array.read_text("utf-8"))
+
+    def sentences() -> str:
+        study = whole(studies=["idiots"]).studies[0]
+        (raw,) = study.raw_files()
+        (local,) = study.run.local(raw.removeprefix("results/raw/"))
+        data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
+        run_script(
+            "idiots_dataset", input={"sentences": local, "kinds": [], "upstream": UPSTREAM},
+            output=data, params={"name": raw, "origin": "own"},
+        )  # fmt: skip
+        return Path(idiots_paths.SENTENCES).read_text("utf-8")
+
+    of_array = sentences()
+    assert of_array.count("\n") == len(rows)
+    table = folder / "idiots" / "idioms_sentences.tsv"
+    described = (ROOT / "docs/data.md").read_text("utf-8").partition("## Columns of IdioTS")[2]
+    columns = re.findall(r"(?m)^\| `(\w+)` \|", described)
+    assert columns == list(rows[0])
+    lines = [columns, *([row[name] for name in columns] for row in rows)]
+    write(table, "".join("\t".join(line) + "\n" for line in lines))
+    with pytest.raises(UserError, match=r"^corpus: both .*tsv and .*json; keep one$"):
+        whole(studies=["idiots"])
+    array.unlink()
+    assert sentences() == of_array
 
 
 def jam(*languages: str, **settings: Any) -> JamStudy:

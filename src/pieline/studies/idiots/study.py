@@ -6,6 +6,7 @@ from itertools import product
 from typing import get_args
 
 from pieline.core.conditions import Conditions, deviations
+from pieline.core.errors import UserError
 from pieline.llm.obstacles import cannot_be_asked
 from pieline.llm.prompts import load_prompt
 from pieline.reporting.given import Given
@@ -16,6 +17,8 @@ from pieline.studies.idiots.settings import DetectionParameters, DetectionSettin
 from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table, alternatives
 
 PROMPT = "prompts/idiots/detect.jinja"
+TABLE, ARRAY = "idiots/idioms_sentences.tsv", "idiots/idiots.json"
+"""The forms in which sentences come."""
 
 
 class IdiotsStudy(Study[IdiotsSettings]):
@@ -33,6 +36,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
         for own in settings.prompts.values():
             load_prompt(own.file).check_shows("sentence")
+        if self.run.own_data and all(map(self.run.can_be_had, (TABLE, ARRAY))):
+            raise UserError(f"both {TABLE} and {ARRAY}", where=self.run.own_data, mend="keep one")
 
     def models(self) -> list[str]:
         """The language models that are asked, and whose predictions were made elsewhere."""
@@ -255,8 +260,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return [] if self._no_data() else [f"results/raw/{self.raw_name()}", *self.kinds()]
 
     def raw_name(self) -> str:
-        """The file of sentences, by its name in data/upstream.yaml or in the sample."""
-        return f"idiots/{'idiots.json' if self.run.is_sample else 'idioms_sentences.tsv'}"
+        """The file of sentences: the public table, or the JSON array of the sample or your own."""
+        own_array = self.run.own_data and not self.run.can_be_had(TABLE)
+        is_array = self.run.is_sample or (own_array and self.run.can_be_had(ARRAY))
+        return ARRAY if is_array else TABLE
 
     def origin(self) -> Origin:
         """Where that file is from, as far as its digest need not tell."""
