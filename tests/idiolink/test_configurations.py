@@ -134,7 +134,16 @@ def test_scores_below_the_cut_are_unknown_everywhere_and_say_why() -> None:
             assert UNKNOWN in row["reason"] or row["reason"].startswith("not run"), (name, row)
         if UNKNOWN_NOTE in text:
             told.append((name.removeprefix("idiolink_"), bool(scores)))
-    tables = ["zero_shot", "gains", "bm25", "finetuned", "ablation", "significance", "by_pie"]
+    tables = [
+        "zero_shot",
+        "gains",
+        "bm25",
+        "finetuned",
+        "ablation",
+        "significance",
+        "pairs",
+        "by_pie",
+    ]
     figures = ["modes", "finetuning", "by_pie"]
     assert told == [*((name, True) for name in tables), *((name, False) for name in figures)]
 

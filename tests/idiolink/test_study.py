@@ -334,7 +334,7 @@ class TestDeclaration:
         for item in (*made.tables(), *made.figures()):
             assert callable(named(item.maker))
         names = [table.name for table in made.tables()]
-        assert len(names) == len(set(names)) == 12
+        assert len(names) == len(set(names)) == 13
 
     def test_what_is_not_run_has_no_table(self) -> None:
         made = study(models=["bm25"], compositions=["full"], data="released")

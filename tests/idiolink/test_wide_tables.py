@@ -22,8 +22,8 @@ from pieline.reporting.tables import Cell, TableContent, write_table
 from pieline.studies.idiolink.metrics.ranking import QueryScores, RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
-    ModeComparison,
     ModeSignificance,
+    RankingComparison,
     compare_modes,
 )
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
@@ -40,7 +40,7 @@ from pieline.studies.idiolink.tables.finetuning import (
     shown_loss,
 )
 from pieline.studies.idiolink.tables.gains import GAINS, average_gains, gains
-from pieline.studies.idiolink.tables.significance import significance
+from pieline.studies.idiolink.tables.significance import model_pairs, significance
 from pieline.studies.idiolink.tables.zero_shot import (
     RELEASED_INPUTS_NOTE,
     UNKNOWN,
@@ -703,7 +703,7 @@ class TestSignificance:
         assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
         assert holm([0.6, 0.7]) == [1.0, 1.0]
 
-    def compared(self, pies: int) -> list[ModeComparison]:
+    def compared(self, pies: int) -> list[RankingComparison]:
         """Of 40 queries, where R-Precision differs by 0.4 and nDCG@10 not at all."""
         names = {f"q{number}": f"p{number % pies}" for number in range(40)}
         low: QueryScores = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in names}
@@ -766,3 +766,35 @@ class TestSignificance:
         assert told["ndcg_at_10"].interval is not None
         untested = told["r_precision"].model_dump(exclude={"first", "second", "metric"})
         assert set(untested.values()) == {None}
+
+    def test_every_two_models_of_a_query_mode(self, tmp_path: Path) -> None:
+        # "c" lies 10 points above "a" in each of four PIEs; "b" gains in two what it loses in two.
+        gains = {"a": (0, 0, 0, 0), "b": (20, 20, -20, -20), "c": (10, 10, 10, 10)}
+        found = [
+            metrics(
+                model, mode, (50, 50), pies={f"p{n}": 50 + gain for n, gain in enumerate(of_model)}
+            )
+            for mode in ("span", "sentence")
+            for model, of_model in gains.items()
+            if (mode, model) != ("sentence", "c")
+        ]
+        models = [
+            ModelDescription(name=name, kind="embedder", label=name.upper()) for name in gains
+        ]
+        made_from = given(found, models, tmp_path)
+        options = {"permutations": 99, "resamples": 50}
+        content = model_pairs(made_from.model_copy(update={"options": options}))
+        tex, rows = written(content, tmp_path)
+        of_precision = [row for row in rows if row["metric"] == "r_precision"]
+        told = {(row["query_mode"], row["first"], row["second"]): row for row in of_precision}
+        assert list(told) == [
+            ("sentence", "a", "b"), ("span", "a", "b"), ("span", "a", "c"), ("span", "b", "c")
+        ]  # fmt: skip
+        above = told["span", "a", "c"]
+        assert (above["ours"], above["low"], above["high"]) == ("10.00", "10.00", "10.00")
+        assert told["span", "a", "b"]["ours"] == "0.00"
+        # Two of all sixteen patterns, times the three pairs of the mode.
+        assert (above["p_value"], above["p_holm"]) == ("0.125", "0.375")
+        assert above["metrics"].split() == [made_from.metrics[0], made_from.metrics[2]]
+        assert "all 16 sign patterns" in content.caption
+        assert "span & A & C" in tex

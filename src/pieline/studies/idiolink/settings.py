@@ -170,7 +170,8 @@ class IdiolinkSettings(Settings):
     finetuning: FineTuning = FineTuning()
     permutations: PositiveInt = Field(
         default=10_000,
-        description="Sign patterns over PIEs in the test between query modes, where all are more.",
+        description="Sign patterns over PIEs in the tests between query modes and between models,"
+        " where all are more.",
     )
     bootstrap_resamples: PositiveInt = Field(
         default=2000, description="Draws of the PIEs, for intervals."

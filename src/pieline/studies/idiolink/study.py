@@ -692,6 +692,22 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "Paired randomisation tests over PIEs between query modes, with intervals.",
                 Given(metrics=tuple(tests), models=ranking),
             )
+        modes = [mode for model in models for mode in self.modes_of(model)]
+        if len(modes) > len(set(modes)):
+            yield self._table(
+                "idiolink_pairs",
+                "significance:model_pairs",
+                "not in the paper",
+                "Paired randomisation tests over PIEs between every two models, with intervals.",
+                Given(
+                    metrics=tuple(as_published),
+                    models=self.run.described(models),
+                    options={
+                        "permutations": settings.permutations,
+                        "resamples": settings.bootstrap_resamples,
+                    },
+                ),
+            )
         if as_published:
             yield self._table(
                 "idiolink_by_pie",

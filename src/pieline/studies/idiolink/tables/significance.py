@@ -1,14 +1,30 @@
-"""Which differences between query modes are more than chance. Not in the paper."""
+"""Which differences between query modes or models are more than chance. Not in the paper."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 
+from pieline.core.conditions import Measured
 from pieline.core.records import load_records
-from pieline.reporting.columns import Column, Source, bounds, cell, interval_text
+from pieline.core.significance import sign_patterns
+from pieline.reporting.columns import (
+    Column,
+    Source,
+    bounds,
+    cell,
+    interval_text,
+    records_of,
+    sources,
+)
 from pieline.reporting.given import Given
 from pieline.reporting.printed import per_cent, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
-from pieline.studies.idiolink.metrics.significance import ModeComparison, ModeSignificance
+from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.metrics.significance import (
+    ModeSignificance,
+    RankingComparison,
+    compare_models,
+)
+from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
     UNKNOWN,
@@ -18,6 +34,8 @@ from pieline.studies.idiolink.tables.zero_shot import (
     obstacles_of,
 )
 
+_P_VALUE = Head("p", latex="$p$")
+
 
 def significance(given: Given) -> TableContent:
     """Differences between query modes (points) with their p-values.
@@ -26,37 +44,90 @@ def significance(given: Given) -> TableContent:
     """
     found = load_records(given.metrics, ModeSignificance)
     labels = given.labels()
-    groups = tuple(
-        Group(tuple(_rows(item, _label(item, labels[item.model.split("+", maxsplit=1)[0]]), path)))
-        for item, path in zip(found, given.metrics, strict=True)
-    )
-    about = (
-        "Differences between query modes in points (second minus first), each with its 95 %"
-        " interval and the {p}-value of a two-sided paired randomisation test, corrected by Holm's"
-        f" procedure for a model's pairs of modes. {_drawn(found[0])}"
-    )
+    groups = []
+    for item, path in zip(found, given.metrics, strict=True):
+        label = _label(item, labels[item.model.split("+", maxsplit=1)[0]])
+        key = {"model": item.model, "seed": str(item.seed)}
+        rows = (
+            _row((label, mode_label(first), mode_label(second)), key, both, (path,), item)
+            for (first, second), both in _by_pair(item.comparisons).items()
+        )
+        groups.append(Group(tuple(rows)))
+    one, *_ = found
+    drawn = _drawn(one.pies, one.queries, one.resamples, one.patterns)
     tested = all(pair.difference is not None for item in found for pair in item.comparisons)
-    scores = (head for label in METRICS.values() for head in (Head(label), _P_VALUE))
+    return _table(
+        "Model",
+        groups,
+        f"Differences between query modes in points (second minus first), {_TESTED} for a model's"
+        f" pairs of modes. {drawn}",
+        notes_on(found) if tested else (*notes_on(found), UNKNOWN_NOTE),
+    )
+
+
+def model_pairs(given: Given) -> TableContent:
+    """Differences between every two models (points) in each query mode, with their p-values."""
+    found = sources(given, IdiolinkMetrics, ["query_mode", "model"], obstacles_of)
+    labels, permutations = given.labels(), given.options["permutations"]
+    groups = []
+    for mode in QUERY_MODES:
+        runs = {model: source for (of_mode, model), source in found.items() if of_mode == mode}
+        if len(runs) < 2:
+            continue
+        compared = compare_models(
+            {model: source.records[0].by_pie for model, source in runs.items()},
+            permutations=permutations,
+            resamples=given.options["resamples"],
+            seed=0,
+        )
+        rows = []
+        for pair, both in _by_pair(compared).items():
+            files = [file for model in pair for file in runs[model].files]
+            records = [runs[model].records[0] for model in pair]
+            names = (mode_label(mode), *(labels[model] for model in pair))
+            rows.append(_row(names, {"query_mode": mode}, both, files, *records))
+        groups.append(Group(tuple(rows)))
+    metrics = records_of(found)
+    sizes = [scores.queries for scores in metrics[0].by_pie.values()]
+    patterns = sign_patterns(len(sizes), permutations)
+    drawn = _drawn(len(sizes), sum(sizes), given.options["resamples"], patterns)
+    return _table(
+        "Query",
+        groups,
+        "Differences between models in points (second minus first) over the same queries,"
+        f" {_TESTED} for a query mode's pairs of models. {drawn}",
+        notes_on(metrics),
+    )
+
+
+_TESTED = (
+    "each with its 95 % interval and the {p}-value of a two-sided paired randomisation test,"
+    " corrected by Holm's procedure"
+)
+
+
+def _table(
+    label: str, groups: Sequence[Group], caption: str, notes: tuple[str, ...]
+) -> TableContent:
+    """The table of some pairs; the label is that of its first column."""
+    scores = (head for name in METRICS.values() for head in (Head(name), _P_VALUE))
     return TableContent(
-        heads=((Head("Model"), Head("First"), Head("Second"), *scores),),
-        groups=groups,
-        caption=about.format(p="p"),
-        caption_latex=about.format(p="$p$").replace("%", r"\%"),
-        notes=notes_on(found) if tested else (*notes_on(found), UNKNOWN_NOTE),
+        heads=((Head(label), Head("First"), Head("Second"), *scores),),
+        groups=tuple(groups),
+        caption=caption.format(p="p"),
+        caption_latex=caption.format(p="$p$").replace("%", r"\%"),
+        notes=notes,
         long=True,
         label_widths=(0.16, 0.11, 0.11),
     )
 
 
-_P_VALUE = Head("p", latex="$p$")
-
-
-def _drawn(test: ModeSignificance) -> str:
+def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
     """What was drawn for intervals and tests; all tests of a run have the same queries."""
-    every = "all " if test.patterns == 2**test.pies else ""
+    every = "all " if patterns == 2**pies else ""
     return (
-        f"Drawn were {test.pies} PIEs with all their queries ({test.queries}): {test.resamples:,}"
-        f" bootstrap samples, and {every}{test.patterns:,} sign patterns over PIEs."
+        f"Drawn were {pies} PIEs with all their queries ({queries}): {resamples:,}"
+        f" bootstrap samples, and {every}{patterns:,} sign patterns over PIEs."
     )
 
 
@@ -68,10 +139,10 @@ def _label(item: ModeSignificance, base: str) -> str:
     return f"{base} ({mode_label(training[0])}, {training[1]} loss, seed {item.seed})"
 
 
-def _difference(metric: str, label: str) -> Column[ModeComparison]:
+def _difference(metric: str, label: str) -> Column[RankingComparison]:
     """The difference by a metric; p-values and interval are in the CSV."""
 
-    def details(source: Source[ModeComparison]) -> dict[str, str]:
+    def details(source: Source[RankingComparison]) -> dict[str, str]:
         (pair,) = source.records
         chances = {"p_value": pair.p_value, "p_holm": pair.p_holm}
         texts = {key: f"{p:.4g}" if p is not None else "" for key, p in chances.items()}
@@ -90,14 +161,26 @@ def _difference(metric: str, label: str) -> Column[ModeComparison]:
 COLUMNS = {metric: _difference(metric, label) for metric, label in METRICS.items()}
 
 
-def _rows(item: ModeSignificance, label: str, path: str) -> Iterator[Row]:
-    """A row for each pair of modes."""
-    by_modes: dict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for pair in item.comparisons:
-        key = {"model": item.model, "seed": str(item.seed)}
-        key |= {"first": pair.first, "second": pair.second}
-        source = Source(key, [pair], (path,), obstacles=obstacles_of(item))
-        cells = (cell(COLUMNS[pair.metric], source), Cell(text=rounded(pair.p_holm, 4)))
-        by_modes[pair.first, pair.second] += cells
-    for (first, second), shown in by_modes.items():
-        yield Row((label, mode_label(first), mode_label(second)), tuple(shown))
+def _by_pair(
+    comparisons: Iterable[RankingComparison],
+) -> dict[tuple[str, str], list[RankingComparison]]:
+    found = defaultdict(list)
+    for pair in comparisons:
+        found[pair.first, pair.second].append(pair)
+    return found
+
+
+def _row(
+    labels: tuple[str, ...],
+    key: Mapping[str, str],
+    comparisons: Iterable[RankingComparison],
+    files: Iterable[str],
+    *measured: Measured,
+) -> Row:
+    """The row of a pair, with its comparison by each metric; `measured` is what is compared."""
+    cells: list[Cell] = []
+    for pair in comparisons:
+        of_pair = {**key, "first": pair.first, "second": pair.second}
+        source = Source(of_pair, [pair], tuple(files), obstacles=obstacles_of(*measured))
+        cells += (cell(COLUMNS[pair.metric], source), Cell(text=rounded(pair.p_holm, 4)))
+    return Row(labels, tuple(cells))
