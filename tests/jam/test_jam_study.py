@@ -288,11 +288,16 @@ def test_the_study_can_stop_at_the_originals() -> None:
     made = study(run=RELEASED, variants={"source": "none"}, models=["bert"], languages=["english"])
     assert [item.name for item in (*made.tables(), *made.figures())] == [
         "jam_statistics",
+        "jam_originals",
         "jam_flow",
     ]
-    assert made.other_targets()[0] == "results/originals/jam/english.jsonl"
-    assert len(made.other_targets()) == 1 + 5
+    assert made.other_targets() == ["results/originals/jam/english.jsonl"]
     assert made.manifest("english") == []
+    runs = [name for name in made.metrics() if "/bert/" in name]
+    assert len(runs) == 5
+    assert made.behind(runs[0])[1:] == ["results/originals/jam/english.jsonl"]
+    nobody = study(run=RELEASED, variants={"source": "none"}, models=[], languages=["english"])
+    assert [item.name for item in nobody.tables()] == ["jam_statistics"]
 
 
 def test_raw_files_are_those_that_results_come_from() -> None:

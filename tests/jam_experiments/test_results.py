@@ -304,6 +304,34 @@ def test_confusion_sums_to_all_originals(tmp_path: Path) -> None:
     assert sum(float(number) for number in found.groups()) == 178
 
 
+def test_originals_without_variants_are_shown_by_usage(tmp_path: Path) -> None:
+    # The first 20 originals are literal.
+    found = [
+        metrics([judged(f"o{n}", n >= 20, n < right, ()) for n in range(60)], seed=seed)
+        for seed, right in ((42, 30), (43, 40))
+    ]
+    only_literal = metrics([judged("o1", False, True, ())], language="german", released=False)
+    made_from = given([*found, only_literal], tmp_path).model_copy(update={"absent": ()})
+    tex, rows = make("results:originals_table", made_from, tmp_path)
+    ours = {(row["language"], row["metric"]): row["ours"] for row in rows}
+    assert [ours["english", name] for name in ("accuracy", "accuracy_pct_std")] == [
+        "58.33",
+        "11.79",
+    ]
+    for name, number in (("literal", "100.00"), ("idiomatic", "37.50")):
+        assert ours["english", f"accuracy_{name}"] == number
+    counts = [ours["english", f"right{usage}"] for usage in ("", "_literal", "_idiomatic")]
+    assert counts == ["35.00", "20.00", "15.00"]
+    (unknown,) = (
+        row for row in rows if (row["language"], row["metric"]) == ("german", "accuracy_idiomatic")
+    )
+    assert (unknown["ours"], unknown["printed"]) == ("", "")
+    assert "there is no such original" in unknown["reason"]
+    assert "60 originals, 20 of them literal in English" in tex
+    assert "GPT-4o" in tex
+    assert "sampling range" not in tex
+
+
 def test_encoders_count_variants(tmp_path: Path) -> None:
     encoder = metrics(right_originals(119, flips=42), model="bert", setting="fine_tuned", seed=5)
     text, rows = write("confusion", [encoder], tmp_path)

@@ -714,7 +714,7 @@ class JamStudy(Study[JamSettings]):
         return self.has_variants and bool(self.settings.models)
 
     def tables(self) -> list[Table]:
-        """Table 2; with runs on variants all tables of the paper, its example and its prompt."""
+        """Table 2; with runs on variants all tables of the paper, without variants of originals."""
         numbers = self.run.here("published/text_numbers.csv")
         # Numbers of the text, and figures, are of what this run asked or trained.
         made_here, results, settings = self._runs(), self._results(), self.settings
@@ -725,8 +725,17 @@ class JamStudy(Study[JamSettings]):
             "pieline.studies.jam.tables.dataset:statistics",
             self._statistics().of(published=self._published(2), text_numbers=numbers),
         )
-        if not self._compares:
+        if not self.settings.models:
             return [sizes]
+        if not self.has_variants:
+            originals = Table(
+                "jam_originals",
+                "not in the paper",
+                "Originals judged right, by model and usage.",
+                "pieline.studies.jam.tables.results:originals_table",
+                self._runs("predictions").model_copy(update={"absent": ()}),
+            )
+            return [sizes, originals]
         example, datasets, hyperparameters, prompt, checkpoints, artifacts = self._descriptions()
         tables = [
             example,
@@ -1032,14 +1041,11 @@ class JamStudy(Study[JamSettings]):
     # The whole study -----------------------------------------------------------------------------
 
     def other_targets(self) -> list[str]:
-        """The sentences, and Figure 5's labelling interface and the form of section 5.1.
-
-        Without variants also the metrics, which no table then shows.
-        """
+        """The sentences, and of variants Figure 5's labelling interface and section 5.1's form."""
         languages = self.settings.languages
         names = [self.sentences(language) for language in languages]
         if not self.has_variants:
-            return [*names, *self._runs("predictions").metrics]
+            return names
         names += [paths.LABELLING.format(language=language) for language in languages]
         return [*names, paths.HUMAN_FORM] if "english" in languages else names
 

@@ -81,7 +81,12 @@ def code_of(language: str) -> str:
 
 
 def printed_runs(given: Given) -> dict[RunKey, dict[str, float]]:
-    """The printed table `published`, in its order, as far as its models are described."""
+    """The printed table `published`, in its order, as far as its models are described.
+
+    Nothing where there is no such table.
+    """
+    if "published" not in given.files:
+        return {}
     names = {model.published_as: model.name for model in (*given.models, *given.absent)}
     rows = read_published(given.files["published"], ["setting", "model", "language"])
     return {

@@ -1,4 +1,7 @@
-"""ID10M-JAM's result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6)."""
+"""ID10M-JAM's result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6).
+
+Without hard variants there is one of the originals.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +14,7 @@ from pieline.reporting.given import Given
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import Comparison, per_cent
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.studies.jam.metrics.drift import JudgedOriginal, accuracy
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, negative_drift, unreadable
 from pieline.studies.jam.tables.common import (
@@ -85,6 +89,30 @@ CONFUSION: list[Column[JamMetrics]] = [
     _confusion("none_confused", "NC"),
     _confusion("mixed", "MX"),
 ]
+
+
+def _right(usage: str, header: str, *figurative: bool) -> list[Column[JamMetrics]]:
+    """The originals of some usages that were judged right: their share, and in the CSV how many."""
+
+    def judged(item: JamMetrics) -> list[JudgedOriginal]:
+        return [case for case in item.judged if case.is_figurative in figurative]
+
+    return [
+        Column(
+            f"accuracy{usage}_pct",
+            header,
+            lambda item: per_cent(accuracy(judged(item))),
+            unknown="there is no such original",
+        ),
+        Column(f"right{usage}", "", lambda item: sum(case.correct for case in judged(item))),
+    ]
+
+
+ORIGINALS: list[Column[JamMetrics]] = [
+    *_right("", "all", False, True),
+    *_right("_literal", "literal", False),
+    *_right("_idiomatic", "figurative", True),
+]
 _UNREADABLE = Column[Sequence[JamMetrics]](
     "unreadable", "", lambda seeds: unreadable(seeds)[0], decimals=0
 )
@@ -130,6 +158,19 @@ def confusion_table(given: Given) -> TableContent:
     )
 
 
+def originals_table(given: Given) -> TableContent:
+    """Originals that were judged right, by usage: where there are no hard variants."""
+    return _table(
+        given,
+        ORIGINALS,
+        "Originals judged right, in per cent, by usage{of}, without hard variants.",
+        symbols={},
+        of=lambda item: (
+            f"{item.overall.originals} originals, {item.literal.originals} of them literal"
+        ),
+    )
+
+
 def _table(
     given: Given,
     columns: Sequence[Column[JamMetrics]],
@@ -138,7 +179,7 @@ def _table(
     symbols: Mapping[str, str],
     of: Callable[[JamMetrics], str],
 ) -> TableContent:
-    """One of the three tables: the paper's rows in its order, then those that are only ours.
+    """One of these tables: the paper's rows in its order, then those that are only ours.
 
     The columns stand there for each language of the runs, as many languages abreast as a page has
     room for, but at least two; the others stand below. Printed numbers of other languages are only
@@ -193,7 +234,7 @@ def _table(
     totals = {item.language: of(item) for item in metrics}
     told = ", ".join(f"{total} in {find(name).label}" for name, total in totals.items())
     told = f" (of {told})" if told else ""
-    compared = any(item.dataset_is_released for item in metrics)
+    compared = "published" in given.files and any(item.dataset_is_released for item in metrics)
     return TableContent(
         heads=heads,
         groups=tuple(groups),
