@@ -172,6 +172,26 @@ class Run:
         own = self.here("models.local.yaml")
         return own if Path(own).exists() and model in read_yaml(own) else self.here("models.yaml")
 
+    def check_folder(self, model: str) -> None:
+        """Raise a `UserError` for a checkpoint of the user's own that is not in its place."""
+        entry = self.entry(model)
+        if not isinstance(entry, CheckpointEntry):
+            return
+        where = f"{self.entry_file(model)}: {model}"
+        if entry.source == "folder" and not Path(str(entry.path)).exists():
+            raise UserError(
+                f"no such folder: {entry.path}",
+                where=where,
+                mend=f"correct path (a relative path counts from {Path.cwd()})",
+            )
+        is_here = Path(entry.checkpoint, "config.json").exists()
+        if entry.source == "hub" and is_here and not entry.revision:
+            raise UserError(
+                f"checkpoint {entry.checkpoint!r} is a folder here",
+                where=where,
+                mend="write source: folder and path, or pin the revision of that repository",
+            )
+
     def language_model(self, model: str) -> LLMEntry:
         """The entry of a language model.
 
@@ -555,7 +575,7 @@ class Study(ABC, Generic[S]):
                     )
 
     def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:
-        """Raise a `UserError` for a name that models.yaml lacks or whose kind cannot be used."""
+        """Raise a `UserError` for a name or a kind that cannot be used, or a missing checkpoint."""
         usable = self.run.names(*kinds)
         for name in names:
             if name not in self.run.registry:
@@ -567,3 +587,4 @@ class Study(ABC, Generic[S]):
                     where=where,
                     mend=f"this study takes {' and '.join(sorted(kinds))}",
                 )
+            self.run.check_folder(name)

@@ -30,7 +30,7 @@ def served(folder: Path, how: str = "", **fields: Any) -> LLMEntry:
         "kind": "llm",
         "label": "Served",
         "licence": "none",
-        "source": "file",
+        "source": "folder",
         "path": place,
         "weights_sha256": folder_digest(place),
         "server": f"{shlex.join(words)} --weights {{checkpoint}} --gpus={{gpus}} --port {{port}}",

@@ -222,7 +222,7 @@ def test_names_that_shell_patterns_allow() -> None:
     assert allows(None, "*") and allows("anything", "*")
     # Brackets in a name of its own are no pattern that shuts it out.
     assert allows("m[1]", litellm_id="openai/m[1]")
-    local = {"source": "file", "path": "m.gguf", "api_base": None, "api_key_env": None}
+    local = {"source": "folder", "path": "m.gguf", "api_base": None, "api_key_env": None}
     local |= {"prices": None}
     assert allows("anything", **local) and allows(None, **local)
     assert not allows("anything", "m", **local)

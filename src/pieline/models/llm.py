@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, field_serializer, model_validator
+from pydantic import AfterValidator, Field, field_serializer, field_validator, model_validator
 
 from pieline.core.settings import Settings
-from pieline.models.entries import ModelEntry
+from pieline.models.entries import ModelEntry, check_hub_name
 from pieline.models.servers import FOLDER, GGUF, OWN, PLACEHOLDERS, SERVERS, own_command
 
 Parameter = Literal[
@@ -52,14 +52,14 @@ class LLMEntry(ModelEntry):
     """A language model that is asked (IdioTS, section 4.1; ID10M-JAM, appendix I).
 
     Its weights are behind an `api` (a provider over the network), a GGUF file inside an installed
-    Python `package` (`package` and `file`), a GGUF `file` or a folder on disk (`path`, and `file`
+    Python `package` (`package` and `file`), a `folder` or a GGUF file on disk (`path`, and `file`
     in it), or a `repository` of the `hub` at a `revision` (or a GGUF `file` in it). All but the
     first are served where the job runs, by the `server` that the entry names.
     """
 
     MAY_HAVE_BRACES: ClassVar = ("chat_template", "server")
     kind: Literal["llm"]
-    source: Literal["api", "package", "file", "hub"]
+    source: Literal["api", "package", "folder", "hub"]
     litellm_id: str = Field(
         min_length=1,
         description="Provider prefix and checkpoint as litellm spells it; 'openai/<name>' of a "
@@ -114,7 +114,10 @@ class LLMEntry(ModelEntry):
         default=None, description="Day (YYYY-MM-DD) from which the provider no longer serves it."
     )
     package: str | None = None
-    path: Path | None = None
+    path: Path | None = Field(
+        default=None,
+        description="Folder or GGUF file on disk: absolute, or counted from the working directory.",
+    )
     file: str | None = None
     weights_sha256: str | None = Field(
         default=None,
@@ -170,16 +173,25 @@ class LLMEntry(ModelEntry):
     )
     threads: int = Field(default=1, ge=1, description="CPU threads of a local model.")
 
+    @field_validator("source", mode="before")
+    @classmethod
+    def _source_has_its_new_name(cls, source: Any) -> Any:
+        if source == "file":
+            raise ValueError("'file' is now 'folder', as for embedders, also for a GGUF file")
+        return source
+
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         needed = {
             "package": ("package", "file"),
-            "file": ("path",),
+            "folder": ("path",),
             "hub": ("repository",),
             "api": (),
         }[self.source]
         if not all(getattr(self, name) for name in needed):
             raise ValueError(f"source: {self.source} needs {' and '.join(needed)}")
+        if self.source == "hub":
+            check_hub_name("repository", str(self.repository), self.path)
         if self.api_base and self.api_base_env:
             raise ValueError("api_base and api_base_env are one too many")
         if self.source == "api":
@@ -255,7 +267,7 @@ class LLMEntry(ModelEntry):
     @property
     def shares_server(self) -> bool:
         """Whether one start of its server is to answer all tasks of a kind: it takes minutes."""
-        return self.source in {"file", "hub"}
+        return self.source in {"folder", "hub"}
 
     @property
     def paid(self) -> Prices | None:

@@ -95,8 +95,10 @@ def find_weights(spec: "LLMEntry") -> Path:
     else:
         path = Path(str(spec.path), spec.file or "")
     if not (path.is_file() if spec.is_gguf else path.is_dir()):
+        # Tables print this, so it does not name the folder that a relative path counts from.
+        here = "" if path.is_absolute() else " in the working directory"
         raise UserError(
-            f"no such {'file' if spec.is_gguf else 'folder'}",
+            f"no such {'file' if spec.is_gguf else 'folder'}{here}",
             where=path,
             mend=f"put it there or correct the entry of {spec.label}; to replay recordings its"
             " weights_sha256 is enough",
