@@ -181,6 +181,7 @@ def make_idiolink() -> Given:
     documents = read_texts(folder / "indexes.json", Document)
     queries = read_texts(folder / "queries.json", Query)
     dataset = IdiolinkDataset("test", "full", False, documents, queries)
+    dataset.save("results/datasets/idiolink/test")
     for model in ("one", "two+span+infonce"):
         for mode in ("sentence", "span"):
             run = {
@@ -441,3 +442,20 @@ def test_queries_that_only_span_embedding_finds_are_those_of_the_runs(run: Path)
             found[mode] = {name for name in ranked if {*qrels[name]} & {*list(ranked[name])[:10]}}
         expected += [(model, name) for name in sorted(found["span"] - found["sentence"])]
     check_answers("Which que", run, expected)
+
+
+def test_sentences_are_joined_to_their_rows(run: Path) -> None:
+    part = TEXT.partition("## The sentences of the rows")[2].partition("\n## ")[0]
+    of_jam, of_idiolink = (
+        answer(block, run) for block in re.findall(r"(?ms)^```python\n(.*?)^```$", part)
+    )
+    items = pd.read_parquet(run / "results/items/jam.parquet")
+    assert len(of_jam) == items["drifted"].sum()
+    for row in of_jam.itertuples():
+        variant = jam_sentence(row.language, int(row.original_id[-4:]), row.variant)
+        assert (row.id, row.sentence, row.pie) == (variant.id, variant.sentence, variant.pies[0])
+    queries = read_texts(ROOT / "data/sample/idiolink/test/queries.json", Query)
+    texts = {query.id: (query.sentence, query.span) for query in queries}
+    assert len(of_idiolink) == len(pd.read_parquet(run / "results/items/idiolink.parquet"))
+    for row in of_idiolink.itertuples():
+        assert (row.sentence, row.span) == texts[row.query]
