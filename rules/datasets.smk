@@ -140,6 +140,7 @@ rule jam_tagging_data:
     output:
         train=jam_paths.TAGGING_TRAIN,
         dev=jam_paths.TAGGING_DEV,
+        evidence=evidence_of(jam_paths.TAGGING_TRAIN),
     log:
         log_of(jam_paths.TAGGING_TRAIN),
     conda:

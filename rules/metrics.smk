@@ -5,9 +5,13 @@ rule idiolink_metrics:
     """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, and of each query."""
     input:
         run=idiolink_paths.RUN,
-        evidence=[
-            evidence_of(idiolink_paths.dataset("{index}")["documents"]),
-            evidence_of(idiolink_paths.RUN),
+        evidence=lambda wildcards: [
+            evidence_of(path.format(**wildcards))
+            for path in (
+                idiolink_paths.dataset("{index}")["documents"],
+                idiolink_paths.RUN,
+                *IDIOLINK.tuning(wildcards.model, wildcards.index, wildcards.query_mode),
+            )
         ],
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
@@ -19,6 +23,7 @@ rule idiolink_metrics:
     output:
         metrics=idiolink_paths.METRICS,
         queries=idiolink_paths.QUERY_SCORES,
+        evidence=evidence_of(idiolink_paths.METRICS),
     log:
         log_of(idiolink_paths.METRICS),
     wildcard_constraints:
@@ -44,6 +49,7 @@ rule idiots_metrics:
         verdicts=IDIOTS.verdicts(),
     output:
         idiots_paths.METRICS,
+        evidence=evidence_of(idiots_paths.METRICS),
     log:
         log_of(idiots_paths.METRICS),
     wildcard_constraints:
@@ -69,6 +75,7 @@ rule jam_statistics:
         evidence=lambda wildcards: evidence_of(JAM.sentences(wildcards.language)),
     output:
         jam_paths.STATISTICS,
+        evidence=evidence_of(jam_paths.STATISTICS),
     log:
         log_of(jam_paths.STATISTICS),
     conda:
@@ -93,6 +100,7 @@ rule jam_metrics:
         report=jam_paths.ORIGINALS_REPORT,
     output:
         jam_paths.METRICS,
+        evidence=evidence_of(jam_paths.METRICS),
     log:
         log_of(jam_paths.METRICS),
     wildcard_constraints:
@@ -115,7 +123,8 @@ rule jam_baselines:
         evidence=evidence_of(jam_paths.DATASET),
         manifest=jam_paths.MANIFEST,
     output:
-        JAM.baselines("{language}"),
+        metrics=JAM.baselines("{language}"),
+        evidence=[evidence_of(path) for path in JAM.baselines("{language}")],
     log:
         log_of(jam_paths.STATISTICS.replace("statistics", "baselines")),
     conda:
@@ -137,6 +146,7 @@ rule idiolink_checks:
         evidence=lambda wildcards: IDIOLINK.evidence_of_texts(wildcards.origin),
     output:
         idiolink_paths.CHECKS,
+        evidence=evidence_of(idiolink_paths.CHECKS),
     log:
         log_of(idiolink_paths.CHECKS),
     conda:
@@ -155,12 +165,17 @@ rule idiolink_construction_metrics:
     """Automatic validation and review in numbers, and how far both agree on the gold PIEs."""
     input:
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
+        evidence=[
+            *IDIOLINK.of_collections(evidence_of(idiolink_paths.TEXTS)),
+            *IDIOLINK.of_collections(evidence_of(idiolink_paths.VERDICTS)),
+        ],
         reports=IDIOLINK.of_collections(idiolink_paths.TEXTS_REPORT),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
         corrections=IDIOLINK.corrections(),
     output:
         idiolink_paths.CONSTRUCTION_METRICS,
+        evidence=evidence_of(idiolink_paths.CONSTRUCTION_METRICS),
     log:
         log_of(idiolink_paths.CONSTRUCTION_METRICS),
     conda:
@@ -186,6 +201,7 @@ rule idiolink_significance:
         ],
     output:
         idiolink_paths.SIGNIFICANCE,
+        evidence=evidence_of(idiolink_paths.SIGNIFICANCE),
     log:
         log_of(idiolink_paths.SIGNIFICANCE),
     wildcard_constraints:
@@ -217,6 +233,7 @@ rule jam_neutral_metrics:
         metrics=jam_paths.METRICS,
     output:
         jam_paths.NEUTRAL_METRICS,
+        evidence=evidence_of(jam_paths.NEUTRAL_METRICS),
     log:
         log_of(jam_paths.NEUTRAL_METRICS),
     wildcard_constraints:
@@ -240,6 +257,7 @@ rule jam_humans:
         manifest=jam_paths.MANIFEST.format(language="english"),
     output:
         jam_paths.HUMANS,
+        evidence=evidence_of(jam_paths.HUMANS),
     log:
         log_of(jam_paths.HUMANS),
     conda:
@@ -262,6 +280,7 @@ rule jam_attention:
         metrics=lambda wildcards: JAM.metrics_on(wildcards.language),
     output:
         jam_paths.ATTENTION,
+        evidence=evidence_of(jam_paths.ATTENTION),
     log:
         log_of(jam_paths.ATTENTION),
     benchmark:

@@ -5,8 +5,12 @@ rule bm25_tune:
     """k1 and b by nDCG@10 on the validation split, or on what a composition leaves of it."""
     input:
         dataset=lambda wildcards: IDIOLINK.tuned_on(wildcards.index),
+        evidence=lambda wildcards: [
+            evidence_of(path) for path in IDIOLINK.tuned_on(wildcards.index)[:1]
+        ],
     output:
         idiolink_paths.TUNING,
+        evidence=evidence_of(idiolink_paths.TUNING),
     log:
         log_of(idiolink_paths.TUNING),
     wildcard_constraints:
@@ -32,6 +36,10 @@ rule bm25_search:
         tuning=lambda wildcards: IDIOLINK.tuning(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),
+        evidence=lambda wildcards: [
+            evidence_of(path)
+            for path in IDIOLINK.tuning(wildcards.model, wildcards.index, wildcards.query_mode)
+        ],
     output:
         idiolink_paths.RUN,
         evidence=evidence_of(idiolink_paths.RUN),

@@ -6,8 +6,10 @@ rule sampled_tuples:
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
+        evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     output:
         idiolink_paths.SAMPLED_TUPLES,
+        evidence=evidence_of(idiolink_paths.SAMPLED_TUPLES),
     log:
         log_of(idiolink_paths.SAMPLED_TUPLES),
     conda:
@@ -26,8 +28,10 @@ rule released_tuples:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
         released=idiolink_paths.RELEASED_TUPLES,
+        evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     output:
         idiolink_paths.MINED_TUPLES,
+        evidence=evidence_of(idiolink_paths.MINED_TUPLES),
     log:
         log_of(idiolink_paths.MINED_TUPLES),
     conda:
@@ -49,6 +53,11 @@ rule fine_tune:
         tuples=lambda wildcards: IDIOLINK.tuples(wildcards.seed),
         train=IDIOLINK.dataset("train"),
         validation=IDIOLINK.dataset("val"),
+        evidence=lambda wildcards: [
+            evidence_of(IDIOLINK.tuples(wildcards.seed)),
+            evidence_of(IDIOLINK.dataset("train")[0]),
+            evidence_of(IDIOLINK.dataset("val")[0]),
+        ],
         weights=lambda wildcards: IDIOLINK.run.unpacked_weights(wildcards.model),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
@@ -89,6 +98,7 @@ rule fine_tune_tagger:
     input:
         train=jam_paths.TAGGING_TRAIN,
         dev=jam_paths.TAGGING_DEV,
+        evidence=evidence_of(jam_paths.TAGGING_TRAIN),
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
     output:
         weights=directory(jam_paths.WEIGHTS),

@@ -1,6 +1,6 @@
 """Rank the documents for each query by BM25."""
 
-from pieline.core.evidence import write_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import read_json
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl
@@ -10,6 +10,7 @@ from pieline.studies.idiolink.predictions.runs import write_run
 from pieline.studies.idiolink.records import Document, Query
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 documents = load_jsonl(snakemake.input.documents, Document)
 run = search(
     build_index(documents, Tuning.model_validate(read_json(snakemake.input.tuning[0])).chosen),

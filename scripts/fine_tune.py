@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
@@ -21,6 +21,7 @@ from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tun
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 spec = EmbedderEntry.from_spec(snakemake.params.spec)
 weights = optional(snakemake.input.weights)
 checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import write_json
 from pieline.core.jobs import start_log
 from pieline.models.entries import EncoderEntry
@@ -12,6 +12,7 @@ from pieline.studies.jam.training.tagger import load_tagger
 from pieline.studies.jam.training.training import fine_tune, make_deterministic
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
 make_deterministic(1)
 seed = int(snakemake.wildcards.seed)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.core.upstream import is_released, load_upstream
@@ -24,3 +24,4 @@ report = check_dataset(
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
 write_json(snakemake.output[0], report.model_dump())
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

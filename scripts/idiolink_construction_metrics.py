@@ -1,6 +1,7 @@
 """Count what validation and review did to the generated texts, and how far both agree."""
 
 from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
@@ -11,6 +12,7 @@ from pieline.studies.idiolink.variants.generation import GeneratedText, Generati
 from pieline.studies.idiolink.variants.votes import TextVerdict
 
 start_log(snakemake.log[0])
+check_evidence(snakemake.input)
 corrections = optional(snakemake.input.corrections)
 decided = [corrections] if corrections else []
 metrics = construction_metrics(
@@ -33,3 +35,4 @@ metrics = construction_metrics(
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
 write_json(snakemake.output[0], metrics.model_dump())
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

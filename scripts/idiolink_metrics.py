@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -30,3 +30,4 @@ metrics, scores = idiolink_metrics(
 )
 write_json(snakemake.output.metrics, metrics.model_dump())
 save_query_scores(snakemake.output.queries, metrics, scores, dataset.queries)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
@@ -35,3 +35,4 @@ metrics = detection_metrics(
     computed_from=digests(sources),
 )
 write_json(snakemake.output[0], metrics.model_dump())
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.studies.jam.datasets.dataset import load_manifest
@@ -15,7 +15,7 @@ start_log(snakemake.log[0])
 check_evidence(snakemake.input)
 sentences = load_sentences(snakemake.input.sentences)
 manifest = load_manifest(snakemake.input.manifest)
-for output in snakemake.output:
+for output, evidence in zip(snakemake.output.metrics, snakemake.output.evidence, strict=True):
     baseline, setting = Path(output).parts[-3:-1]
     metrics = jam_metrics(
         sentences,
@@ -31,3 +31,4 @@ for output in snakemake.output:
         computed_from=digests([snakemake.input.sentences]),
     )
     write_json(output, metrics.model_dump())
+    write_evidence(evidence, files=[output], made_from=snakemake.input)

@@ -1,7 +1,7 @@
 """Score two people's labels of hard variants."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.studies.jam.datasets.dataset import load_manifest
@@ -22,3 +22,4 @@ metrics = human_metrics(
     computed_from=digests([*labels, snakemake.input.sentences]),
 )
 write_json(snakemake.output[0], metrics.model_dump())
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -1,7 +1,7 @@
 """Score one run on ID10M-JAM: negative drift, accuracy, confusion classes, F1 of the tags."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl
@@ -31,3 +31,4 @@ metrics = jam_metrics(
     computed_from=digests([predictions, snakemake.input.sentences]),
 )
 write_json(snakemake.output[0], metrics.model_dump())
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

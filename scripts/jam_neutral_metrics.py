@@ -1,7 +1,7 @@
 """Score a run on neutral variants of the hard ones that confused it."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl, load_records
@@ -32,3 +32,4 @@ metrics = neutral_metrics(
     computed_from=digests([predictions, snakemake.input.neutral, snakemake.input.metrics]),
 )
 write_json(snakemake.output[0], metrics.model_dump())
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

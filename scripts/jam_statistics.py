@@ -1,7 +1,7 @@
 """Count what each stage of ID10M-JAM left."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence
+from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
@@ -26,3 +26,4 @@ statistics = jam_statistics(
     computed_from=digests(files),
 )
 write_json(snakemake.output[0], statistics.model_dump())
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

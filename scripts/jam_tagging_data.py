@@ -1,5 +1,6 @@
 """Write what encoders learn from: ID10M's train and dev, or dev alone cut in two."""
 
+from pieline.core.evidence import write_evidence
 from pieline.core.files import write_text
 from pieline.core.jobs import start_log
 from pieline.studies.jam.datasets.tagging_data import (
@@ -22,3 +23,4 @@ train = thin_out(splits.train, per_idiom=snakemake.params.negatives, seed=SEED)
 for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, splits.dev)):
     words = map(by_white_space, sentences) if snakemake.params.words == "whitespace" else sentences
     write_text(path, write_id10m([*words]))
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -18,7 +18,10 @@ def made(tmp_path: Path) -> tuple[Path, Path, str]:
     source.write_text("source")
     output.write_text("output")
     place = evidence_of(str(output))
-    write_evidence(place, files=[str(output)], made_from=[str(source), str(tmp_path)])
+    weights = tmp_path / "weights" / "part" / "model"
+    weights.parent.mkdir(parents=True)
+    weights.write_text("weights")
+    write_evidence(place, files=[str(output)], made_from=[str(source), str(tmp_path / "weights")])
     return source, output, place
 
 
@@ -30,8 +33,9 @@ def test_evidence_lies_beside_a_file() -> None:
 def test_files_as_they_were_made_pass(made: tuple[Path, Path, str]) -> None:
     source, output, place = made
     check_evidence([place])
-    # A folder has no digest, and what is no longer needed may be gone.
-    assert read_json(place)["made_from"] == {str(source): sha256(source)}
+    # Of a folder all files count, and what is no longer needed may be gone.
+    weights = source.parent / "weights" / "part" / "model"
+    assert read_json(place)["made_from"] == {str(one): sha256(one) for one in (source, weights)}
     source.unlink()
     check_evidence([str(output), place])
 
@@ -55,6 +59,15 @@ def test_files_that_changed_are_named_with_the_command(
         os.utime(path, (0, 0))
     with pytest.raises(UserError, match=rf"{problem}; run snakemake .*--forcerun .*output"):
         check_evidence([made[2]])
+
+
+def test_evidence_that_was_copied_with_its_file_is_refused(made: tuple[Path, Path, str]) -> None:
+    _, output, place = made
+    copy = output.with_name("copy.jsonl")
+    copy.write_bytes(output.read_bytes())
+    Path(evidence_of(str(copy))).write_bytes(Path(place).read_bytes())
+    with pytest.raises(UserError, match=r"copy.evidence.json: is a copy of .*output.evidence.json"):
+        check_evidence([evidence_of(str(copy))])
 
 
 def test_packages_are_those_of_all_that_a_file_was_made_from(tmp_path: Path) -> None:

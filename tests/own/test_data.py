@@ -19,6 +19,7 @@ from pieline import languages
 from pieline.config import layered, load_config, load_studies
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
+from pieline.core.evidence import evidence_of
 from pieline.core.files import read_json
 from pieline.core.named import named
 from pieline.core.records import load_jsonl
@@ -516,7 +517,10 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
     )  # fmt: skip
     run_script(
         "jam_baselines", input={"sentences": data, "manifest": manifest},
-        output=study.baselines("dutch"),
+        output={
+            "metrics": study.baselines("dutch"),
+            "evidence": [evidence_of(path) for path in study.baselines("dutch")],
+        },
         params={**scoring, "conditions": study.baseline_conditions()},
     )  # fmt: skip
     assert "jam_drift" in check_marks(run)

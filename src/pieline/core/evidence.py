@@ -26,6 +26,7 @@ class Evidence(Record):
     """What some files were made from.
 
     Attributes:
+        path: where it lies, so that a copy beside other files is known.
         files: SHA-256 of the files, by path.
         made_from: SHA-256 of the files that they were made from, by path.
         answers: the recorded answers that they were read from: a digest of each, by its key.
@@ -34,6 +35,7 @@ class Evidence(Record):
         packages: versions of the packages that the job had loaded and that decide its results.
     """
 
+    path: str
     files: dict[str, str]
     made_from: dict[str, str]
     answers: Mapping[str, str] = {}
@@ -56,12 +58,13 @@ def write_evidence(
     recordings: Iterable[str] = (),
     token: str = "",
 ) -> None:
-    """Write the evidence of some files; folders (of weights) and other evidence are left out."""
+    """Write the evidence of some files; of a folder, of all in it. Other evidence is left out."""
     write_json(
         path,
         Evidence(
-            files=digests(path for path in files if _is_plain(path)),
-            made_from=digests(path for path in made_from if _is_plain(path)),
+            path=str(path),
+            files=digests(_plain(files)),
+            made_from=digests(_plain(made_from)),
             answers=dict(answers or {}),
             recordings=digests(recordings),
             token=token,
@@ -70,8 +73,12 @@ def write_evidence(
     )
 
 
-def check_evidence(inputs: Iterable[str]) -> None:
+def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None) -> None:
     """Check the files that the evidence among a job's inputs describes.
+
+    Args:
+        inputs: paths; those of evidence count.
+        known: digests of files that were read before; those that are read now are added.
 
     Raises:
         UserError: a file is not the one that was written, or it was made from another file than
@@ -80,12 +87,26 @@ def check_evidence(inputs: Iterable[str]) -> None:
     for path in inputs:
         if path.endswith(_ENDING):
             evidence = load_record(path, Evidence)
+            if evidence.path != path:
+                raise UserError(
+                    f"is a copy of {evidence.path}, and so may be what lies beside it",
+                    where=path,
+                    mend=MAKE_AGAIN.format(path),
+                )
             first = next(iter(evidence.files), path)
-            check_digests(evidence.files, changed="was changed after it was written", again=first)
+            check_digests(
+                evidence.files,
+                changed="was changed after it was written",
+                again=first,
+                known=known,
+            )
             # What a job no longer needs may be gone.
             present = {name: d for name, d in evidence.made_from.items() if Path(name).exists()}
             check_digests(
-                present, changed=f"is not the file that {first} was made from", again=first
+                present,
+                changed=f"is not the file that {first} was made from",
+                again=first,
+                known=known,
             )
 
 
@@ -133,8 +154,13 @@ def check_digests(
             raise UserError(changed, where=path, mend=mend)
 
 
-def _is_plain(path: str) -> bool:
-    return not path.endswith(_ENDING) and Path(path).is_file()
+def _plain(paths: Iterable[str]) -> set[str]:
+    """The files among some paths, and in the folders among them, but for evidence."""
+    files: set[str] = set()
+    for path in paths:
+        place = Path(path)
+        files |= {str(each) for each in place.rglob("*")} if place.is_dir() else {path}
+    return {path for path in files if not path.endswith(_ENDING) and Path(path).is_file()}
 
 
 def _loaded_packages() -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError
-from pieline.core.evidence import MAKE_AGAIN, check_digests
+from pieline.core.evidence import MAKE_AGAIN, check_digests, check_evidence, evidence_of
 from pieline.core.files import canonical_json, read_json, sha256
 
 Json = dict[str, Any]
@@ -84,11 +84,12 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
         asked: digests of the conditions that are asked for, by path; of others nothing is known.
 
     Raises:
-        UserError: a file behind one is missing or has another digest, or one was computed under
-            other conditions; names it and the command that makes it again.
+        UserError: one was changed or copied, a file behind one is missing or has another digest, or
+            one was computed under other conditions; names it and the command that makes it again.
     """
     known: dict[str, str] = {}
     for metric in map(load_metric_file, paths):
+        check_evidence([evidence_of(metric.path)], known=known)
         changed = f"is not the file that {metric.path} was computed from"
         check_digests(metric.inputs, changed=changed, again=metric.path, known=known)
         if asked.get(metric.path) not in (None, metric.conditions_digest):
