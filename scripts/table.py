@@ -4,18 +4,16 @@ from pathlib import Path
 
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
-from pieline.core.named import named
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.given import Given
-from pieline.reporting.tables import write_table
+from pieline.reporting.tables import make_table, write_table
 
 start_log(snakemake.log[0])
 given = Given.model_validate_json(snakemake.params.given)
 check_metrics(given.metrics, given.asked)
-content = named(snakemake.params.maker)(given)
 write_table(
     snakemake.wildcards.table,
-    content,
+    make_table(snakemake.params.maker, given),
     templates=Path(snakemake.input.templates[0]).parent,
     tex=snakemake.output.tex,
     csv=snakemake.output.csv,

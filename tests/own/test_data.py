@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from own_cases import registry_with, write
 from run_script import run_script
 from support import ROOT
@@ -29,7 +30,7 @@ from pieline.models.registry import load_registry
 from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.given import Given
 from pieline.reporting.printed import read_comparisons
-from pieline.reporting.tables import write_table
+from pieline.reporting.tables import make_table, write_table
 from pieline.results.crate import ro_crate
 from pieline.results.page.build import _kind
 from pieline.results.provenance import Code, Provenance, described_raw_files
@@ -95,14 +96,12 @@ def check_marks(run: Whole) -> list[str]:
         for table in study.tables():
             given = Given.model_validate_json(run.given(table))
             files = {end: Path(f"{table.name}.{end}") for end in ("tex", "csv", "html")}
-            write_table(
-                table.name,
-                named(table.maker)(given),
-                templates=ROOT / "templates",
-                mark=given.mark,
-                **files,
-            )
+            content = make_table(table.maker, given)
+            write_table(table.name, content, templates=ROOT / "templates", mark=given.mark, **files)
             rows = read_comparisons(files["csv"])
+            assert {(row["printed"], row.get("difference", "")) for row in rows} <= {("", "")}
+            assert "<small>" not in files["html"].read_text("utf-8")
+            assert "(printed)" not in files["html"].read_text("utf-8")
             assert all(row["reason"].startswith(mark) for row in rows)
             assert {row["comparable"] for row in rows} <= {"no"}
             assert not any("sample" in row["reason"].lower() for row in rows)
@@ -111,6 +110,7 @@ def check_marks(run: Whole) -> list[str]:
         for figure in study.figures():
             given = Given.model_validate_json(run.given(figure))
             drawn = named(figure.maker)(given)
+            assert not any("printed" in text.get_text() for text in drawn.findobj(Text))
             save_figure(drawn, pdf="figure.pdf", png="figure.png", mark=given.mark)
             assert [text.get_text() for text in drawn.texts].count(mark) == 1
             assert "sample data" not in str([text.get_text() for text in drawn.texts])

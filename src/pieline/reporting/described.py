@@ -14,9 +14,8 @@ from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.reporting.given import Given
 from pieline.reporting.printed import StatedText, number_in, read_printed, state
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.reporting.tables import BESIDE, Cell, Group, Head, Number, Row, TableContent
 
-BESIDE = "The printed value stands beside ours where it is another."
 _UNUSED = "not used in this project"
 
 

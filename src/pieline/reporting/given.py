@@ -21,6 +21,7 @@ class Given(Frozen):
         notes: sentences on the data that every table and figure carries.
         asked: digests of the conditions that metric files should have, by path.
         mark: what stands over it and in each line of its CSV: it is no result, or of own data.
+        is_own: whether the data are the user's own, so that no printed number is shown.
     """
 
     metrics: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Given(Frozen):
     options: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
     mark: str = ""
+    is_own: bool = False
     asked: Mapping[str, str] = {}
 
     def of(self, **files: str) -> "Given":

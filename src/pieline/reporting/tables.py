@@ -1,14 +1,18 @@
 """One table, three renderings: LaTeX in the paper's layout, CSV, and HTML for the results page."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Literal
 
+from pieline.core.named import named
+from pieline.reporting.given import Given
 from pieline.reporting.latex import render_html, render_latex
 from pieline.reporting.printed import VERDICTS, Comparison, StatedText, rounded, write_comparisons
+
+BESIDE = "The printed value stands beside ours where it is another."
 
 
 @dataclass(frozen=True)
@@ -154,6 +158,62 @@ class TableContent:
                     yield from cell.numbers()
                 yield from row.unseen
         yield from self.unseen
+
+
+def make_table(maker: str, given: Given) -> TableContent:
+    """Make a table by its declared function; of own data without printed numbers."""
+    content: TableContent = named(maker)(given)
+    if not given.is_own:
+        return content
+    return without_printed(content, [model.name for model in given.models])
+
+
+def without_printed(content: TableContent, models: Collection[str]) -> TableContent:
+    """The table without what the papers print; rows that nothing of ours is left of go.
+
+    Args:
+        content: the table.
+        models: those that the run names: their rows stay, also with no number.
+    """
+
+    def of_ours(number: Number | None) -> Number | None:
+        if number is None:
+            return None
+        unset: dict[str, Any] = {"printed": "", "reason": ""}
+        if isinstance(number.comparison, Comparison):
+            unset = {"printed": None, "comparable": False, "ranges": {}}
+        return replace(number, comparison=number.comparison.model_copy(update=unset))
+
+    def is_kept(row: Row) -> bool:
+        numbers = [number for cell in row.cells for number in cell.numbers()]
+        return not numbers or any(
+            number.comparison.ours not in (None, "") or number.key.get("model") in models
+            for number in numbers
+        )
+
+    def cell(found: Cell) -> Cell:
+        return replace(found, number=of_ours(found.number), deviation=of_ours(found.deviation))
+
+    def numbers(found: Iterable[Number]) -> tuple[Number, ...]:
+        return tuple(number for each in found if (number := of_ours(each)))
+
+    groups = (
+        replace(
+            group,
+            rows=tuple(
+                replace(row, cells=tuple(map(cell, row.cells)), unseen=numbers(row.unseen))
+                for row in group.rows
+                if is_kept(row)
+            ),
+        )
+        for group in content.groups
+    )
+    return replace(
+        content,
+        groups=tuple(groups),
+        caption=content.caption.replace(BESIDE, "").strip(),
+        unseen=numbers(content.unseen),
+    )
 
 
 @dataclass(frozen=True)

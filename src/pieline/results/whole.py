@@ -98,7 +98,11 @@ class Whole:
 
     def given(self, shown: Display | Items) -> str:
         """What a table, a figure or items are made from, as canonical JSON."""
-        update = {"mark": self.mark, "asked": self.asked(shown.given.metrics)}
+        update = {
+            "mark": self.mark,
+            "is_own": bool(self.run.own_data),
+            "asked": self.asked(shown.given.metrics),
+        }
         return shown.given.model_copy(update=update).canonical()
 
     def asked(self, metrics: Iterable[str]) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Recall against specificity: who says "idiom" to everything, and who tells the two apart."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -54,9 +53,7 @@ def recall_against_specificity(given: Given) -> Figure:
             capsize=2,
             label=label,
         )
-    for mark, (name, row) in zip(
-        "sD^vP*X", _printed(given.files["published"]).items(), strict=False
-    ):
+    for mark, (name, row) in zip("sD^vP*X", _printed(given).items(), strict=False):
         axis.plot(
             row["specificity"],
             row["recall"],
@@ -86,8 +83,12 @@ def recall_against_specificity(given: Given) -> Figure:
     return figure
 
 
-def _printed(path: str | Path) -> Mapping[str, Mapping[str, float]]:
-    return {name: row for (name,), row in read_published(path, ["model"]).items()}
+def _printed(given: Given) -> Mapping[str, Mapping[str, float]]:
+    if given.is_own:
+        return {}
+    return {
+        name: row for (name,), row in read_published(given.files["published"], ["model"]).items()
+    }
 
 
 def _reach(score: Score) -> list[list[float]]:

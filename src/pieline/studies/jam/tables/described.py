@@ -7,7 +7,7 @@ from pieline.reporting import described
 from pieline.reporting.columns import headers
 from pieline.reporting.given import Given
 from pieline.reporting.printed import read_printed, state
-from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
+from pieline.reporting.tables import BESIDE, Cell, Group, Number, Row, TableContent
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.records import by_original
 from pieline.studies.jam.settings import JamFineTuning
@@ -71,7 +71,7 @@ def datasets(given: Given) -> TableContent:
         heads=(headers(["Dataset", "Languages here"]),),
         groups=(Group(tuple(rows)),),
         caption="Datasets of idioms and the languages (ISO 639-1) of which this project reads"
-        f" files. {described.BESIDE}",
+        f" files. {BESIDE}",
         wide=False,
         texts=True,
     )

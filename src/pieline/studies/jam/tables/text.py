@@ -92,7 +92,7 @@ def text(given: Given) -> TableContent:
                     ranges = {_DRAWN: (middle - half, middle + half)}
                 add(full_name, median(means) if means else None, 2, ranges)
     return TableContent(
-        heads=(headers(["Number", "ours (printed)"]),),
+        heads=(headers(["Number", "ours" if given.is_own else "ours (printed)"]),),
         groups=(Group(tuple(rows)),),
         caption="Medians over language models (accuracy on originals and negative drift, in per"
         " cent) and the number of hard variants that confuse at least one of them. Reasoning models"
