@@ -101,20 +101,28 @@ rule claims:
 
 
 rule comparison:
-    """Every reproduced cell beside the printed one, over all tables."""
+    """Every cell beside the printed one, and what became of every number that the papers print."""
     input:
         template=here("templates/comparison.tex.jinja"),
+        published=WHOLE.published(),
+        catalogue=here("published/tables.yaml"),
         tables=WHOLE.files("csv"),
         evidence=WHOLE.evidence(),
     output:
         csv=shown("paper_tables/comparison.csv"),
         tex="paper_tables/comparison.tex",
+        numbers=shown("paper_tables/printed_numbers.csv"),
     log:
         "logs/paper/comparison.log",
     conda:
         "../envs/report.yaml"
     params:
         *modules("comparison"),
+        contents=contents(WHOLE.published()),
+        models=WHOLE.described_models(),
+        needs=lambda wildcards: WHOLE.needs(),
+        absent=lambda wildcards: WHOLE.absent(),
+        data=CONFIG.data,
         mark=WHOLE.mark,
     script:
         "../scripts/comparison.py"
@@ -126,6 +134,8 @@ rule results_page:
         template=here("templates/page.html.jinja"),
         parts=[here("templates/page.css"), here("templates/page.js")],
         claims="paper_tables/claims.json",
+        catalogue=here("published/tables.yaml"),
+        numbers="paper_tables/printed_numbers.csv",
         tables=WHOLE.files("csv"),
         figures=WHOLE.files("png"),
         html=WHOLE.files("html"),
@@ -147,6 +157,7 @@ rule results_page:
         displays=lambda wildcards: WHOLE.displays.canonical(),
         asked=lambda wildcards: WHOLE.asked(WHOLE.metrics()),
         models=WHOLE.described_models(),
+        absent=lambda wildcards: WHOLE.absent(),
         depth=CONFIG.page.depth,
     script:
         "../scripts/results_page.py"
@@ -212,6 +223,7 @@ rule provenance:
             "paper_tables/claims.csv",
             "paper_tables/claims.json",
             "paper_tables/comparison.csv",
+            "paper_tables/printed_numbers.csv",
             "paper_tables/index.html",
             *WHOLE.items(),
         ],

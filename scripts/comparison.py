@@ -1,17 +1,44 @@
-"""Write every cell beside the printed one, and say how many comparable cells are reproduced."""
+"""Write every cell beside the printed one, and what became of every printed number."""
+
+from pathlib import Path
 
 from pieline.core.evidence import check_evidence
 from pieline.core.jobs import start_log
-from pieline.results.comparison import read_cells, summary, write_comparison
+from pieline.reporting.models import load_descriptions
+from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
+from pieline.results.comparison import read_cells, write_comparison
+from pieline.results.numbers import REAL_DATA, account_for, summarize, write_numbers
 
 start_log(snakemake.log[0])
 check_evidence(snakemake.input)
-cells = read_cells(snakemake.input.tables)
+tables = snakemake.input.tables
+published = Path(snakemake.input.catalogue).parent
+catalogue = load_catalogue(published / "tables.yaml")
+names = {
+    each.name: each.published_as
+    for each in load_descriptions(snakemake.params.models)
+    if each.published_as
+}
+numbers = (
+    []
+    if snakemake.params.data == "own"
+    else account_for(
+        published,
+        catalogue,
+        load_ours(tables, catalogue, load_printed(published, catalogue), names),
+        absent=snakemake.params.absent,
+        models=snakemake.params.needs,
+        mark=snakemake.params.mark,
+        general_need=REAL_DATA if snakemake.params.data == "sample" else "",
+    )
+)
+write_numbers(snakemake.output.numbers, numbers)
 write_comparison(
-    cells,
+    read_cells(tables),
+    summary=summarize(numbers),
     csv=snakemake.output.csv,
     tex=snakemake.output.tex,
     template=snakemake.input.template,
     mark=snakemake.params.mark,
 )
-print(summary(cell.verdict for cell in cells))
+print(summarize(numbers))

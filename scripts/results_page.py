@@ -4,6 +4,7 @@ from pieline.core.evidence import check_evidence
 from pieline.core.jobs import start_log
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import load_descriptions
+from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays
 from pieline.results.page.build import write_page
 
@@ -15,6 +16,9 @@ write_page(
     template=snakemake.input.template,
     displays=Displays.model_validate_json(snakemake.params.displays),
     ledger=snakemake.input.claims,
+    numbers=snakemake.input.numbers,
+    catalogue=load_catalogue(snakemake.input.catalogue),
+    absent=snakemake.params.absent,
     models=load_descriptions(snakemake.params.models),
     depth=snakemake.params.depth,
     items=snakemake.output.evidence,

@@ -117,7 +117,9 @@
       group.hidden = kept.length === 0;
       claims += kept.length;
     }
-    for (const figure of all("figure")) figure.hidden = !ofStudy(figure) || Boolean(differs) || !has(words(figure));
+    for (const other of all("figure, .absent")) {
+      other.hidden = !ofStudy(other) || Boolean(differs) || !has(words(other)) || (runOnly && other.matches(".absent"));
+    }
     get("shown").textContent = `${rows} rows of tables and ${claims} claims`;
   }
 

@@ -1,7 +1,9 @@
-"""Print every comparable cell of a run beside the printed one; fail if too few are reproduced."""
+"""Print every compared number of a run beside the printed one, and how many were not compared.
+
+Fail if too few are reproduced.
+"""
 
 import argparse
-import csv
 import sys
 from pathlib import Path
 
@@ -9,28 +11,31 @@ from rich.console import Console
 from rich.table import Table
 
 from pieline.core.errors import run_command
-from pieline.core.files import read_text
-from pieline.results.comparison import COMPARED, summary
-
-COLUMNS = ("table", "cell", "ours", "printed", "difference", "tolerance", "verdict")
+from pieline.reporting.printed import VERDICTS
+from pieline.results.numbers import ranked, read_numbers, summarize
 
 
 def main() -> None:
     """Parse the command line and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("comparison", type=Path, help="comparison.csv of paper_tables/")
-    parser.add_argument("--at-least", type=int, default=0, help="reproduced cells to succeed")
+    parser.add_argument("numbers", type=Path, help="printed_numbers.csv of paper_tables/")
+    parser.add_argument("--at-least", type=int, default=0, help="reproduced numbers to succeed")
     arguments = parser.parse_args()
 
-    rows = list(csv.DictReader(read_text(arguments.comparison).splitlines()))
-    compared = [row for row in rows if row["verdict"] in COMPARED]
-    shown = Table(*COLUMNS)
-    for row in compared:
-        shown.add_row(*(row[column] for column in COLUMNS))
-    reproduced = sum(row["verdict"] == "reproduced" for row in compared)
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    numbers = read_numbers(arguments.numbers)
+    shown = Table("paper", "place", "number", "kind", "ours", "printed", "verdict")
+    for each in numbers:
+        if each.verdict in VERDICTS.values():
+            shown.add_row(
+                *(each.paper, each.place, each.what, each.kind),
+                *(each.ours, each.printed, each.verdict),
+            )
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     console.print(shown)
-    console.print(summary(row["verdict"] for row in compared))
+    for reason, times in ranked(each.reason for each in numbers if each.reason).items():
+        console.print(f"{times:5} not compared: {reason}")
+    console.print(summarize(numbers), soft_wrap=True)
+    reproduced = sum(each.verdict == "reproduced" for each in numbers)
     raise SystemExit(reproduced < arguments.at_least)
 
 

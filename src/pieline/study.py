@@ -264,6 +264,11 @@ class Display:
     given: Annotated[Given, Field(exclude=True)] = field(default_factory=Given)
 
     @property
+    def title(self) -> str:
+        """Its place in the paper; of what no paper has, what it shows."""
+        return self.caption.rstrip(".") if self.place == "not in the paper" else self.place
+
+    @property
     def files(self) -> dict[str, str]:
         """Its files by ending."""
         return {
@@ -390,6 +395,10 @@ class Study(ABC, Generic[S]):
     def llm_tasks(self) -> list[LLMTaskSpec]:
         """What is asked of language models."""
         return []
+
+    def why_no_table(self, name: str) -> str:
+        """Why this configuration makes no table of this name."""
+        return NOT_CONFIGURED
 
     @abstractmethod
     def models(self) -> list[str]:

@@ -407,7 +407,9 @@ def test_our_cells_are_found_in_the_csv_of_a_run(ledger: Ledger, tmp_path: Path)
     names = {"sbert": "sentence-transformers/all-MiniLM-L6-v2"}
     ours = load_ours([path], ledger.catalogue, ledger.printed, names)
     row = ("sentence-transformers/all-MiniLM-L6-v2", "span")
-    assert ours == {"idiolink_table2": {(row, "ndcg_at_10_pct"): OurCell(58.86, True, "")}}
+    assert ours == {
+        "idiolink_table2": {(row, "ndcg_at_10_pct"): OurCell(58.86, True, "", "reproduced")}
+    }
 
 
 def test_a_run_of_another_setting_is_not_taken_for_the_papers(
@@ -482,7 +484,7 @@ def test_a_mistake_in_a_claim_is_one_line(
     [
         ({"where": {"model": "GPT-5"}}, "jam_table3 has no number in column 'success'"),
         ({"column": "failure"}, "jam_table3 has no number in column 'failure'"),
-        ({"table": "jam_table33"}, "unknown table 'jam_table33', known: text_numbers, jam_table2"),
+        ({"table": "jam_table33"}, "unknown table 'jam_table33', known: text_numbers, jam_table1"),
         ({"where": {"modell": "GPT-4o"}}, "jam_table3 has no key 'modell', only setting, model"),
         ({"but_not": {"modell": ["GPT-4o"]}}, "jam_table3 has no key 'modell'"),
         ({"where": {"model": "mBERT"}}, "undefined in row zero_shot / english"),

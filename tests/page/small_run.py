@@ -15,6 +15,7 @@ from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.displays import Displays, StudyDisplays
+from pieline.results.numbers import account_for, write_numbers
 from pieline.results.page.build import write_page
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics
@@ -49,6 +50,15 @@ PLACES = {
     "idiolink": ("IdioLink", {"idiolink_zero_shot": "Table 2", "idiolink_bm25": "Table 4"}),
 }
 """The tables of the run: their papers and where those have them."""
+
+MADE = [table for _, tables in PLACES.values() for table in tables]
+ABSENT = {
+    file: "nobody had time"
+    for table in load_catalogue(ROOT / "published/tables.yaml").values()
+    for file in (table.ours.files if table.ours else [])
+    if file not in MADE
+}
+"""Why the other tables of the papers were not made."""
 
 RUN = "{model}/{setting}/seed-{seed}.jsonl"
 RECORDINGS = {
@@ -141,12 +151,8 @@ def make_page(**said: str) -> Path:
     catalogue = load_catalogue(ROOT / "published/tables.yaml")
     printed = load_printed(ROOT / "published", catalogue)
     names = {model.name: model.published_as for model in MODELS if model.published_as}
-    judged = judge_claims(
-        claims(),
-        catalogue,
-        printed,
-        load_ours(tables, catalogue, printed, names),
-    )
+    ours = load_ours(tables, catalogue, printed, names)
+    judged = judge_claims(claims(), catalogue, printed, ours)
     ledger = Path("paper_tables/claims.json")
     write_claims(
         judged,
@@ -156,12 +162,20 @@ def make_page(**said: str) -> Path:
         tex=ledger.with_suffix(".tex"),
         template=ROOT / "templates/claims.tex.jinja",
     )
+    numbers = Path("paper_tables/printed_numbers.csv")
+    accounted = account_for(
+        ROOT / "published", catalogue, ours, absent=ABSENT, models={"GPT-4o": "the key K"}
+    )
+    write_numbers(numbers, [] if shown.data == "own" else accounted)
     page = Path("paper_tables/index.html")
     write_page(
         page,
         template=ROOT / "templates/page.html.jinja",
         displays=shown,
         ledger=ledger,
+        numbers=numbers,
+        catalogue=catalogue,
+        absent=ABSENT,
         models=MODELS,
         depth=3,
         items="paper_tables/items",

@@ -94,6 +94,8 @@ def test_filters(page: Browser) -> None:
     assert visible(page, "section.table h3") == ["IdioTS, Table 1"]
     assert all("IdioTS, section" in claim for claim in visible(page, ".claim"))
     assert visible(page, "figure") == []
+    absent = ["IdioTS, Table 2", "IdioTS, Table 3", "IdioTS, Running text"]
+    assert visible(page, "section.absent h3") == absent
 
     page.choose("#study", "")
     page.choose("#search", "SBERT")
@@ -106,6 +108,7 @@ def test_filters(page: Browser) -> None:
     page.choose("#search", "")
     page.evaluate("document.querySelector('#run-only').click()")
     assert len(visible(page, "#table-idiolink_zero_shot tbody tr")) == 1
+    assert visible(page, "section.absent") == []
     assert "study=" not in page.evaluate("location.hash")
     assert page.evaluate("location.hash").endswith("&run-only=yes")
 
@@ -147,13 +150,13 @@ def test_rows_sort_inside_their_group_and_go_back(small_page: Path, window: Brow
     order = []
     for _ in range(3):
         window.evaluate("document.querySelectorAll('.layout th.sorts')[1].click()")
-        rows = visible(window, "section.table:first-of-type tbody tr")
+        rows = visible(window, "#table-jam_drift tbody tr")
         assert rows[0].startswith("zero-shot")
         order.append([row.removeprefix("zero-shot ").split()[0] for row in rows])
     assert order == [["b", "a", "c"], ["a", "b", "c"], ["a", "b", "c"]]
     # The group's title stays where only some of its rows are shown.
     window.choose("#search", "b 10.00")
-    assert visible(window, "section.table:first-of-type tbody tr") == ["zero-shot b 10.00 3"]
+    assert visible(window, "#table-jam_drift tbody tr") == ["zero-shot b 10.00 3"]
     grouped.unlink()
 
 
@@ -327,7 +330,8 @@ def test_on_a_phone(page: Browser, theme: str) -> None:
     open_the_claims(page)
     # Nothing lies beyond the edge of the screen; the papers' layouts scroll by themselves.
     beyond = page.evaluate(
-        "[...document.querySelectorAll('.study, .layout, .claim summary, .filters *')]"
+        "[...document.querySelectorAll("
+        "'.study *, #rest li, .index li, .layout, .claim summary, .filters *')]"
         ".filter((element) => element.offsetParent)"
         f".filter((element) => element.getBoundingClientRect().right > {PHONE[0]}).length"
     )

@@ -15,6 +15,7 @@ from browser import browser, needs_browser
 from support import run_snakemake
 
 from pieline.core.files import sha256
+from pieline.results.numbers import read_numbers
 
 pytestmark = pytest.mark.slow
 # What the small run's page is looked at in crosswise.
@@ -29,6 +30,13 @@ def test_every_table_is_compared(default_run: Path) -> None:
         compared = {row["table"] for row in csv.DictReader(stream)}
     latex = {path.stem for path in (default_run / "paper_tables").glob("*.tex")}
     assert latex - {"claims", "comparison", "paper", "idiots_prompt"} == compared
+
+
+def test_every_printed_number_has_its_place_in_our_tables(default_run: Path) -> None:
+    numbers = read_numbers(default_run / "paper_tables/printed_numbers.csv")
+    assert [number.what for number in numbers if "no such row" in number.reason] == []
+    assert {number.verdict for number in numbers} == {"not comparable", "not run"}
+    assert all(number.needs for number in numbers)
 
 
 def test_the_sample_proves_nothing(default_run: Path) -> None:

@@ -35,6 +35,7 @@ UNREAD = {
     "serve": {"input.files"},
     # What is read or written as the folder of another file that is named.
     "claims": {"input.published"},
+    "comparison": {"input.published"},
     "idiolink_checks": {"input.data"},
     "idiolink_composition": {
         "input.documents", "input.queries", "output.documents", "output.qrels", "output.queries",

@@ -88,6 +88,19 @@ def served_gpus(entry: LLMEntry) -> int:
     return int(_largest_count(entry) > SMALL_MODEL_PARAMETERS)
 
 
+def need_of(entry: ModelEntry) -> str:
+    """What a run of a model takes, for readers: recorded answers, a key, a GPU or only time."""
+    if isinstance(entry, LLMEntry) and entry.retired:
+        return "answers that were recorded before the provider ended the model"
+    if isinstance(entry, LLMEntry) and not entry.is_local:
+        until = f" (the model ends on {entry.ends})" if entry.ends else ""
+        return f"the key {entry.api_key_env}{until}"
+    gpus = served_gpus(entry) if isinstance(entry, LLMEntry) else 0
+    if gpus or (isinstance(entry, CheckpointEntry) and asks_for_gpu(entry)):
+        return "a GPU, and weights from the hub"
+    return "only time: this configuration leaves it out"
+
+
 def served_gpu_memory_mb(entry: LLMEntry) -> int:
     """Memory of all these GPUs together, in MB: the weights, and a quarter for what is computed."""
     return (_weights_mb(entry) * 5 // 4 + ACTIVATIONS_MB) * bool(served_gpus(entry))

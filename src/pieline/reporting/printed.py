@@ -326,3 +326,8 @@ def read_comparisons(path: str | Path) -> list[dict[str, str]]:
     """
     columns = ["ours", "printed", "comparable", "reproduced"]
     return [row for _, row in read_table(path, columns, mend="name a CSV of paper_tables/")]
+
+
+def verdict_of(row: Mapping[str, str]) -> str:
+    """The verdict on such a row: one of `VERDICTS`, `not comparable` or `not run`."""
+    return VERDICTS.get(row["reproduced"], "not comparable" if row["ours"] else "not run")

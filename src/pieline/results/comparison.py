@@ -1,6 +1,5 @@
 """Every cell that we computed beside the printed one, over all tables of a run."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pandas as pd
 from pieline.core.files import write_text
 from pieline.core.records import Frozen
 from pieline.reporting.latex import render_latex
-from pieline.reporting.printed import VERDICTS, read_comparisons
+from pieline.reporting.printed import VERDICTS, read_comparisons, verdict_of
 
 COMPARED = set(VERDICTS.values())
 """The verdicts on cells that could be compared."""
@@ -71,32 +70,20 @@ def metric_files(tables: Iterable[str | Path]) -> list[str]:
     return sorted({path for cell in read_cells(tables) for path in cell.metrics})
 
 
-def summary(verdicts: Iterable[str]) -> str:
-    """The line that counts: `n of m comparable cells reproduced`, or that there is none."""
-    counts = Counter(verdicts)
-    comparable = sum(counts[verdict] for verdict in COMPARED)
-    if not comparable:
-        return "no cell can be compared with a printed one"
-    line = f"{counts['reproduced']} of {comparable} comparable cells reproduced"
-    sampled = counts["within sampling range"]
-    return f"{line}, {sampled} more within sampling range" if sampled else line
-
-
 def write_comparison(
     cells: Sequence[ComparedCell],
     *,
+    summary: str,
     csv: str | Path,
     tex: str | Path,
     template: str | Path,
     mark: str = "",
 ) -> None:
-    """Write all cells as CSV, and those with two numbers as a LaTeX table under the mark."""
+    """Write all cells as CSV, and those with two numbers as LaTeX under summary and mark."""
     columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
     table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_latex(
-        template, tex, cells=cells, summary=summary(cell.verdict for cell in cells) + ".", mark=mark
-    )
+    render_latex(template, tex, cells=cells, summary=f"{summary}.", mark=mark)
 
 
 def _cell(table: str, row: dict[str, str]) -> ComparedCell:
@@ -108,11 +95,7 @@ def _cell(table: str, row: dict[str, str]) -> ComparedCell:
         difference=row.get("difference", ""),
         tolerance=row.get("tolerance", ""),
         comparable=row["comparable"] == "yes",
-        verdict=_verdict(row),
+        verdict=verdict_of(row),
         reason=row.get("reason", ""),
         metrics=tuple(row.get("metrics", "").split()),
     )
-
-
-def _verdict(row: dict[str, str]) -> str:
-    return VERDICTS.get(row["reproduced"], "not comparable" if row["ours"] else "not run")

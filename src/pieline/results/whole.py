@@ -19,8 +19,10 @@ from pieline.core.errors import UserError, number_of
 from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
+from pieline.models.sizing import need_of
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import REHEARSAL_NOTE
+from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
 from pieline.study import Display, Items, Study, own_name
@@ -34,6 +36,10 @@ PARTS = {
         "The papers' claims, judged on the printed numbers and on ours.",
     ),
     "paper_tables/comparison.csv": ("Comparison", "Every cell of ours beside the printed one."),
+    "paper_tables/printed_numbers.csv": (
+        "Printed numbers",
+        "Every number that the papers print, and what became of it in this run.",
+    ),
     "paper_tables/index.html": (
         "Results page",
         "Everything on one page, and the way from a number to its sentences.",
@@ -187,6 +193,28 @@ class Whole:
         if isinstance(entry, LLMEntry):
             fields["checkpoint"] = entry.litellm_id
         return Model.model_validate(fields | {"name": name})
+
+    def absent(self) -> dict[str, str]:
+        """Why the tables with the papers' numbers that this run does not make are not made."""
+        catalogue = load_catalogue(self.run.here("published/tables.yaml"))
+        ours = chain.from_iterable(table.ours.files for table in catalogue.values() if table.ours)
+        made = {table.name for study in self.studies for table in study.tables()}
+        return {
+            name: study.why_no_table(name)
+            if (study := self.every[name.partition("_")[0]]) in self.studies
+            else f"the configuration does not name {study.paper}"
+            for name in ours
+            if name not in made
+        }
+
+    def needs(self) -> dict[str, str]:
+        """What a run of each model of the papers takes, by its printed name."""
+        entries = [entry for entry in self.run.registry.values() if entry.published_as]
+        # Of a model that its provider ended there may be weights to serve.
+        needs: dict[str, str] = {}
+        for entry in sorted(entries, key=lambda entry: bool(getattr(entry, "retired", None))):
+            needs.setdefault(str(entry.published_as), need_of(entry))
+        return needs
 
     def described_models(self) -> str:
         """What page and claims say of the papers' models and of those of the run, as JSON.

@@ -3,17 +3,23 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import Field, TypeAdapter, model_validator
 
 from pieline.core.records import Frozen, Id, validated
 from pieline.core.yamls import read_mapping
-from pieline.reporting.printed import read_comparisons, read_published
+from pieline.reporting.printed import (
+    number_in,
+    read_comparisons,
+    read_published,
+    verdict_of,
+)
 from pieline.results.claims.formulas import ClaimError, Values
 
 TEXT_NUMBERS = "text_numbers"
+Kind = Literal["score", "count", "parameter"]
 Row = tuple[str, ...]
 """The values of a printed row's keys."""
 
@@ -43,7 +49,14 @@ class PrintedTable(Frozen):
     number: str = Field(description="As the paper numbers it.")
     title: str
     keys: list[str] = Field(min_length=1)
+    kind: Kind | None = Field(default="score", description="Of its numbers; null: not counted.")
+    kinds: dict[str, Kind | None] = Field(
+        default={}, description="Of columns whose kind is not the table's."
+    )
     ours: OurTable | None = None
+    needs: dict[str, list[str]] = Field(
+        default={}, description="By CSV of ours: what its numbers take besides the models."
+    )
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,7 @@ class OurCell:
     value: float | None
     comparable: bool
     reason: str
+    verdict: str = "not run"
 
 
 class Selection(Frozen):
@@ -146,6 +160,9 @@ def load_ours(
             if any(row.get(column) != value for column, value in source.where.items()):
                 continue
             column = metrics.get(row.get(source.metric, ""))
+            if name == TEXT_NUMBERS:
+                # Its id identifies a number, whatever its table calls the metric.
+                column = "value"
             values = [row.get(source.rows.get(key, key)) for key in table.keys]
             if column is None or None in values:
                 continue
@@ -154,9 +171,10 @@ def load_ours(
                 for key, value in zip(table.keys, values, strict=True)
             )
             cell = OurCell(
-                value=float(row["ours"]) if row["ours"] else None,
+                value=number_in(row["ours"]),
                 comparable=row["comparable"] == "yes",
-                reason=row.get("reason", ""),
+                reason=_reason(row),
+                verdict=verdict_of(row),
             )
             # Two models may stand for one printed row; the one that was run speaks for it.
             known = cells.get((named, column))
@@ -164,6 +182,12 @@ def load_ours(
                 cells[named, column] = cell
         ours[name] = cells
     return ours
+
+
+def _reason(row: Mapping[str, str]) -> str:
+    # Texts that stand beside each other have no difference.
+    is_stated = row["ours"] and row["printed"] and not row.get("difference")
+    return f"stated, not measured: {row['reason']}" if is_stated else row.get("reason", "")
 
 
 def select(

@@ -13,7 +13,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,8 +28,18 @@ from pieline.reporting.evidence import (
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import REHEARSAL_NOTE, ModelDescription
 from pieline.results.claims.judgement import JudgedClaim
-from pieline.results.comparison import COMPARED, ComparedCell, read_cells, summary
+from pieline.results.claims.tables import PrintedTable
+from pieline.results.comparison import ComparedCell, read_cells
 from pieline.results.displays import Displays, StudyDisplays
+from pieline.results.numbers import (
+    STATES,
+    PrintedNumber,
+    describe,
+    kinds_of,
+    ranked,
+    read_numbers,
+    summarize,
+)
 from pieline.study import Table
 
 _SCALARS = (str, int, float, bool)
@@ -39,60 +48,88 @@ _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
 
 @dataclass(frozen=True)
 class TableView:
-    """A table on the page: whose it is, what was declared of it, and its numbers."""
+    """A table on the page; without `shown` and cells one that the run did not make.
+
+    Attributes:
+        study: whose it is.
+        title: its place in the paper, or what it shows.
+        caption: one sentence, or why it was not made.
+        numbers: of the paper.
+        shown: what was declared of it.
+        cells: its numbers of ours.
+    """
 
     study: StudyDisplays
-    shown: Table
-    cells: list[ComparedCell]
-    mark: str = ""
+    title: str
+    caption: str
+    numbers: list[PrintedNumber]
+    shown: Table | None = None
+    cells: Sequence[ComparedCell] = ()
 
-    def layout(self, numbers: Mapping[str, int]) -> str:
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has cells, and no number of ours in them."""
+        return bool(self.cells) and not any(cell.ours for cell in self.cells)
+
+    def layout(self, places: Mapping[str, int]) -> str:
         """HTML in the paper's layout; its cells name metric files by their number."""
 
         def numbered(paths: re.Match[str]) -> str:
-            return " ".join(str(numbers[path]) for path in unescape(paths[0]).split())
+            return " ".join(str(places[path]) for path in unescape(paths[0]).split())
 
+        assert self.shown
         return _LINKED.sub(numbered, read_text(self.shown.files["html"]))
 
-    @cached_property
-    def verdicts(self) -> Counter[str]:
-        """How many of its numbers have which verdict."""
-        return Counter(cell.verdict for cell in self.cells)
-
-    @cached_property
-    def why(self) -> Counter[str]:
-        """What above all keeps how many of its numbers from a comparison, the commonest first."""
-        return _ranked(_why(cell, self.mark) for cell in self.cells if cell.verdict not in COMPARED)
+    @property
+    def id(self) -> str:
+        """Of its section on the page."""
+        return (
+            f"table-{self.shown.name}"
+            if self.shown
+            else f"absent-{self.study.name}-{self.title.replace(' ', '-')}"
+        )
 
     @property
     def reasons(self) -> Counter[str]:
-        """The same with all that is to be said."""
-        return _ranked(
-            cell.reason.removeprefix(self.mark).strip() for cell in self.cells if cell.reason
-        )
+        """Why how many of the paper's numbers were not compared."""
+        return ranked(number.reason for number in self.numbers if number.reason)
+
+    @property
+    def needs(self) -> list[str]:
+        """What these take."""
+        return list(ranked(need for number in self.numbers for need in number.needs))
+
+    def cell_reasons(self, mark: str) -> Counter[str]:
+        """Why how many of its cells were not compared."""
+        return ranked(cell.reason.removeprefix(mark).strip() for cell in self.cells if cell.reason)
 
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study in the overview: its tables, and the numbered reasons that they refer to."""
+    """A study on the page: its printed numbers, and its tables in the order of the paper."""
 
     study: StudyDisplays
+    numbers: list[PrintedNumber]
     tables: list[TableView]
 
-    @cached_property
-    def verdicts(self) -> Counter[str]:
-        """How many of its numbers have which verdict."""
-        return sum((table.verdicts for table in self.tables), Counter())
+    @property
+    def differing(self) -> list[PrintedNumber]:
+        """The numbers that were compared and not reproduced."""
+        return [number for number in self.numbers if number.verdict == "not reproduced"]
 
-    @cached_property
-    def why(self) -> Counter[str]:
-        """What keeps how many of its numbers from a comparison, the commonest first."""
-        return _ranked(reason for table in self.tables for reason in table.why.elements())
+    @property
+    def reasons(self) -> Counter[str]:
+        """Why how many numbers were not compared."""
+        return ranked(number.reason for number in self.numbers if number.reason)
 
-    def letters(self, table: TableView) -> list[int]:
-        """The numbers, from 1, of a table's reasons."""
-        order = list(self.why)
-        return sorted(order.index(reason) + 1 for reason in table.why)
+
+@dataclass(frozen=True)
+class Need:
+    """Something that printed numbers take to be compared."""
+
+    what: str
+    numbers: int
+    models: list[str]
 
 
 def write_page(
@@ -102,6 +139,9 @@ def write_page(
     template: str | Path,
     displays: Displays,
     ledger: str | Path,
+    numbers: str | Path,
+    catalogue: Mapping[str, PrintedTable],
+    absent: Mapping[str, str],
     models: Sequence[ModelDescription],
     depth: int,
 ) -> None:
@@ -113,17 +153,26 @@ def write_page(
         template: HTML template.
         displays: tables and figures of the run.
         ledger: claims.json.
+        numbers: printed_numbers.csv.
+        catalogue: the printed tables.
+        absent: why CSVs of ours with printed numbers were not made, by name.
         models: of models.yaml.
         depth: documents shown for a query.
 
     Raises:
         UserError: a file behind the numbers is not the one that they were computed from.
     """
-    tables = [
-        TableView(study, shown, read_cells([shown.files["csv"]]), displays.mark)
+    counted = read_numbers(numbers)
+    studies = [
+        _study_view(
+            study,
+            [number for number in counted if number.paper == study.name],
+            catalogue if counted else {},
+            absent,
+        )
         for study in displays.studies
-        for shown in study.tables
     ]
+    tables = [table for study in studies for table in study.tables if table.shown]
     cells = [cell for view in tables for cell in view.cells]
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
     _write_items(Path(items), study_of, depth)
@@ -134,19 +183,19 @@ def write_page(
         path,
         kind=_kind(displays, cells),
         mark=displays.mark,
-        summary=summary(cell.verdict for cell in cells),
-        studies=[
-            StudyView(study, [view for view in tables if view.study == study])
-            for study in displays.studies
-        ],
+        summary=summarize(counted),
+        describe=describe,
+        kinds_of=kinds_of,
+        states=STATES,
+        studies=studies,
+        needs=_needs(counted, {model.published_as: model.label for model in reversed(models)}),
         papers=displays.papers(),
         claims=claims,
         words=_searched(claims, models),
         labels=[model.label for model in models],
-        tables=tables,
-        table_names={view.shown.name for view in tables},
+        table_names={view.shown.name for view in tables if view.shown},
         figures=[(study, shown) for study in displays.studies for shown in study.figures],
-        numbers={path: number for number, path in enumerate(sorted(study_of))},
+        places={path: number for number, path in enumerate(sorted(study_of))},
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
         beside=lambda file: os.path.relpath(file, folder),
@@ -163,17 +212,59 @@ def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
     return "mixed" if of_sample and displays.data == "released" else displays.data
 
 
-def _why(cell: ComparedCell, mark: str) -> str:
-    """The first of a cell's reasons."""
-    first = cell.reason.removeprefix(mark).strip().partition("; ")[0].removeprefix("not run: ")
-    # Texts that stand beside each other have no difference.
-    is_text = cell.ours and cell.printed and not cell.difference
-    return f"stated, not measured: {first}" if is_text else first
+def _needs(numbers: Sequence[PrintedNumber], labels: Mapping[str | None, str]) -> list[Need]:
+    """What the most numbers take comes first; models are named by their labels."""
+    counts = ranked(need for number in numbers for need in number.needs)
+    return [
+        Need(
+            need,
+            times,
+            sorted(
+                {
+                    labels.get(number.model, number.model)
+                    for number in numbers
+                    if number.model and need in number.needs
+                }
+            ),
+        )
+        for need, times in counts.items()
+    ]
 
 
-def _ranked(reasons: Iterable[str]) -> Counter[str]:
-    counted = Counter(reasons)
-    return Counter(dict(sorted(counted.items(), key=lambda item: (-item[1], item[0]))))
+def _study_view(
+    study: StudyDisplays,
+    numbers: list[PrintedNumber],
+    catalogue: Mapping[str, PrintedTable],
+    absent: Mapping[str, str],
+) -> StudyView:
+    """Put a study's tables into the paper's order, with those that were not made."""
+    printed = {
+        table.ours.files[0]: table
+        for table in catalogue.values()
+        if table.ours and table.paper == study.name
+    }
+    missing = {file: table for file, table in printed.items() if file in absent}
+
+    def of(file: str) -> list[PrintedNumber]:
+        return [number for number in numbers if number.file == file]
+
+    def not_made(file: str) -> TableView:
+        table = missing.pop(file)
+        why = "" if of(file) else f" Not made: {absent[file]}."
+        return TableView(study, table.number, f"{table.title}.{why}", of(file))
+
+    tables = []
+    for shown in study.tables:
+        order = list(printed)
+        before = order[: order.index(shown.name)] if shown.name in order else []
+        tables += [not_made(file) for file in before if file in missing]
+        cells = read_cells([shown.files["csv"]])
+        tables.append(TableView(study, shown.title, shown.caption, of(shown.name), shown, cells))
+    tables += [not_made(file) for file in list(missing)]
+    files = {*printed, *(shown.name for shown in study.tables)}
+    if rest := [number for number in numbers if number.file not in files]:
+        tables.append(TableView(study, "Running text", "Numbers that only the text prints.", rest))
+    return StudyView(study, numbers, tables)
 
 
 def _searched(

@@ -717,6 +717,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 Given(metrics=(*as_published, *self.tuned_metrics())),
             )
 
+    def why_no_table(self, name: str) -> str:
+        """Why this configuration makes no table of this name."""
+        reasons = {
+            "idiolink_finetuned": "idiolink.finetuning.models names no model",
+            "idiolink_construction": "idiolink.construction.enabled is false",
+        }
+        return reasons.get(name, super().why_no_table(name))
+
     def figures(self) -> list[Figure]:
         """The data, the query modes, Figure 3, and the PIEs."""
         return list(self._figures())

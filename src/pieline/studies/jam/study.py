@@ -844,6 +844,12 @@ class JamStudy(Study[JamSettings]):
             ),
         ]
 
+    def why_no_table(self, name: str) -> str:
+        """Why this configuration makes no table of this name."""
+        if not self.has_variants:
+            return "this configuration takes no hard variants (jam.variants.source: none)"
+        return super().why_no_table(name) if self.settings.models else "jam.models names no model"
+
     def _descriptions(self) -> list[Table]:
         """Figure 1, Tables 1 and 4, Figure 4, Tables 7 and 8: what no run computes."""
         settings, upstream = self.settings, self.run.upstream

@@ -19,7 +19,7 @@ PUBLISHED_IDS = {
     "filtered_originals": "jam.filtered_{language}",
 }
 """Numbers that the paper's text prints, by their name in published/text_numbers.csv."""
-_NO_VARIANTS = "not run: jam.variants.source is none"
+_NO_VARIANTS = "not run: this configuration takes no hard variants (jam.variants.source: none)"
 
 
 def _identifier(name: str, language: str) -> str:

@@ -1,0 +1,152 @@
+"""What became of every number that the papers print, and which of them count."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from claims_cases import PUBLISHED, Ledger
+from support import ROOT
+
+from pieline.config import layered, load_config, load_studies
+from pieline.core.yamls import read_yaml
+from pieline.models.registry import load_registry
+from pieline.reporting.printed import Comparison, compare, write_comparisons
+from pieline.results.claims.tables import load_ours
+from pieline.results.numbers import (
+    NO_NUMBER,
+    PrintedNumber,
+    account_for,
+    read_numbers,
+    summarize,
+    write_numbers,
+)
+from pieline.results.whole import Whole
+
+
+def account(ledger: Ledger, *files: Path, **settings: str) -> list[PrintedNumber]:
+    ours = load_ours(files, ledger.catalogue, ledger.printed, {"gpt": "GPT-4o mini"})
+    absent, models = {"jam_usage": "no time"}, {"GPT-4o mini": "a key"}
+    return account_for(PUBLISHED, ledger.catalogue, ours, absent=absent, models=models, **settings)
+
+
+@pytest.fixture
+def one_table(tmp_path: Path, ledger: Ledger) -> list[PrintedNumber]:
+    """What became of the numbers if one table was made, with a cell of each verdict but one."""
+    key = {"setting": "zero_shot", "model": "gpt", "language": "english"}
+    cells = {
+        "success": compare(471.0, 471.0, obstacles=[]),
+        "success_std": compare(9.0, 8.0, obstacles=[], ranges={"drawn so": (8.5, 9.5)}),
+        "negative_drift": compare(1.0, 5.0, obstacles=[]),
+        "negative_drift_pct_std": compare(1.0, 1.0, obstacles=["sample data", "other prompt"]),
+    }
+    path = tmp_path / "jam_drift.csv"
+    rows = [(key | {"metric": name}, cell, ()) for name, cell in cells.items()]
+    rows.append((key | {"language": "german", "metric": "success"}, unasked(), ()))
+    write_comparisons(path, rows, decimals=2, mark="Mark.")
+    return account(ledger, path, mark="Mark.")
+
+
+def unasked() -> Comparison:
+    return compare(None, 333.0, obstacles=["not run: no key"])
+
+
+def test_the_denominator_is_all_that_the_papers_print(ledger: Ledger) -> None:
+    """Each number once: what only describes a model, or repeats a table in the text, is none."""
+    numbers = account(ledger)
+    counts = Counter((number.paper, number.place.split()[0], number.kind) for number in numbers)
+    assert counts == {
+        # Tables 3, 5 and 6; 2; 4.
+        ("jam", "Table", "score"): 112 + 280 + 168,
+        ("jam", "Table", "count"): 8,
+        ("jam", "Table", "parameter"): 3,
+        ("jam", "Section", "score"): 16,
+        ("jam", "Section", "count"): 14,
+        ("idiots", "Table", "score"): 18 + 9 + 6,
+        ("idiots", "Table", "count"): 3 + 3,
+        ("idiots", "Section", "score"): 4,
+        ("idiots", "Section", "count"): 4,
+        ("idiolink", "Table", "score"): 192 + 120,
+        ("idiolink", "Table", "count"): 18,
+        ("idiolink", "Table", "parameter"): 9,
+        ("idiolink", "Appendix", "score"): 4,
+        ("idiolink", "Appendix", "parameter"): 4,
+        ("idiolink", "Section", "score"): 13,
+        ("idiolink", "Section", "count"): 31,
+        ("idiolink", "Section", "parameter"): 1,
+    }
+    assert summarize(numbers) == "of 1,040 printed numbers none reproduced, 1,040 not run"
+    assert summarize([]) == NO_NUMBER
+
+
+def test_what_became_of_each(one_table: list[PrintedNumber]) -> None:
+    made = {
+        number.what: (number.verdict, number.ours, number.reason, number.needs)
+        for number in one_table
+        if number.file == "jam_drift" and "zero shot, GPT-4o mini, " in number.what
+    }
+    needs = ("the released hard variants of ID10M-JAM (public)", "a key")
+    row = "zero shot, GPT-4o mini, english, "
+    assert made[f"{row}success"] == ("reproduced", "471", "", ())
+    assert made[f"{row}success std"] == ("within sampling range", "9", "", ())
+    assert made[f"{row}negative drift"] == ("not reproduced", "1", "", ())
+    assert made[f"{row}negative drift std"] == ("not comparable", "1", "sample data", needs)
+    german = made["zero shot, GPT-4o mini, german, success"]
+    assert german == ("not run", "", "no key", needs)
+    assert summarize(one_table) == (
+        "of 1,040 printed numbers 1 reproduced (1 score), 1 within sampling range,"
+        " 1 not reproduced, 1 not comparable, 1,036 not run"
+    )
+
+
+def test_why_others_were_not_run_and_what_they_take(one_table: list[PrintedNumber]) -> None:
+    by_place = {(number.paper, number.place): number for number in one_table}
+    assert by_place["jam", "Table 5"].reason == "no time"
+    hours = next(number for number in one_table if "M4 Pro" in number.what)
+    assert (hours.reason, hours.needs) == (
+        "nothing in this project computes it",
+        ("a way to compute them, which this project does not have",),
+    )
+
+
+def test_numbers_are_written_and_read(one_table: list[PrintedNumber], tmp_path: Path) -> None:
+    path = tmp_path / "printed_numbers.csv"
+    write_numbers(path, one_table)
+    assert read_numbers(path) == one_table
+    # A number within sampling range is none of those that a run is asked for.
+    command = [sys.executable, "tools/report_comparison.py", str(path), "--at-least"]
+    for wanted, status in (("1", 0), ("2", 1)):
+        done = subprocess.run(
+            [*command, wanted], check=False, cwd=ROOT, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (status, summarize(one_table))
+    assert "  280 not compared: no time" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def released() -> Whole:
+    """The run of config/released.yaml."""
+    raw = read_yaml(ROOT / "config/released.yaml")
+    config = load_config(layered(raw, ROOT / "config/sample.yaml"))
+    return Whole(load_studies(config, load_registry(ROOT / "models.yaml"), ROOT), config)
+
+
+def test_a_run_says_why_it_makes_no_table(released: Whole) -> None:
+    absent = released.absent()
+    for name in ("jam_drift", "jam_usage", "jam_confusion"):
+        assert absent[name].endswith("takes no hard variants (jam.variants.source: none)")
+    assert absent["idiolink_finetuned"] == "idiolink.finetuning.models names no model"
+    assert not {"jam_statistics", "idiolink_zero_shot", "idiots_detection"} & absent.keys()
+
+
+def test_what_a_model_takes(released: Whole, ledger: Ledger) -> None:
+    needs = released.needs()
+    assert needs["GPT-4o"] == "the key OPENAI_API_KEY (the model ends on 2027-01-14)"
+    assert needs["DeepSeek-R1"] == "the key TOGETHER_API_KEY"
+    assert needs["Claude 4 Sonnet"].startswith("answers that were recorded before")
+    assert needs["facebook/contriever"] == needs["mBERT"] == "a GPU, and weights from the hub"
+    # Its provider ended it, and there are weights to serve.
+    assert needs["Llama 4 Scout"] == "a GPU, and weights from the hub"
+    printed = {number.model for number in account(ledger) if number.model}
+    assert printed <= needs.keys()
