@@ -76,12 +76,11 @@ def test_edited_predictions_are_refused(finished: Path) -> None:
 
 
 def test_a_metric_file_of_other_predictions_reaches_no_table(finished: Path) -> None:
-    edit(finished / METRICS, lambda text: text.replace('"bm25"', '"bm25 "'))
     shutil.copy(finished / RUN.replace("bm25", "sbert"), finished / RUN)
     table = "paper_tables/idiolink_bm25.tex"
     only = ("--allowed-rules", "table", "--forcerun", "table", "--")
     line = refused(finished, *only, table)
-    assert f"is not the file that {METRICS} was computed from" in line
+    assert f"{RUN}: is not the file that {METRICS} was made from" in line
 
 
 def test_results_without_snakemake_s_own_folder_are_compared_with_the_settings(
@@ -141,19 +140,40 @@ def test_own_originals_take_no_variants_of_an_earlier_run(finished: Path) -> Non
     assert run_snakemake(finished, "--cores", "1", *own, "all").returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "rule", "target"),
-    [
-        ("paper_tables/jam_drift.csv", ",no,", "comparison", "paper_tables/comparison.csv"),
-        ("results/variants/idiolink/queries.texts.jsonl", "the", "idiolink_construct",
-         "results/datasets/idiolink/constructed.evidence.json"),
-        ("results/datasets/idiolink/constructed/test/queries.json", "the", "idiolink_checks",
-         "results/metrics/idiolink/checks/constructed.json"),
-    ],
-)  # fmt: skip
-def test_edited_tables_and_constructed_texts_are_refused(
-    finished: Path, path: str, old: str, rule: str, target: str
-) -> None:
-    edit(finished / path, lambda text: text.replace(old, old.upper(), 1))
-    only = ("--allowed-rules", rule, "--forcerun", rule, "--", target)
-    assert f"{path}: was changed after it was written" in refused(finished, *only)
+SBERT = "results/predictions/idiolink/test/sbert/sentence/seed-0"
+EDITED = {
+    "paper_tables/jam_drift.csv": (",no,", "comparison", "paper_tables/comparison.csv"),
+    "results/variants/idiolink/queries.texts.jsonl": (
+        "the", "idiolink_construct", "results/datasets/idiolink/constructed.evidence.json",
+    ),
+    "results/datasets/idiolink/constructed/test/queries.json": (
+        "the", "idiolink_checks", "results/metrics/idiolink/checks/constructed.json",
+    ),
+    METRICS: ("sample", "table", "paper_tables/idiolink_bm25.tex"),
+    "results/predictions/idiolink/val/bm25/sentence/tuning.json": ("k1", "bm25_search", RUN),
+    "results/datasets/idiolink/val/queries.jsonl": (
+        "literal", "bm25_tune", "results/predictions/idiolink/val/bm25/sentence/tuning.json",
+    ),
+    "results/datasets/jam_tagging/english/train.tsv": (
+        "B-IDIOM", "fine_tune_tagger",
+        "results/training/jam/english/minilm-tagger/seed-5/training.json",
+    ),
+}  # fmt: skip
+
+
+def test_what_was_edited_between_two_jobs_is_refused(finished: Path) -> None:
+    for path, (old, rule, target) in EDITED.items():
+        kept = (finished / path).read_bytes()
+        edit(finished / path, lambda text, old=old: text.replace(old, f"{old} ", 1))
+        only = ("--allowed-rules", rule, "--forcerun", rule, "--", target)
+        assert f"{path}: was changed after it was written" in refused(finished, *only)
+        (finished / path).write_bytes(kept)
+        os.utime(finished / path, OLD)
+
+
+def test_copies_of_other_files_are_refused(finished: Path) -> None:
+    """A seed's predictions over another's, and a model's over another's, with their evidence."""
+    for ending in (".run.gz", ".evidence.json"):
+        shutil.copy(finished / f"{SBERT}{ending}", finished / RUN.replace(".run.gz", ending))
+    line = refused(finished, "--forcerun", METRICS, "--", METRICS)
+    assert f"is a copy of {SBERT}.evidence.json" in line
