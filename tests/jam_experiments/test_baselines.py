@@ -88,6 +88,18 @@ def test_printed_accuracies_and_agreement(tmp_path: Path) -> None:
     assert f"{100 * 145 / 178:.1f}" == "81.5"
 
 
+@pytest.mark.parametrize("sentence", [SENTENCES[1].sentence, "Another text."])
+def test_a_table_of_both_people_may_have_the_text(tmp_path: Path, sentence: str) -> None:
+    row = f"variant_id,first,second,origin,sentence\no1-v1,literal,literal,people,{sentence}\n"
+    path = tmp_path / "both.csv"
+    path.write_text(row, encoding="utf-8")
+    if sentence == SENTENCES[1].sentence:
+        assert score(path).variants == 1
+        return
+    with pytest.raises(UserError, match=r"both\.csv: 'o1-v1' was labelled in another text"):
+        score(path)
+
+
 def test_kappa_by_hand(tmp_path: Path) -> None:
     # Agreement 3/4; by chance (1/2 * 3/4 + 1/2 * 1/4) = 1/2: kappa 1/2.
     labels = [("literal", "literal"), ("literal", "literal"), ("figurative", "literal")]
@@ -242,7 +254,7 @@ def test_filled_in_forms_and_exports_are_scored_alike(form: Form) -> None:
 
 def test_what_nobody_labelled_is_left_out(form: Form) -> None:
     some = dict(list(form.labels(right).items())[:30])
-    found = score(form.filled("a.csv", some), form.filled("b.csv", some))
+    found = score(form.filled("a.csv", some), form.exported("b.json", some))
     assert (found.variants, found.literal, found.agreement) == (30, 20, 1)
     assert score(form.exported("both.json", some, some)) == found
 
@@ -256,6 +268,8 @@ def wrong(change: str, form: Form) -> list[Path]:
         "one person": lambda: [form.exported("a.json", labels)],
         "three": lambda: [form.exported("a.json", labels, labels, labels)],
         "same file": lambda: [form.filled("a.csv", labels)] * 2,
+        "copy": lambda: [form.filled("a.csv", labels), form.filled("b.csv", labels)],
+        "one export": lambda: [form.exported("a.json", labels), form.exported("b.json", labels)],
         "one fewer": lambda: [form.filled("a.csv", labels), form.filled("b.csv", fewer)],
         "one more": lambda: [form.filled("a.csv", fewer), form.filled("b.csv", labels)],
         "other text": lambda: [
@@ -278,6 +292,8 @@ def wrong(change: str, form: Form) -> list[Path]:
         ("one person", r"a\.json: labels of 1 person, not 2"),
         ("three", r"a\.json: labels of 3 persons, not 2"),
         ("same file", r"a\.csv:2 \(o1-v\d\): .*a\.csv labels 'o1-v\d' twice; keep one label"),
+        ("copy", r"b\.csv: a copy of .*a\.csv; name each person's file, or write variant_id"),
+        ("one export", r"b\.json: a copy of .*a\.json"),
         ("one fewer", r"b\.csv: no label of 'o1-v\d', which the other person labels"),
         ("one more", r"a\.csv: no label of 'o1-v\d', which the other person labels"),
         ("other text", r"'o1-v\d' was labelled in another text; label the form of this dataset"),

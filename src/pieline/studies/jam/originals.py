@@ -19,7 +19,9 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, parse_json, write_text
 from pieline.core.records import Id, Record, check_unique_ids, explain, validated
 from pieline.core.tables import read_table
+from pieline.languages.identification import is_in
 from pieline.languages.matching import contains_pie
+from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import Span, Tag, span_text, spans_of
 from pieline.studies.jam.raw.id10m import TaggedSentence
@@ -127,9 +129,13 @@ def apply_decisions(
         raw: the file of the raw split, likewise: either may be at fault.
 
     Raises:
-        UserError: a sentence without a decision, a decision without a sentence, tags or tokens
-            that do not fit the text, or a PIE that is not in the sentence.
+        UserError: sentences in another language, a sentence without a decision, a decision without
+            a sentence, tags or tokens that do not fit the text, or a PIE that is not in the
+            sentence.
     """
+    if not is_in(language, " ".join(item.text for item in sentences)):
+        mend = "take the file of this language"
+        raise UserError(f"the sentences are not {find(language).label}", where=raw, mend=mend)
     by_id = {item.sentence_id: item for item in decisions}
     known = {item.id for item in sentences}
     missing = [item.id for item in sentences if item.id not in by_id]

@@ -1,8 +1,10 @@
 """The human baseline (ID10M-JAM, section 5.1): its form, accuracy and agreement of two people."""
 
+import filecmp
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
@@ -123,14 +125,14 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
     """Read the labels of two people.
 
     Args:
-        paths: one CSV with the columns variant_id, first, second and origin; or two filled-in
-            copies of the form; or exports of Label Studio (JSON), which hold one person each, or
-            both.
+        paths: one CSV with the columns variant_id, first, second and origin, and `sentence` if
+            the text is to be compared; or two filled-in copies of the form; or exports of Label
+            Studio (JSON), which hold one person each, or both.
 
     Raises:
         UserError: a missing column, an unknown label, a variant twice, origins mixed, not two
-            people, or a variant that only one of them labelled; names the file, and the line or
-            task.
+            people, a file twice, or a variant that only one of them labelled; names the file, and
+            the line or task.
     """
     if len(paths) == 1 and Path(paths[0]).suffix != ".json":
         return _read_both(paths[0])
@@ -150,6 +152,10 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
     if len(people) != 2:
         problem = f"labels of {number_of(len(people), 'person')}, not 2"
         raise UserError(problem, where=names, mend="name what two people filled in")
+    for one, other in combinations(paths, 2):
+        if filecmp.cmp(one, other, shallow=False):
+            mend = f"name each person's file, or write {','.join(COLUMNS)} into one"
+            raise UserError(f"a copy of {one}", where=other, mend=mend)
     (first, ours), (second, theirs) = people.items()
     for has, lacks, name in ((ours, theirs, second), (theirs, ours, first)):
         if missing := sorted(has.keys() - lacks.keys()):
@@ -180,7 +186,10 @@ def _read_both(path: str | Path) -> list[LabelledVariant]:
     header = f"write {','.join(COLUMNS)} first, or name what two people filled in"
     rows: list[LabelledVariant] = []
     for line, row in read_table(path, COLUMNS, mend=header):
-        where, fields = f"{path}:{line}", {name: row[name] for name in COLUMNS}
+        where = f"{path}:{line}"
+        fields: dict[str, object] = {name: row[name] for name in COLUMNS}
+        if "sentence" in row:
+            fields["shown"] = (row["sentence"],)
         made = validated(LabelledVariant, fields, where=where, mend=mend)
         if any(made.variant_id == other.variant_id for other in rows):
             raise UserError(f"{made.variant_id!r} stands twice", where=where, mend="keep one line")

@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
+from pieline.languages.identification import is_in
 from pieline.languages.matching import contains_pie
-from pieline.languages.registry import find, known
+from pieline.languages.registry import find
 from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review, ReviewItem
@@ -25,9 +25,6 @@ CRITERIA = (
     "The added context holds words that belong to the opposite reading and could mislead a model.",
 )
 """The criteria of a valid variant (section 3.4), as the annotators see them."""
-
-_FEWEST_LETTERS_FOR_LANGUAGE = 25
-
 
 def check_text(
     original: Original | JamSentence,
@@ -61,7 +58,7 @@ def check_text(
         "context_too_long": words > limits.max_context_words,
         "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
         "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
-        "wrong_language": not _is_in(language, context),
+        "wrong_language": not is_in(language, context),
         "duplicate": any(
             _similarity(context, original, sibling) >= limits.duplicate_similarity
             for sibling in siblings
@@ -194,22 +191,3 @@ def _similarity(context: str, original: Original | JamSentence, sibling: str) ->
     place = find_original(original.sentence, sibling)
     other = sibling if place is None else sibling[: place.start].strip()
     return float(fuzz.ratio(context.casefold(), other.casefold())) / 100
-
-
-def _is_in(language: str, text: str) -> bool:
-    """Whether a text is in a language; a text too short to tell passes."""
-    if sum(letter.isalpha() for letter in text) < _FEWEST_LETTERS_FOR_LANGUAGE:
-        return True
-    code, _ = _identifier().classify(text)
-    return bool(code == find(language).code)
-
-
-@cache
-def _identifier() -> Any:
-    """A language identifier that knows the languages that there are."""
-    # Half a second to load, needed by this check only.
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    identifier.set_languages([find(name).code for name in known()])
-    return identifier
