@@ -740,6 +740,8 @@ def test_what_does_not_fit_names_the_raw_file_as_well() -> None:
     cut, decided = RAW[:-1], {"language": "english", "raw": "raw.tsv", "where": "decisions.tsv"}
     with pytest.raises(UserError, match=r"decisions.tsv: .*take it and raw.tsv of one version"):
         apply_decisions(cut, DECISIONS, **decided)
+    with pytest.raises(UserError, match=r"^raw.tsv: the sentences are not German; take the file"):
+        apply_decisions(RAW, DECISIONS, **decided | {"language": "german"})
     kept = next(item.sentence_id for item in DECISIONS if item.decision == "keep")
     other = [
         replace(item, tokens=("x ",), tags=("O",)) if item.id == kept else item for item in RAW

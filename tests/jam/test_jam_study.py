@@ -357,6 +357,9 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
     assert "results/raw/id10m-jam/english.json" in made.raw_files()
     assert "results/raw/id10m-jam/german.json" not in made.raw_files()
     assert study(**own).decisions("english").endswith("data/sample/id10m/decisions/english.tsv")
+    (tmp_path / "English.tsv").touch()
+    with pytest.raises(UserError, match=r"English\.tsv: not named as .*; name it english\.tsv"):
+        study(**own)
 
 
 def test_models_that_are_not_run_are_given_with_a_reason() -> None:

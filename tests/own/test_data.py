@@ -330,6 +330,34 @@ def test_files_that_are_not_of_one_split_are_refused(name: str, folder: Path) ->
     assert not [path for path in data.values() if Path(path).exists()]
 
 
+@pytest.mark.parametrize(
+    ("study", "test", "other", "said"),
+    [
+        ("idiolink", "test", "val", r"test/indexes.json: .* is also in the val split; keep the"),
+        ("idiolink", "test", "train", r"test/indexes.json: .* is also in the train split; keep"),
+        ("jam", "test_english.tsv", "dev_english.tsv", r"dev_english.tsv: has 46 of the 46 sent"),
+        ("jam", "test_english.tsv", "train_english.tsv", r"train_english.tsv: has 46 of the 46"),
+        ("jam", "train_english.tsv", "train_english.tsv", None),
+    ],
+)
+def test_a_split_that_is_a_copy_of_another_is_refused(
+    study: str, test: str, other: str, said: str | None, folder: Path
+) -> None:
+    corpus = folder / {"idiolink": "idiolink", "jam": "id10m"}[study]
+    shutil.copytree(SAMPLE / corpus.name, corpus)
+    if (corpus / test).is_dir():
+        shutil.rmtree(corpus / other)
+        shutil.copytree(corpus / test, corpus / other)
+    elif test != other:
+        shutil.copy(corpus / test, corpus / other)
+    chosen = {"idiolink": BM25, "jam": {"languages": ["english"], "variants": {"source": "none"}}}
+    if said is None:
+        assert whole(studies=[study], **{study: chosen[study]}).studies
+        return
+    with pytest.raises(UserError, match=said):
+        whole(studies=[study], **{study: chosen[study]})
+
+
 def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:
     head = "idiom_id\tidiom\tsentence_id\tsentence_has_idiom\ten\tes"
     rows = [

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,6 +10,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
+from pieline.languages.spelling import normalise
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.llm import LLMEntry
@@ -17,7 +18,8 @@ from pieline.reporting.given import Given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.originals.domains import Collection
-from pieline.studies.idiolink.records import QUERY_MODES, query_scores_file
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import QUERY_MODES, Document, query_scores_file
 from pieline.studies.idiolink.settings import (
     PAPERS_POINT,
     Bm25Tuning,
@@ -145,6 +147,23 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 where=f"{where}.construction.exclusions",
                 mend="name a TSV with the columns pie and reason; without rows, none",
             )
+
+    def check_own_data(self) -> None:
+        """Raise a `UserError` also for a sentence that is in two splits."""
+        super().check_own_data()
+        if not self.run.own_data or self.settings.dataset == "constructed":
+            return
+        seen: dict[str, str] = {}
+        for split, name in product(self.splits("released_format"), TEXT_FILES):
+            (path,) = self.run.local(f"idiolink/{split}/{name}.json")
+            for text in read_texts(path, Document):
+                other = seen.setdefault(normalise(text.sentence), split)
+                if other != split:
+                    raise UserError(
+                        f"its sentence is also in the {other} split",
+                        where=f"{path}: {text.id}",
+                        mend="keep the splits apart",
+                    )
 
     def wildcards(self) -> dict[str, str]:
         """What the wildcards of the study's files may be."""

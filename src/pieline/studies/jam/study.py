@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json
+from pieline.core.files import canonical_json, read_text
 from pieline.languages.registry import find, known
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.prompts import load_prompt
@@ -66,11 +66,18 @@ _NOT_OF_PAPER = {
     "tags": "{}: originals by ID10M's tags alone, which nobody filtered.",
 }
 """What is said of languages whose originals are not the released ones."""
+_MOST_COMMON = 0.05
+"""Share of the test sentences that another split of the user's own may have."""
 _WRITTEN = "Hard variants by {} ({})."
 
 
 def _listed(languages: Iterable[str]) -> str:
     return ", ".join(find(name).label for name in languages)
+
+
+def _blocks(path: str) -> set[str]:
+    """The lines of each sentence of an ID10M file: cheaper than reading it, for every plan."""
+    return {block.strip("\n") for block in read_text(path).split("\n\n")} - {""}
 
 
 def _with_report(variants: str) -> dict[str, str]:
@@ -101,6 +108,16 @@ class JamStudy(Study[JamSettings]):
                 where=f"{where}.decisions",
                 mend=f"name a folder with {settings.languages[0]}.tsv",
             )
+        for path in sorted(Path(settings.decisions).iterdir()) if settings.decisions else ():
+            language = path.stem.lower()
+            if path.name not in {f"{name}.tsv" for name in known()} and (
+                path.suffix == ".tsv" or language in known()
+            ):
+                raise UserError(
+                    "not named as the decisions on a language",
+                    where=path,
+                    mend=f"name it {language if language in known() else 'LANGUAGE'}.tsv",
+                )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
         if settings.attention:
@@ -1068,6 +1085,25 @@ class JamStudy(Study[JamSettings]):
         for run in self.runs("llm"):
             names += self.examples(run["language"], run["setting"])
         return sorted(set(names))
+
+    def check_own_data(self) -> None:
+        """Raise a `UserError` also for sentences of the test split in another one."""
+        super().check_own_data()
+        for language in self.settings.languages if self.run.own_data else ():
+            (test,) = self.run.local(raw_name(paths.TEST_SPLIT.format(language=language)))
+            blocks = _blocks(test)
+            for split in ("train", "dev"):
+                name = raw_name(paths.SPLIT.format(split=split, language=language))
+                if not self.run.can_be_had(name):
+                    continue
+                (path,) = self.run.local(name)
+                common = len(blocks & _blocks(path))
+                if common > _MOST_COMMON * len(blocks):
+                    raise UserError(
+                        f"has {common} of the {len(blocks)} sentences of {test}",
+                        where=path,
+                        mend="keep the splits apart",
+                    )
 
     def behind(self, metrics: str) -> list[str]:
         """The predictions of a run, and its sentences."""

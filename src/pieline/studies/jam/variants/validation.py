@@ -26,6 +26,7 @@ CRITERIA = (
 )
 """The criteria of a valid variant (section 3.4), as the annotators see them."""
 
+
 def check_text(
     original: Original | JamSentence,
     text: str,
