@@ -46,5 +46,7 @@ dataset = build_dataset(
 )
 save_jsonl(snakemake.output.dataset, dataset.sentences)
 write_json(snakemake.output.manifest, dataset.manifest.model_dump())
-write_adjudications(snakemake.output.disputed, dataset.manifest.disputed)
+texts = {item.id: item.sentence for item in variants}
+disputed = {name: texts[name] for name in dataset.manifest.disputed}
+write_adjudications(snakemake.output.disputed, disputed)
 write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -325,7 +325,8 @@ FILES = [
     File("review.json", json.dumps(REVIEW), read_corrections),
     File(
         "adjudications.tsv",
-        "item_id\tverdict\ttext\tnote\na-v1\tvalid\t\tgood\nb-v2\tcorrected\tIt is.\t\n",
+        "item_id\treviewed\tverdict\ttext\tnote\n"
+        "a-v1\tHe came.\tvalid\t\tgood\nb-v2\tIt was.\tcorrected\tIt is.\t\n",
         records(read_adjudications, "item_id"),
     ),
     File(

@@ -163,6 +163,12 @@ def test_skipped_and_unanswered_tasks_stay_unreviewed(tmp_path, exported):
     assert "test-0001" in dataset.manifest.dropped_originals
 
 
+def test_an_export_without_an_answer_is_refused(tmp_path, exported):
+    path = write(tmp_path / "export.json", json.dumps(exported[2]))
+    with pytest.raises(UserError, match=r"export\.json: no task has an answer; submit the annot"):
+        read_export(path)
+
+
 def test_without_human_review_only_unflagged_variants_count(exported):
     originals, variants, _ = exported
     with pytest.raises(UserError, match="annotat"):
@@ -185,12 +191,40 @@ def test_disagreement_waits_for_an_adjudication(tmp_path, exported):
     assert dataset.manifest.disputed == [name]
     assert "test-0001" in dataset.manifest.dropped_originals
     path = tmp_path / "disputed.tsv"
-    write_adjudications(path, dataset.manifest.disputed)
-    filled = path.read_text(encoding="utf-8").replace(f"{name}\t\t\t", f"{name}\tvalid\t\tfine")
-    decided = read_adjudications(write(path, filled))
+    write_adjudications(path, {name: variants[0].sentence})
+    form = path.read_text(encoding="utf-8")
+    write(path, form.replace("\t\t\t\n", "\tvalid\t\tfine\n"))
+    decided = read_adjudications(path)
     dataset = built(originals, variants, reviews, decided)
     assert dataset.manifest.disputed == []
     assert dataset.manifest.dropped_originals == ["test-0023"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "problem"),
+    [
+        (["Another text.", "valid", "", ""], "the review of 'test-0001-v1' was made for another"),
+        (["", "valid", "", ""], r"disputed\.tsv:2: no reviewed text"),
+        (["{text}", "", "", ""], r"disputed\.tsv:2: verdict: Field required"),
+    ],
+)
+def test_an_adjudication_states_the_text_that_it_judges(tmp_path, exported, cells, problem):
+    originals, variants, _ = exported
+    cells = [cell.format(text=variants[0].sentence) for cell in cells]
+    row = "\t".join(["test-0001-v1", *cells])
+    path = write(tmp_path / "disputed.tsv", f"item_id\treviewed\tverdict\ttext\tnote\n{row}\n")
+    with pytest.raises(UserError, match=problem):
+        built(originals, variants, [], read_adjudications(path))
+
+
+def test_quotes_that_a_spreadsheet_adds_are_no_part_of_an_adjudication(tmp_path):
+    path = tmp_path / "disputed.tsv"
+    texts = {"a": 'The lake froze. "Ice," she said.', "b": '"Ice," she said.'}
+    write_adjudications(path, texts)
+    form = path.read_text(encoding="utf-8").replace("\t\t\t\n", '\tcorrected\t"A ""b""."\t\n')
+    reviews = read_adjudications(write(path, form))
+    assert {review.item_id: review.reviewed for review in reviews} == texts
+    assert {review.text for review in reviews} == {'A "b".'}
 
 
 def test_an_adjudication_decides_against_agreement():
@@ -234,10 +268,23 @@ def test_a_wrong_export_is_named(tmp_path, exported, change, problem):
         read_export(path)
 
 
-def test_a_review_cannot_pass_a_variant_without_its_original(exported):
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda original, sibling: "Something else entirely.", "the original is not in it"),
+        (lambda original, sibling: original, "no context before the original"),
+        (
+            lambda original, sibling: f"Das war ein langer Abend für alle im Haus. {original}",
+            "a context in another language",
+        ),
+        (lambda original, sibling: sibling, "the text of another variant"),
+    ],
+)
+def test_a_correction_must_be_a_variant(exported, change, problem):
     originals, variants, _ = exported
-    review = Review(item_id="test-0001-v1", verdict="corrected", text="Something else entirely.")
-    with pytest.raises(UserError, match=r"x\.json: test-0001-v1: the original is not in it"):
+    text = change(originals[0].sentence, variants[1].sentence)
+    review = Review(item_id="test-0001-v1", verdict="corrected", text=text)
+    with pytest.raises(UserError, match=rf"x\.json: test-0001-v1: {problem}"):
         apply_reviews(originals, variants, {review.item_id: review}, where="x.json")
 
 

@@ -4,6 +4,8 @@ One task shows an original text with its gold label and one text made from it; t
 it valid, corrects it, or calls it invalid (ID10M-JAM, section 3.4 and appendix E).
 """
 
+import csv
+import io
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from xml.sax.saxutils import quoteattr
 
 from pydantic import Field, model_validator
 
+from pieline.core.errors import UserError
 from pieline.core.files import write_json, write_text
 from pieline.core.records import Id, Record, check_unique_ids, validated
 from pieline.core.review import reviewed_rows
@@ -25,7 +28,7 @@ VERDICTS: dict[HumanVerdict, str] = {
 }
 _CONTROLS = ("verdict", "correction", "note")
 """Of the labelling configuration."""
-_ADJUDICATION_COLUMNS = ["item_id", "verdict", "text", "note"]
+_ADJUDICATION_COLUMNS = ["item_id", "reviewed", "verdict", "text", "note"]
 
 
 class ReviewItem(Record):
@@ -57,7 +60,7 @@ class Review(Record):
         text: the corrected text, with the verdict `corrected` only.
         note: a remark.
         annotator: who said it; `adjudication` for the decision of a conference.
-        reviewed: the text that was judged; null where that is not recorded (an adjudication).
+        reviewed: the text that was judged; null where that is not recorded.
     """
 
     item_id: Id
@@ -122,11 +125,11 @@ def read_export(path: str | Path) -> list[Review]:
     """Read Label Studio's JSON export; tasks without an answer and skipped ones are left out.
 
     Raises:
-        UserError: no such export, a verdict that does not exist, two in one annotation, a
-            correction without its text; names the file and the item.
+        UserError: no such export, no answer at all, a verdict that does not exist, two in one
+            annotation, a correction without its text; names the file and the item.
     """
     rows = reviewed_rows(path, ("item_id", "text"), {name: name for name in _CONTROLS})
-    return [
+    reviews = [
         _review(
             {
                 **{name: fields.get(name, "") for name in ("item_id", "verdict", "note")},
@@ -141,27 +144,37 @@ def read_export(path: str | Path) -> list[Review]:
         )
         for where, annotator, fields in rows
     ]
+    if not reviews:
+        mend = "submit the annotations, and export them"
+        raise UserError("no task has an answer", where=path, mend=mend)
+    return reviews
 
 
 def read_adjudications(path: str | Path) -> list[Review]:
-    """Read decisions on complex cases: tab-separated item_id, verdict, text, note, with a header.
+    """Read decisions on complex cases: a table as `write_adjudications` writes it, filled in.
 
     Raises:
-        UserError: a wrong header or row, or two rows for one item; names file and line.
+        UserError: a wrong header or row, no judged text, or two rows for one item; names file and
+            line.
     """
-    mend = f"write {' '.join(_ADJUDICATION_COLUMNS)}, tab-separated"
-    rows = read_table(path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", quoted=False, mend=mend)
-    reviews = [
-        _review({**row, "annotator": "adjudication"}, f"{path}:{line}") for line, row in rows
-    ]
+    mend = "fill in the table of disputed variants that the workflow wrote"
+    reviews = []
+    for line, row in read_table(path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", mend=mend):
+        where = f"{path}:{line}"
+        if not row["reviewed"]:
+            raise UserError("no reviewed text", where=where, mend=mend)
+        reviews.append(_review({**row, "annotator": "adjudication"}, where))
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews
 
 
-def write_adjudications(path: str | Path, item_ids: Iterable[str]) -> None:
-    """Write an adjudication file to be filled in, one row for each item."""
-    rows = ["\t".join(_ADJUDICATION_COLUMNS), *(f"{name}\t\t\t" for name in item_ids)]
-    write_text(path, "".join(f"{row}\n" for row in rows))
+def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
+    """Write an adjudication file to be filled in: tab-separated, a row for each item and text."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
+    writer.writerow(_ADJUDICATION_COLUMNS)
+    writer.writerows([name, text, "", "", ""] for name, text in texts.items())
+    write_text(path, stream.getvalue())
 
 
 def settle(

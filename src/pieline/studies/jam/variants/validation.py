@@ -1,6 +1,6 @@
 """Validation of hard variants: automatic checks, human review, and what both say together."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -166,7 +166,8 @@ def apply_reviews(
 
     Raises:
         UserError: a review that lets a variant pass in which the original is missing (its gold
-            tags would be unknown).
+            tags would be unknown), or a correction that has no context, one in another language,
+            or the text of another variant.
     """
     by_id = {item.id: item for item in originals}
     reviewed = []
@@ -184,6 +185,18 @@ def apply_reviews(
         if item.id in reviews and item.verdict != "invalid" and "original_missing" in item.flags:
             mend = "correct it so that the original stands in it, or call it invalid"
             raise UserError("the original is not in it", where=f"{where}: {item.id}", mend=mend)
+    texts = Counter(item.sentence for item in checked if item.verdict != "invalid")
+    for item in checked:
+        if item.id not in reviews or item.verdict != "corrected":
+            continue
+        for problem, is_so in {
+            "no context before the original": "context_empty" in item.flags,
+            "a context in another language": "wrong_language" in item.flags,
+            "the text of another variant": texts[item.sentence] > 1,
+        }.items():
+            if is_so:
+                where = f"{where}: {item.id}"
+                raise UserError(problem, where=where, mend="correct it anew, or call it invalid")
     return checked
 
 
