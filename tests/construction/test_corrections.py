@@ -125,6 +125,7 @@ def test_a_cancelled_annotation_decides_nothing(tmp_path: Path) -> None:
     ("changes", "problem"),
     [
         ({"action": "fine"}, "action"),
+        ({"action": "", "new_sentence": "He told it all."}, "action: Input should be"),
         ({"new_span": "the beans"}, "action 'valid' goes with a new sentence or span"),
         ({"action": "span_corrected"}, "needs a new span"),
         (
@@ -161,6 +162,8 @@ def test_files_of_another_shape_are_refused(tmp_path: Path) -> None:
     export.write_text('[{"id": "007_s08_lit_01"}]', encoding="utf-8")
     with pytest.raises(UserError, match="task 1: data: Field required"):
         read_corrections(export)
+    with pytest.raises(UserError, match=r"\.tsv: neither \.csv nor \.json; save the table as"):
+        read_corrections(sheet.rename(tmp_path / "sheet.tsv"))
     twice = tmp_path / "twice.csv"
     line = "007_s08_lit_01,a b,a,valid,,,\n"
     header = "id,sentence,span,action,cause,new_sentence,new_span\n"

@@ -40,9 +40,11 @@ def edit(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
     """Change the rows of an exported file as a person's tool would."""
     text = path.read_text(encoding="utf-8-sig")
     if path.suffix == ".jsonl":
-        rows = [json.loads(line) for line in text.splitlines()]
+        rows = [json.loads(line) for line in text.splitlines() if line]
         change(rows)
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        # With a blank line at the end, as editors leave it.
+        lines = [json.dumps(row) + "\n" for row in rows]
+        path.write_text("".join([*lines, "\n"]), encoding="utf-8")
         return
     rows = list(csv.DictReader(text.splitlines()))
     columns = list(rows[0])

@@ -78,6 +78,21 @@ def test_a_wrong_decision_is_named(tmp_path, raw, rows, problem):
     assert "decisions.tsv" in str(caught.value)
 
 
+def test_a_figurative_sentence_without_tags_needs_its_idiom(raw):
+    first = Decision(sentence_id="test-0001", decision="drop", reason="ambiguous")
+    fields = {"sentence_id": "test-0002", "decision": "keep", "pie": "kept bees"}
+    fields |= {"is_figurative": True}
+
+    def made(**more):
+        decisions = [first, Decision(**fields, **more)]
+        return apply_decisions(raw, decisions, language="english", where="decisions.tsv")
+
+    with pytest.raises(UserError, match=r"decisions\.tsv: test-0002: is_figurative is true"):
+        made()
+    (only,) = made(true_idioms=("kept bees",))
+    assert only.true_idioms == ("kept bees",)
+
+
 def test_a_wrong_header_is_named(tmp_path):
     path = write(tmp_path / "decisions.tsv", HEADER.replace("reason", "why"))
     with pytest.raises(UserError, match=r"decisions\.tsv:1: no column 'reason'"):

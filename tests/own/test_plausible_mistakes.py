@@ -45,7 +45,7 @@ from pieline.studies.idiolink.predictions.runs import read_foreign_run
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.raw import read_sentences
-from pieline.studies.idiots.verdicts import DetectionRun
+from pieline.studies.idiots.verdicts import COLUMNS, DetectionRun
 from pieline.studies.jam.metrics.drift import accuracy
 from pieline.studies.jam.metrics.runs import judge
 from pieline.studies.jam.predictions import elsewhere as jam
@@ -318,6 +318,20 @@ def checkpoint(change: Change) -> Change:
     return lambda folder: change(folder / "bert")
 
 
+def verdicts(name: str = "cases.csv", **fields: str) -> Change:
+    """Name a file with one judged answer of a run."""
+    case = dict.fromkeys(COLUMNS, "") | {
+        "model": "smollm2-135m-instruct", "setting": "zero_shot", "seed": "1", "gold": "idiomatic",
+        "sentence_id": "idi001-sen01-id", "automatic_verdict": "no", "answer_key": "a",
+    }  # fmt: skip
+
+    def made(folder: Path) -> None:
+        write_rows(folder / name, [case | fields])
+        replace("config.yaml", "{seeds", f"{{verdicts: {name}, seeds")(folder)
+
+    return made
+
+
 RIGHT = None
 PATHS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], float | None]]] = {
     "jam": (identification, identified),
@@ -350,6 +364,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         set_field(4, lambda each: 100 * float(each[4]) - 7),
         RIGHT,
     ),
+    "a judged answer": ("plan", verdicts(verdict="yes"), RIGHT),
     "files with old time stamps": ("evidence", older, RIGHT),
     # Predictions for ID10M-JAM.
     "ids shifted by one": ("jam", rows(move("idioms")), "idioms are not in their sentences"),
@@ -510,6 +525,17 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         replace("config.yaml", "135m", "137m"),
         "did you mean 'smollm2-135m-instruct'",
     ),
+    "verdicts on a setting that was renamed": (
+        "plan",
+        verdicts(setting="zero-shot", verdict="yes"),
+        "this configuration, but one on smollm2-135m-instruct zero-shot 1",
+    ),
+    "a verdict in another column": (
+        "plan",
+        verdicts(automatic_verdict="yes"),
+        "no verdict on a run of this configuration; fill in the column verdict",
+    ),
+    "verdicts saved as text": ("plan", verdicts("cases.txt"), "save the table as .csv"),
     # Checkpoints.
     "no tokenizer": ("embedder", checkpoint(remove_tokenizer), "tokenizer"),
     "the tokenizer of another model": (

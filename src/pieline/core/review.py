@@ -47,8 +47,9 @@ def reviewed_rows(
         last_only: whether only the last of several annotations of a task counts.
 
     Raises:
-        UserError: columns are missing, it is no such export, or an annotation answers a control
-            that is unknown, or one twice; names the file and line or task.
+        UserError: another kind of file, columns are missing, it is no such export, or an
+            annotation answers a control that is unknown, or one twice; names the file and line or
+            task.
     """
     if Path(path).suffix.lower() == ".csv":
         columns = [*shown, *controls.values()]
@@ -56,6 +57,8 @@ def reviewed_rows(
             fields = {name: row[name].strip() for name in columns}
             yield ReviewedRow(f"{path}:{line} ({fields[columns[0]]})", "", fields)
         return
+    if Path(path).suffix.lower() != ".json":
+        raise UserError("neither .csv nor .json", where=path, mend="save the table as .csv")
     tasks = validated(list[object], read_json(path), where=path, mend=_MEND)
     for number, given in enumerate(tasks, start=1):
         where = f"{path}: task {number}"

@@ -14,6 +14,7 @@ from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionParameters, DetectionSetting, IdiotsSettings
+from pieline.studies.idiots.verdicts import read_cases
 from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table, alternatives
 
 PROMPT = "prompts/idiots/detect.jinja"
@@ -38,6 +39,17 @@ class IdiotsStudy(Study[IdiotsSettings]):
             load_prompt(own.file).check_shows("sentence")
         if self.run.own_data and all(map(self.run.can_be_had, (TABLE, ARRAY))):
             raise UserError(f"both {TABLE} and {ARRAY}", where=self.run.own_data, mend="keep one")
+        # A rehearsal makes its own.
+        if settings.verdicts and not settings.verdicts.startswith("results/"):
+            judged = {case.run for case in read_cases(settings.verdicts) if case.verdict}
+            runs = {(run["model"], run["setting"], int(run["seed"])) for run in self.configured()}
+            if not judged & runs:
+                one = f", but one on {' '.join(map(str, min(judged)))}" if judged else ""
+                raise UserError(
+                    f"no verdict on a run of this configuration{one}",
+                    where=settings.verdicts,
+                    mend="fill in the column verdict and leave the others as they are",
+                )
 
     def models(self) -> list[str]:
         """The language models that are asked, and whose predictions were made elsewhere."""

@@ -168,16 +168,22 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
     """Read cases from JSONL, or from CSV where the name ends in .csv.
 
     Raises:
-        UserError: other columns, a verdict that is not yes, no or empty, or a case that stands
-            twice; names file and line.
+        UserError: another kind of file, other columns, a verdict that is not yes, no or empty, or
+            a case that stands twice; names file and line.
     """
     cases: list[ReviewCase] = []
     seen: set[tuple[DetectionRun, str]] = set()
     is_table = Path(path).suffix.lower() == ".csv"
+    if not is_table and Path(path).suffix.lower() != ".jsonl":
+        raise UserError("neither .csv nor .jsonl", where=path, mend="save the table as .csv")
     rows: Iterable[tuple[int, object]] = (
         read_table(path, COLUMNS, more=[], mend=_MEND)
         if is_table
-        else enumerate(read_text(path).removesuffix("\n").split("\n"), start=1)
+        else (
+            (number, line)
+            for number, line in enumerate(read_text(path).split("\n"), start=1)
+            if line.strip()
+        )
     )
     for line, row in rows:
         where = f"{path}:{line}"

@@ -309,7 +309,8 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
     text = decision.text if decision.text is not None else sentence.text
     idioms = TaggedSentence(sentence.id, tokens, tags).idioms
     figurative = bool(idioms) if decision.is_figurative is None else decision.is_figurative
-    default = (idioms or [pie]) if figurative else []
+    if figurative and not idioms and decision.true_idioms is None:
+        raise ValueError("is_figurative is true and all tags are O: tag it, or state true_idioms")
     if not contains_pie(text, pie, language=language):
         raise ValueError(f"the PIE {pie!r} is not in the sentence")
     return Original(
@@ -319,7 +320,9 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
         tokens=tokens,
         tags=tags,
         pies=(pie,),
-        true_idioms=tuple(default) if decision.true_idioms is None else decision.true_idioms,
+        true_idioms=tuple(idioms if figurative else ())
+        if decision.true_idioms is None
+        else decision.true_idioms,
         is_figurative=figurative,
         was_fixed=decision.decision == "fix",
     )
@@ -337,7 +340,7 @@ def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
     idioms = TaggedSentence(sentence.id, row.tokens, row.tags).idioms
     if bool(idioms) != row.is_figurative:
         fields["is_figurative"] = row.is_figurative
-    if list(row.true_idioms) != ((idioms or [row.PIE[0]]) if row.is_figurative else []):
+    if list(row.true_idioms) != (idioms if row.is_figurative else []):
         fields["true_idioms"] = row.true_idioms
     return Decision(**fields)
 

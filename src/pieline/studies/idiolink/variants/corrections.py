@@ -171,11 +171,11 @@ _CONTROLS = (
 def read_corrections(path: str | Path) -> dict[str, Correction]:
     """Read decisions by text id: a review sheet (.csv) or a Label Studio export (.json).
 
-    Rows and tasks without an action are not decided yet and are left out.
+    Rows and tasks without any of the four are not decided yet and are left out.
 
     Raises:
-        UserError: missing columns, a decision that contradicts itself, or a text decided twice;
-            names file and row or task.
+        UserError: missing columns, a decision that contradicts itself or has no action, or a text
+            decided twice; names file and row or task.
     """
     controls = {name: name for name in _DECISION}
     corrections = []
@@ -183,7 +183,7 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
         path, ("id", "sentence", "span"), controls, last_only=True
     ):
         cells = dict.fromkeys(_DECISION, "") | fields
-        if not cells["action"]:
+        if not any(cells[name] for name in _DECISION):
             continue
         try:
             corrections.append(Correction.model_validate(cells))

@@ -67,9 +67,9 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
         split: first part of the sentences' ids (`train`, `dev` or `test`).
 
     Raises:
-        UserError: bad UTF-8, a line without exactly two columns, an empty token, an unknown tag,
-            an I that follows no B or I, a sentence whose words have lost the spaces between them,
-            or a file without sentences; names file and line.
+        UserError: bad UTF-8, Windows line ends, a line without exactly two columns, an empty token,
+            an unknown tag, an I that follows no B or I, a sentence whose words have lost the spaces
+            between them, or a file without sentences; names file and line.
     """
     sentences: list[TaggedSentence] = []
     for start, rows in _blocks(path):
@@ -108,6 +108,9 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     # Not splitlines: a token may hold one of the other characters that Unicode calls line ends.
     lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
+        if line.endswith("\r"):
+            mend = "end lines with a line feed only, as upstream does"
+            raise UserError("a carriage return", where=f"{path}:{number}", mend=mend)
         if line == "":
             if rows:
                 yield number - len(rows), rows
@@ -146,6 +149,4 @@ def _misplaced(tag: str, *, where: str) -> UserError:
             f"{tag} without {BEGIN}", where=where, mend=f"begin the idiom with {BEGIN}"
         )
     mend = f"write one of {', '.join(TAGS)}"
-    if tag.endswith("\r"):
-        mend = "end lines with a line feed only, as upstream does"
     return UserError(f"unknown tag {tag!r}", where=where, mend=mend)
