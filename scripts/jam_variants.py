@@ -7,7 +7,7 @@ from pieline.core.files import write_json
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.studies.jam.records import Original
-from pieline.studies.jam.variants.released import edited_originals, read_variants
+from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
 from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import check_variants
 
@@ -16,7 +16,9 @@ check_evidence(snakemake.input)
 originals = load_jsonl(snakemake.input.originals, Original)
 variants = read_variants(snakemake.input.variants, originals, source=snakemake.params.source)
 limits = VariantChecks.model_validate_json(snakemake.params.checks)
-save_jsonl(snakemake.output.variants, check_variants(originals, variants, limits=limits))
+checked = check_variants(originals, variants, limits=limits)
+check_contexts(checked, where=snakemake.input.variants)
+save_jsonl(snakemake.output.variants, checked)
 edited = edited_originals(originals, variants)
 for name, edits in edited.items():
     print(f"{name}: its original was edited: {', '.join(edits)}", file=sys.stderr)

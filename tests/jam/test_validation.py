@@ -5,7 +5,7 @@ import random
 from copy import deepcopy
 
 import pytest
-from jam_cases import original, sample_originals, sample_variants, write
+from jam_cases import SAMPLE, original, sample_originals, sample_variants, write
 
 from pieline.core.errors import UserError
 from pieline.languages.registry import known
@@ -21,7 +21,7 @@ from pieline.studies.jam.variants.label_studio import (
     write_tasks,
 )
 from pieline.studies.jam.variants.projection import tokenise
-from pieline.studies.jam.variants.released import edited_originals, read_variants
+from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
 from pieline.studies.jam.variants.validation import (
     CRITERIA,
     VariantChecks,
@@ -389,6 +389,51 @@ def test_the_released_format_belongs_to_originals_by_their_text(tmp_path):
     listed = write(tmp_path / "y.json", json.dumps([row(ICE, 1, true_idioms=None)]))
     assert read_variants(listed, [ICE], source="released")[0].true_idioms == ICE.true_idioms
     assert check_variants([ICE], [first, second])[1].flags == ("duplicate",)
+
+
+def read_and_checked(path):
+    originals = sample_originals("english")
+    variants = check_variants(originals, read_variants(path, originals, source="sample"))
+    check_contexts(variants, where=path)
+    return variants
+
+
+def move(rows, name):
+    values = [row[name] for row in rows]
+    for row, value in zip(rows, [*values[3:], *values[:3]], strict=True):
+        row[name] = value
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda rows: move(rows, "PIE"), r"record \d+: another PIE than its original's \(1\d\d of"),
+        (
+            lambda rows: [row.update(variant_sentence=row["sentence"]) for row in rows],
+            "no context in 125 of 125 variants",
+        ),
+        (
+            lambda rows: [
+                row.update(variant_sentence=f"{CONTEXT} {row['sentence']}") for row in rows
+            ],
+            r"the text of another variant in 8\d of 125",
+        ),
+        (
+            lambda rows: [
+                row.update(variant_sentence=f"Das war ein kalter Abend im Haus. {row['sentence']}")
+                for row in rows
+            ],
+            "a context in another language in 125 of 125 variants; write another context",
+        ),
+    ],
+)
+def test_a_wrong_column_of_variants_is_refused(tmp_path, change, problem):
+    rows = json.loads((SAMPLE / "variants" / "english.json").read_text("utf-8"))
+    path = tmp_path / "english.json"
+    assert len(read_and_checked(write(path, json.dumps(rows)))) == len(rows)
+    change(rows)
+    with pytest.raises(UserError, match=problem):
+        read_and_checked(write(path, json.dumps(rows)))
 
 
 def released_row(item, number, ends, tags, *, names=None, **fields):

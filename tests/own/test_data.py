@@ -468,10 +468,12 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
     variants = folder / "id10m-jam" / "variants" / "dutch.json"
     variants.parent.mkdir(parents=True)
     rows = [
-        {"sentence": sentence, "PIE": ["x"], "is_figurative": True, "variant_number": number,
+        {"sentence": sentence, "PIE": [pie], "is_figurative": True, "variant_number": number,
          "variant_sentence": f"{context} {sentence}"}
-        for sentence in ("Opa heeft de bloemetjes buitengezet.",
-                         "De buurvrouw viel met de deur in huis.")
+        for sentence, pie in (
+            ("Opa heeft de bloemetjes buitengezet.", "de bloemetjes buitengezet"),
+            ("De buurvrouw viel met de deur in huis.", "viel met de deur in huis"),
+        )
         for number, context in enumerate(("Het regende.", "De tuin was leeg.", "Toen kwam oma."), 1)
     ]  # fmt: skip
     write(variants, json.dumps(rows))

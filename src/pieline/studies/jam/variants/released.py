@@ -14,6 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, explain, validated
 from pieline.languages.registry import find
+from pieline.languages.spelling import normalise
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import find_original
@@ -24,6 +25,8 @@ PRINTED_COUNTS = {"english": (178, 534), "german": (137, 411)}
 _PER_ORIGINAL = 3
 _KNOWN_EDITS = frozenset({"can → could"})
 """Edits of originals that the released variants are known to have."""
+_FEW, _MOST_ODD = 3, 1 / 3
+"""Variants with one fault, and their share, up to which it is not the whole file's."""
 _EDITED = 75.0
 """Similarity (0-100) from which a sentence can be an original that somebody edited."""
 
@@ -41,12 +44,12 @@ def read_variants(
 
     Raises:
         UserError: not such a file, a variant of no original, a variant that has neither its
-            original's sentence nor tokens and tags of an edited one, or two variants of one number;
-            names file and record.
+            original's sentence nor tokens and tags of an edited one, many with another PIE than
+            their originals', or two variants of one number; names file and record.
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
-    variants = []
+    variants, others = [], []
     for number, row in enumerate(read_rows(path), start=1):
         where, mend = f"{path}: record {number}", "correct this record"
         record = validated(_ReleasedVariant, row, where=where, mend=mend)
@@ -62,6 +65,9 @@ def read_variants(
         if record.is_figurative != original.is_figurative:
             mend = "give it the original's reading"
             raise UserError("another reading than its original's", where=where, mend=mend)
+        named = ((record.PIE, original.pies), (record.true_idioms, original.true_idioms))
+        if any(value and not _names(value, pies) for value, pies in named):
+            others.append(where)
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
         idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
         try:
@@ -76,11 +82,34 @@ def read_variants(
             own = {"tokens": tokens, "tags": tuple(record.tags)}
             made = validated(Variant, made.model_dump() | own, where=where, mend=mend)
         variants.append(made)
+    if len(others) > max(_FEW, len(variants) * _MOST_ODD):
+        problem = f"another PIE than its original's ({len(others)} of {len(variants)} records)"
+        raise UserError(problem, where=others[0], mend="put PIE and true_idioms beside their texts")
     counts = Counter(item.id for item in variants)
     if repeated := [name for name, count in counts.items() if count > 1]:
         mend = "number the variants of each original"
         raise UserError(f"{repeated[0]} stands more than once", where=path, mend=mend)
     return variants
+
+
+def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
+    """Raise a `UserError` if many checked variants have no usable context: a wrong column."""
+    flags = Counter(flag for item in variants for flag in item.flags)
+    faults = {
+        "no context": flags["context_empty"],
+        "a context in another language": flags["wrong_language"],
+        "the text of another variant": len(variants) - len({item.sentence for item in variants}),
+    }
+    for fault, count in faults.items():
+        if count > max(_FEW, len(variants) * _MOST_ODD):
+            problem = f"{fault} in {count} of {len(variants)} variants"
+            mend = "write another context, then the original, in each variant_sentence"
+            raise UserError(problem, where=where, mend=mend)
+
+
+def _names(value: Any, pies: Iterable[str]) -> bool:
+    """Whether a cell, whatever its form, names the PIEs."""
+    return all(normalise(pie) in normalise(str(value)) for pie in pies)
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
