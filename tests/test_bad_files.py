@@ -369,7 +369,7 @@ FILES = [
     ),
     File("prompt.jinja", PROMPT, read_prompt),
     File("recordings.jsonl", head(RECORDINGS, 3), read_recordings),
-    File("claims.yaml", head(PUBLISHED / "claims.yaml", 41), load_claims),
+    File("claims.yaml", head(PUBLISHED / "claims.yaml", 42), load_claims),
     File("tables.yaml", head(PUBLISHED / "tables.yaml", 25), load_catalogue),
     File("models.yaml", MODELS, read_models),
     File("config.yaml", CONFIG, read_config),

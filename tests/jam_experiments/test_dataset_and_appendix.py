@@ -110,7 +110,7 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
     assert content.notes == ("A note.",)
     rows = rows_of(content, tmp_path)
     columns = ("dataset", "number", "ours", "printed", "reproduced", "reason")
-    none = "not run: jam.variants.source is none"
+    none = "not run: this configuration takes no hard variants (jam.variants.source: none)"
     assert told(rows, *columns) == [
         ("ID10M", "train_sentences", "37919", "37919", "yes", ""),
         ("ID10M", "test_sentences", "200", "200", "yes", ""),

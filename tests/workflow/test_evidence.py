@@ -141,13 +141,14 @@ def test_own_originals_take_no_variants_of_an_earlier_run(finished: Path) -> Non
 
 
 SBERT = "results/predictions/idiolink/test/sbert/sentence/seed-0"
+# A job that fails loses its outputs, so those of the next one are other files.
 EDITED = {
     "paper_tables/jam_drift.csv": (",no,", "comparison", "paper_tables/comparison.csv"),
-    "results/variants/idiolink/queries.texts.jsonl": (
-        "the", "idiolink_construct", "results/datasets/idiolink/constructed.evidence.json",
-    ),
     "results/datasets/idiolink/constructed/test/queries.json": (
         "the", "idiolink_checks", "results/metrics/idiolink/checks/constructed.json",
+    ),
+    "results/variants/idiolink/queries.texts.jsonl": (
+        "the", "idiolink_construct", "results/datasets/idiolink/constructed.evidence.json",
     ),
     METRICS: ("sample", "table", "paper_tables/idiolink_bm25.tex"),
     "results/predictions/idiolink/val/bm25/sentence/tuning.json": ("k1", "bm25_search", RUN),

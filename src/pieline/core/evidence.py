@@ -86,6 +86,8 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
     """
     for path in inputs:
         if path.endswith(_ENDING):
+            if not Path(path).is_file():
+                raise UserError("is missing", where=path, mend=MAKE_AGAIN.format(path))
             evidence = load_record(path, Evidence)
             if evidence.path != path:
                 raise UserError(
