@@ -282,6 +282,14 @@ def each(name: str, change: Callable[[Any], Any], part: int = 1) -> Callable[[Ro
     return made
 
 
+def copy_of(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: row[name] for name in names}
+
+
+def swap_usage(usage: str) -> str:
+    return {"literal": "idiomatic", "idiomatic": "literal"}.get(usage, usage)
+
+
 def set_field(place: int, value: Callable[[list[str]], object]) -> Change:
     def made(fields: list[list[str]]) -> None:
         for each in fields:
@@ -448,6 +456,31 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "idiolink",
         records("queries.json", move("span")),
         "is not in its sentence",
+    ),
+    "a document twice": (
+        "idiolink",
+        records("indexes.json", lambda read: read.append(read[3] | {"id": "again"})),
+        "again: has the sentence and the idiom of",
+    ),
+    "one text under several usages": (
+        "idiolink",
+        records("queries.json", lambda read: read[1].update(copy_of(read[0], "sentence", "span"))),
+        "has the sentence and the idiom of",
+    ),
+    "idioms of other queries": (
+        "idiolink",
+        records("queries.json", move("idiom")),
+        "5 of 40 literal and idiomatic spans are not their idiom",
+    ),
+    "idioms of other documents": (
+        "idiolink",
+        records("indexes.json", lambda read: [move("idiom")(read) for _ in range(10)]),
+        "literal and idiomatic spans are not their idiom",
+    ),
+    "literal and idiomatic swapped in the index": (
+        "idiolink",
+        records("indexes.json", each("usage", swap_usage)),
+        "usage is '(literal|idiomatic)', and '(literal|idiomatic)' by its id",
     ),
     # Runs.
     "distances for scores": (

@@ -1,20 +1,27 @@
 """Reading a split of IdioLink; what would make its numbers wrong is an error."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.languages.spelling import normalise
+from pieline.studies.idiolink.datasets.checks import names_pie
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, PieText, Query
+
+_MANY_WITHOUT_PIE = 0.05
+"""Share of the spans from which a PIE that they lack is a mistake; in the release it is 0.01."""
 
 
 def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
     """Read `indexes.json` and `queries.json` of one split.
 
     Raises:
-        UserError: as `read_texts`; a document that is also a query, one PIE or subject in two
-            spellings, or a query without a relevant document.
+        UserError: as `read_texts`; one text twice, a usage that its id contradicts, spans without
+            their PIEs, a document that is also a query, one PIE or subject in two spellings, or a
+            query without a relevant document.
     """
     index, asked = read_texts(documents, Document), read_texts(queries, Query)
     names = {normalise(query.sentence): query.id for query in asked}
@@ -39,6 +46,8 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
                     where=f"{path}: {text.id}",
                     mend="spell it alike everywhere",
                 )
+    _check_texts(index, documents)
+    _check_texts(asked, queries)
     relevant = meaning_qrels(asked, index)
     if lacking := [query for query in asked if not relevant[query.id]]:
         raise UserError(
@@ -48,3 +57,36 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             mend=f"take it and {documents} of one split",
         )
     return index, asked
+
+
+def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
+    """Raise a `UserError` for one text twice, and for columns that do not belong together."""
+    ids: dict[tuple[str, str], str] = {}
+    for text in texts:
+        first = ids.setdefault((normalise(text.sentence), text.pie), text.id)
+        if first != text.id:
+            problem = f"has the sentence and the idiom of {first}"
+            raise UserError(problem, where=f"{path}: {text.id}", mend="remove one of them")
+        if (named := _usage_of_id(text.id)) not in (None, text.usage):
+            raise UserError(
+                f"usage is {text.usage!r}, and {named!r} by its id",
+                where=f"{path}: {text.id}",
+                mend="correct the usage, or use ids of another form",
+            )
+    marked = [text for text in texts if text.usage in ("literal", "idiomatic")]
+    lacking = [text for text in marked if not names_pie(text.span, text.pie)]
+    if lacking and len(lacking) >= _MANY_WITHOUT_PIE * len(marked):
+        raise UserError(
+            f"{len(lacking)} of {len(marked)} literal and idiomatic spans are not their idiom, such"
+            f" as {lacking[0].span!r} of {lacking[0].pie!r}",
+            where=f"{path}: {lacking[0].id}",
+            mend="check that the column idiom belongs to these texts",
+        )
+
+
+def _usage_of_id(text_id: str) -> str | None:
+    """Return the usage in an id of the release's form, or None for another form."""
+    try:
+        return parse_id(text_id).usage
+    except UserError:
+        return None
