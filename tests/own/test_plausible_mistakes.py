@@ -489,6 +489,17 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "not the highest score",
     ),
     "equal scores": ("idiolink", set_field(4, lambda each: 1), "are equal"),
+    "ranks that are all 1": ("idiolink", set_field(3, lambda each: 1), "have one rank"),
+    "equal scores of 3 queries": (
+        "idiolink",
+        lines(lambda fields: [each.__setitem__(4, "1") for each in fields[:60]]),
+        "all scores of 3 of the 40 queries are equal",
+    ),
+    "scores of one digit": (
+        "idiolink",
+        set_field(4, lambda each: round(float(each[4]), 1)),
+        "scores are rounded",
+    ),
     "half of the queries": (
         "idiolink",
         lines(lambda fields: fields.__delitem__(slice(400))),

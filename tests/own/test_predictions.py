@@ -203,14 +203,17 @@ def test_a_detection_must_be_said(tmp_path: Path) -> None:
 
 
 def trec(*rows: tuple[str, str, float], ranks: Sequence[int] = (), tag: str = "me-span") -> str:
-    ranks = ranks or [1] * len(rows)
+    ranks = ranks or range(1, len(rows) + 1)
     return "".join(
         f"{query} Q0 {document} {rank} {score} {tag}\n"
         for (query, document, score), rank in zip(rows, ranks, strict=True)
     )
 
 
-RUN = trec(("q1", "d1", 1.5), ("q1", "d3", 2), ("q1", "d2", 2), ("q2", "d1", 1), ("q2", "d2", 0))
+RUN = trec(
+    ("q1", "d1", 1.5), ("q1", "d3", 2), ("q1", "d2", 2), ("q2", "d1", 1), ("q2", "d2", 0),
+    ranks=[3, 1, 2, 1, 2],
+)  # fmt: skip
 
 
 def read_span_run(path: Path) -> RankedRun:

@@ -22,8 +22,12 @@ RankedRun = dict[str, dict[str, float]]
 
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
-_MANY_CONSTANT = 0.5
+_BEST = 10
+"""Documents of a query that nDCG@10 looks at."""
+_MANY_CONSTANT = 0.05
 """Share of the queries from which equal scores for all documents are a mistake."""
+_MANY_TIED = 0.5
+"""Share of the queries from which rounded scores that lose the order of the ranks are one."""
 
 
 def cosine_scores(
@@ -134,8 +138,8 @@ def read_foreign_run(
 
     Raises:
         UserError: queries or documents are unknown, stand twice or are missing, as far as `top_k`
-            reaches; ranks contradict scores, the scores of most queries are constant, or the run
-            is of another query mode; names file, line and how many.
+            reaches; ranks repeat or contradict scores, the scores of many queries are constant or
+            rounded, or the run is of another query mode; names file, line and how many.
     """
     lines: dict[str, dict[str, RunLine]] = {query_id: {} for query_id in query_ids}
     queries: dict[str, int] = {}
@@ -206,12 +210,21 @@ def _mode_at_end(text: str) -> str:
 def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]) -> None:
     """Raise a `UserError` for ranks against scores, and for scores that order nothing."""
     several = {query: ranked for query, ranked in lines.items() if len(ranked) > 1}
-    constant = []
+    constant, tied = [], []
     for query, ranked in several.items():
         ordered = sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
+        by_score = sorted(ordered, key=lambda line: (line.score, line.document), reverse=True)
+        if ordered[:_BEST] != by_score[:_BEST]:
+            tied.append(query)
         if ordered[0].score == ordered[-1].score:
             constant.append(query)
         for better, worse in pairwise(ordered):
+            if worse.rank == better.rank:
+                raise UserError(
+                    f"{better.document!r} and {worse.document!r} of query {query!r} have one rank",
+                    where=f"{path}:{worse.number}",
+                    mend="number the documents of each query from the best to the worst",
+                )
             if worse.rank < better.rank:
                 raise UserError(
                     f"document {worse.document!r} of query {query!r} has rank {worse.rank} and not"
@@ -225,6 +238,15 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
             f" of {constant[0]!r}",
             where=path,
             mend="write the scores of the system",
+        )
+    scores = [line.score for ranked in several.values() for line in ranked.values()]
+    if len(tied) > _MANY_TIED * len(several) and scores == [round(score, 2) for score in scores]:
+        raise UserError(
+            f"scores are rounded: in {len(tied)} of the {len(several)} queries, such as"
+            f" {tied[0]!r}, the {_BEST} best have equal scores and are not in the order of their"
+            " ranks",
+            where=path,
+            mend="write all digits of the scores",
         )
 
 
