@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -559,6 +558,7 @@ class Study(ABC, Generic[S]):
 
     def check_taken(self, names: Iterable[str], *, where: str) -> None:
         """Raise a `UserError` for predictions made elsewhere that are not there, or there twice."""
+        seen: list[str] = []
         for name in names:
             if self.run.entry(name).kind != "predictions":
                 continue
@@ -575,13 +575,14 @@ class Study(ABC, Generic[S]):
                         where=f"{self.run.entry_file(name)}: {name}",
                         mend=f"correct it (a relative path counts from {Path.cwd()})",
                     )
-            for first, other in combinations([one.file for one in files], 2):
-                if filecmp.cmp(first, other, shallow=False):
-                    raise UserError(
-                        f"{other} is a copy of {first}",
-                        where=f"{where}: {name}",
-                        mend="give each run its own predictions",
-                    )
+                for other in seen:
+                    if filecmp.cmp(other, one.file, shallow=False):
+                        raise UserError(
+                            f"{one.file} is a copy of {other}",
+                            where=f"{where}: {name}",
+                            mend="give each run its own predictions",
+                        )
+                seen.append(one.file)
 
     def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:
         """Raise a `UserError` for a name or a kind that cannot be used, or a missing checkpoint."""

@@ -429,6 +429,16 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         rows(each("idiom", lambda said: said and "none")),
         "has_idiom is true and idiom",
     ),
+    "no yes, and idioms": (
+        "idiots",
+        rows(each("has_idiom", lambda said: False)),
+        "has_idiom is true nowhere, but idiom is filled in 62 rows",
+    ),
+    "no yes and no no": (
+        "idiots",
+        rows(each("has_idiom", lambda said: "")),
+        "has_idiom is empty in every row",
+    ),
     "a probability for yes and no": (
         "idiots",
         rows(each("has_idiom", lambda said: 0.3)),

@@ -440,11 +440,17 @@ def test_an_error_names_the_file_that_has_the_entry(tmp_path: Path) -> None:
     assert run.entry_file("bm25") == str(tmp_path / "models.yaml")
 
 
-def test_two_files_with_one_content_are_refused(entry: Path) -> None:
+@pytest.mark.parametrize("models", [["mine"], ["yours", "mine"]])
+def test_two_files_with_one_content_are_refused(models: list[str], entry: Path) -> None:
     files = [entry.with_name(name) for name in ("others.csv", "predictions.csv")]
     files[0].write_bytes(files[1].read_bytes())
-    with pytest.raises(UserError, match=r"mine: .*others\.csv is a copy of .*predictions\.csv; "):
-        whole(entry, jam={"models": ["mine"], "neutral": None})
+    own = entry.with_name("models.local.yaml")
+    *_, one, _, _ = own.read_text("utf-8").splitlines(keepends=True)
+    yours = f"yours:\n  kind: predictions\n  label: Yours\n  files:\n{one}"
+    if "yours" in models:
+        write(own, own.read_text("utf-8").replace(one, "") + yours)
+    with pytest.raises(UserError, match=r"mine: .*\.csv is a copy of .*\.csv; "):
+        whole(entry, jam={"models": models, "neutral": None})
 
 
 def test_two_models_have_two_labels(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pieline.core.elsewhere import ForeignRow, one_each, read_rows
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, number_of
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.denial import joins, names_nothing, says_none, takes_back
 from pieline.languages.spelling import normalise
@@ -230,9 +230,20 @@ def read_predictions(
     are tied to it.
 
     Raises:
-        UserError: ids are missing or unknown, or a row cannot be read; names file and line.
+        UserError: ids are missing or unknown, a row cannot be read, or no row has an answer or a
+            yes where idioms are named; names file and line.
     """
-    rows = one_each(read_rows(path, ForeignDetection), [one.id for one in sentences], where=path)
+    ids = [one.id for one in sentences]
+    rows = list(one_each(read_rows(path, ForeignDetection), ids, where=path))
+    if all(row.has_idiom is None for _, row in rows):
+        raise UserError("has_idiom is empty in every row", where=path, mend="write true or false")
+    named = [line for line, row in rows if row.idiom and not names_nothing(row.idiom)]
+    if named and not any(row.has_idiom for _, row in rows):
+        raise UserError(
+            f"has_idiom is true nowhere, but idiom is filled in {number_of(len(named), 'row')}",
+            where=f"{path}:{named[0]}",
+            mend="correct has_idiom, or leave idiom empty",
+        )
     return [_taken(row, f"{path}:{line}") for line, row in rows]
 
 
