@@ -32,6 +32,7 @@ from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
 from pieline.core.evidence import evidence_of
 from pieline.core.files import check_writable, remembered_sha256
+from pieline.core.yamls import read_yaml
 from pieline.languages.registry import known as known_languages
 from pieline.llm.obstacles import obstacles
 from pieline.llm.recordings import answers_token
@@ -52,16 +53,20 @@ from pieline.studies.jam import paths as jam_paths
 from pieline.study import alternatives
 
 
-def sources():
-    """The settings of this run by the file that has them; later ones take precedence."""
+def config_files():
+    """The configuration files of this run; later ones take precedence."""
     named = workflow.overwrite_configfiles
     files = [*(file for file in workflow.configfiles if file not in named), *named]
+    # In a rehearsal, paths count from another folder.
+    return [os.path.relpath(file) for file in files if os.path.exists(file)]
+
+
+def sources():
+    """The settings of this run by the file that has them; later ones take precedence."""
+    files = config_files()
     if config != given:
         files.insert(0, ROOT / "config" / "sample.yaml")
-    # In a rehearsal, paths count from another folder.
-    by_file = {
-        os.path.relpath(file): load_configfile(file) for file in files if os.path.exists(file)
-    }
+    by_file = {os.path.relpath(file): load_configfile(file) for file in files}
     return by_file | {"--config": workflow.config_settings.config}
 
 
@@ -72,6 +77,10 @@ try:
     MODELS = ROOT / "models.yaml"
     usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") == "released" else None
     given = config | {"mirror": config.get("mirror") or usual_mirror}
+    for file in config_files():
+        # Snakemake takes the last of two equal keys.
+        if not file.endswith(".json"):
+            read_yaml(file)
     config = layered(given, ROOT / "config" / "sample.yaml")
     CONFIG = load_config(config)
     if CONFIG.rehearsal:

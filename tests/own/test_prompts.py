@@ -115,6 +115,11 @@ def test_its_numbers_are_compared_with_nothing(study: str, tmp_path: Path) -> No
         ("=== user ===\nIdiom? sentence\n", r"plain\.jinja: does not show the whole sentence"),
         ("=== user ===\n{% if sentence %}Idiom?{% endif %}\n", "not show the whole sentence"),
         ("=== user ===\n{{ sentence[:9] }}\n", "not show the whole sentence"),
+        (
+            "=== user ===\n{% if sentence|length < 60 %}{{ sentence }}{% endif %}\n",
+            "not show the whole sentence",
+        ),
+        ("=== user ===\n{{ sentence[:500] }}\n", "not show the whole sentence"),
         ("=== user ===\n{{ sentence.split()|last }}\n", "not show the whole sentence"),
         ("=== user ===\n{{ sentence|length }}\n", "not show the whole sentence"),
         ("=== user ===\n{{ sentence.upper }}\n", r"plain\.jinja:2: .*a function"),

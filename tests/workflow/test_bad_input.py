@@ -1,6 +1,7 @@
 """A user's mistake gives one line that names file, record and mend, and a non-zero exit."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,13 +107,12 @@ def test_mistyped_key_of_an_entry(project: Path) -> None:
     assert "poling" in line
 
 
-def test_entry_that_stands_twice(project: Path) -> None:
-    path = project / "models.yaml"
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write("\nsbert:\n  kind: bm25\n  label: again\n  licence: none\n")
+@pytest.mark.parametrize(("file", "key"), [("models.yaml", "sbert"), ("config.yaml", "idiots")])
+def test_key_that_stands_twice(project: Path, file: str, key: str) -> None:
+    with (project / file).open("a", encoding="utf-8") as stream:
+        stream.write(f"\n{key}:\n  models: []\n")
     line = fails(project, "all")
-    assert "key 'sbert' stands twice" in line
-    assert "models.yaml:" in line
+    assert re.search(rf"{file}:\d+: not valid YAML: key '{key}' stands twice", line)
 
 
 @pytest.mark.parametrize("name", ["idiolink/test/indexes.json", "idiolink/val/queries.json"])

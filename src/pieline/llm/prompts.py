@@ -66,6 +66,7 @@ _PROBES = (
     "Ann broke the ice at home.",
 )
 """Sentences of one length that differ at the beginning, in the middle or at the end."""
+_LONG = 40 * f"{_PROBES[0]} "
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,9 @@ class Prompt:
             field: the name that the template has for it.
             others: the other values that the template may use.
         """
-        asked = {self.messages(**others, **{field: text}) for text in _PROBES}
-        if len(asked) < len(_PROBES):
+        probes = [text for one in _PROBES for text in (one, _LONG + one, f"{one} {_LONG}")]
+        asked = {self.messages(**others, **{field: text}) for text in probes}
+        if len(asked) < len(probes):
             raise UserError(
                 f"does not show the whole {field}",
                 where=self.path,
