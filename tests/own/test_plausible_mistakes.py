@@ -413,6 +413,18 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         records("idiots.json", lambda read: read[1].update(idiom="To spill the beans")),
         "under idi001, which is",
     ),
+    "another idiom_id in every sentence": (
+        "idiots",
+        records(
+            "idiots.json", lambda read: [row.update(idiom_id=row["sentence_id"]) for row in read]
+        ),
+        "most idioms are under several idiom_id",
+    ),
+    "one text under both labels": (
+        "idiots",
+        records("idiots.json", lambda read: read[2].update(en=read[0]["en"].upper())),
+        r"record 3 \(idi001-sen03-di\): has the text of idi001-sen01-id and the other label",
+    ),
     "idioms shifted by one": ("idiots", records("idiots.json", move("idiom")), "under idi0"),
     "English and Spanish swapped": (
         "idiots",

@@ -58,8 +58,9 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
         UserError: not JSON, not an array, no such table, a record that breaks the format (a label
             that is not the string "True" or "False" or contradicts the id, a missing or unknown
             field), a duplicate id, or columns that do not belong together (two idioms of one id,
-            idioms that their sentences do not have, languages that are swapped). The message names
-            the file, the record's place and its id.
+            most idioms under several ids, one text idiomatic and not, idioms that their sentences
+            do not have, languages that are swapped). The message names the file, the record's place
+            and its id.
     """
     if Path(path).suffix.lower() == ".tsv":
         rows = _table(path)
@@ -89,6 +90,8 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
 def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
     """Raise a `UserError` for columns that do not belong together."""
     idioms: dict[str, str] = {}
+    ids: dict[str, set[str]] = {}
+    texts: dict[str, IdiotsSentence] = {}
     lacking = []
     for number, sentence in enumerate(sentences, start=1):
         where = f"{path}: record {number} ({sentence.id})"
@@ -99,11 +102,23 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
                 where=where,
                 mend="give each idiom an id of its own",
             )
+        ids.setdefault(normalise(sentence.pie), set()).add(sentence.pie_id)
+        same = texts.setdefault(normalise(sentence.sentence), sentence)
+        if same.is_idiomatic != sentence.is_idiomatic:
+            raise UserError(
+                f"has the text of {same.id} and the other label", where=where, mend="remove one"
+            )
         if _is_rather(sentence.sentence, "spanish") and _is_rather(sentence.translation, "english"):
             raise UserError("en is Spanish and es English", where=where, mend="swap the columns")
         pie = OPENING.sub("", sentence.pie)
         if sentence.is_idiomatic and not contains_pie(sentence.sentence, pie, language="english"):
             lacking.append(where)
+    if 2 * sum(len(of_one) > 1 for of_one in ids.values()) > len(ids):
+        raise UserError(
+            "most idioms are under several idiom_id",
+            where=path,
+            mend="give all sentences of an idiom one idiom_id",
+        )
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
     if idiomatic - len(lacking) < _FEWEST_WITH_IDIOM * idiomatic:
         raise UserError(
