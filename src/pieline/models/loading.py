@@ -119,10 +119,10 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
 
 
 def require_finite(model: torch.nn.Module, where: str) -> None:
-    """Check that no weight is infinite or not a number.
+    """Check that no weight is infinite or not a number, and that embeddings differ.
 
     Raises:
-        UserError: one is.
+        UserError: one is, or all rows of an embedding matrix are equal.
     """
     for name, weight in model.named_parameters():
         if not torch.isfinite(weight).all():
@@ -131,6 +131,15 @@ def require_finite(model: torch.nn.Module, where: str) -> None:
                 where=where,
                 mend="download the checkpoint again, or train it with a lower learning rate",
             )
+        # Types of tokens are at most two, and may be alike.
+        if "embed" in name and weight.dim() == 2 and len(weight) > 2 and _rows_are_equal(weight):
+            raise UserError(
+                f"{name} has equal rows", where=where, mend="download the checkpoint again"
+            )
+
+
+def _rows_are_equal(weight: torch.Tensor) -> bool:
+    return torch.equal(weight[0], weight[-1]) and bool((weight == weight[0]).all())
 
 
 def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> None:

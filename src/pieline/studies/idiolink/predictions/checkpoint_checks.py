@@ -20,6 +20,8 @@ def require_pooling_in_files(location: str, where: str) -> None:
     Raises:
         UserError: it has none.
     """
+    if not any(Path(location, name).exists() for name in ("modules.json", "config.json")):
+        raise UserError("it has no config.json", where=where, mend="name the folder that has it")
     if not Path(location, "modules.json").exists():
         raise UserError(
             "it has no modules.json, so nothing says how its tokens become a vector",
