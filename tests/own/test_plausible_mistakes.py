@@ -7,6 +7,7 @@ kind are beside the tests of the readers.
 """
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -282,6 +283,12 @@ def each(name: str, change: Callable[[Any], Any], part: int = 1) -> Callable[[Ro
     return made
 
 
+def texts(folder: Path) -> dict[str, str]:
+    """ID10M's sentences by id, without what would separate two idioms."""
+    read = read_id10m(folder / "test_english.tsv", split="test")
+    return {item.id: item.text.replace(";", ",") for item in read}
+
+
 def copy_of(row: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
@@ -387,6 +394,18 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "jam",
         rows(each("idioms", lambda said: said or "none")),
         "'none' names no idiom",
+    ),
+    "whole sentences for idioms": (
+        "jam",
+        lambda folder: rows(
+            lambda read: [row.update(idioms=texts(folder)[row["id"]]) for row in read]
+        )(folder),
+        "34 of 34 idioms are the whole sentence",
+    ),
+    "a table named .txt": (
+        "jam",
+        lambda folder: (folder / "mine.csv").rename(folder / "mine.txt"),
+        r"name it \.csv, \.tsv or \.jsonl",
     ),
     "semicolons between cells": ("jam", rows(lambda read: None, ";"), r"mine\.csv"),
     "another encoding": (
@@ -522,6 +541,13 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         set_field(4, lambda each: round(float(each[4]), 1)),
         "scores are rounded",
     ),
+    "a gzipped run without .gz": (
+        "idiolink",
+        lambda folder: (folder / "mine.run").write_bytes(
+            gzip.compress((folder / "mine.run").read_bytes())
+        ),
+        r"mine\.run: is gzipped; name it mine\.run\.gz",
+    ),
     "half of the queries": (
         "idiolink",
         lines(lambda fields: fields.__delitem__(slice(400))),
@@ -616,6 +642,18 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "have no place in the model",
     ),
     "weights that are no numbers": ("embedder", checkpoint(change_weights(poison)), "not finite"),
+    "weights that are all zero": (
+        "embedder",
+        checkpoint(change_weights(lambda weights: [each.zero_() for each in weights.values()])),
+        "has equal rows",
+    ),
+    "a checkpoint one folder deeper": (
+        "embedder",
+        checkpoint(
+            lambda folder: shutil.move(folder.rename(folder.with_name("run")), folder / "step-9")
+        ),
+        "no config.json; name the folder that has it",
+    ),
     "infinite weights": ("embedder", checkpoint(change_weights(overflow)), "not finite"),
     "an unknown architecture": (
         "embedder",

@@ -29,6 +29,8 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     """
     mend = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
     delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())
+    if not delimiter and Path(path).suffix.lower() not in (".jsonl", ".json", ".ndjson"):
+        mend += "; name it .csv, .tsv or .jsonl by what it holds"
     lines: Iterable[tuple[int, object]]
     if delimiter:
         lines = read_table(path, ["id"], delimiter=delimiter, mend=mend)

@@ -280,6 +280,11 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
                     raise ValueError
                 yield RunLine(number, query_id, document_id, int(rank), value, tag)
     except ValueError:  # nor is what is not UTF-8
+        with Path(path).open("rb") as raw:
+            if opened is open and raw.read(2) == b"\x1f\x8b":
+                raise UserError(
+                    "is gzipped", where=path, mend=f"name it {Path(path).name}.gz"
+                ) from None
         raise UserError(
             "not a line of a TREC run", where=f"{path}:{number}", mend="make it again"
         ) from None

@@ -66,7 +66,7 @@ def _check_idioms(
 ) -> None:
     """Raise a `UserError` for idioms that are none, and for many that their sentences lack."""
     named = 0
-    absent = []
+    absent, whole = [], []
     for (line, row), sentence in pairs:
         for idiom in row.idioms or ():
             if names_nothing(idiom):
@@ -76,9 +76,17 @@ def _check_idioms(
                     mend="leave the list or the cell empty, or write null if there is no answer",
                 )
             named += 1
+            if normalise(idiom) == normalise(sentence.sentence):
+                whole.append(line)
             is_in = normalise(idiom) in normalise(sentence.sentence)
             if not is_in and not contains_pie(sentence.sentence, idiom, language=sentence.language):
                 absent.append((line, idiom, sentence))
+    if 2 * len(whole) > named:
+        raise UserError(
+            f"{len(whole)} of {named} idioms are the whole sentence",
+            where=f"{path}:{whole[0]}",
+            mend="write only the words of the idiom",
+        )
     if len(absent) > _MOST_ABSENT * named:
         line, idiom, sentence = absent[0]
         raise UserError(
