@@ -402,6 +402,18 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         )(folder),
         "34 of 34 idioms are the whole sentence",
     ),
+    "its sentences beside": (
+        "jam",
+        lambda folder: rows(
+            lambda read: [row.update(sentence=texts(folder)[row["id"]].upper()) for row in read]
+        )(folder),
+        RIGHT,
+    ),
+    "sentences of other data": (
+        "jam",
+        rows(lambda read: [row.update(sentence="Quite another one.") for row in read]),
+        r"mine\.csv:2: sentence 'Quite another one\.' is '.*' in the data \(test-",
+    ),
     "a table named .txt": (
         "jam",
         lambda folder: (folder / "mine.csv").rename(folder / "mine.txt"),

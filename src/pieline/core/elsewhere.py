@@ -1,10 +1,10 @@
 """Predictions that other programs wrote: rows with their lines, in the order of our ids."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, Field
 
 from pieline.core.errors import UserError, number_of
 from pieline.core.files import read_text
@@ -13,9 +13,13 @@ from pieline.core.tables import read_table
 
 
 class ForeignRow(BaseModel):
-    """A row of such a file. Columns that it does not declare are left aside."""
+    """A row of such a file. Columns that it does not declare are left aside.
+
+    A sentence, where there is one, shows that the id is right.
+    """
 
     id: Annotated[Id, BeforeValidator(lambda value: str(value).strip())]
+    sentence: Annotated[str | None, Field(exclude=True)] = None
 
 
 R = TypeVar("R", bound=ForeignRow)
@@ -45,12 +49,13 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
 
 
 def one_each(
-    rows: Iterable[tuple[int, R]], ids: Sequence[str], *, where: str | Path
+    rows: Iterable[tuple[int, R]], sentences: Mapping[str, str], *, where: str | Path
 ) -> Iterator[tuple[int, R]]:
-    """The row of each id, in the order of the ids.
+    """The row of each id, in the order of the sentences, which are given by their ids.
 
     Raises:
-        UserError: an id stands twice, is unknown or has no row; names file, line and how many.
+        UserError: an id stands twice, is unknown or has no row, or a row has another sentence;
+            names file, line and how many.
     """
     found: dict[str, tuple[int, R]] = {}
     for at, row in rows:
@@ -61,8 +66,20 @@ def one_each(
                 mend="predict each sentence once",
             )
         found[row.id] = at, row
-    check_ids({name: at for name, (at, _) in found.items()}, ids, "sentences", where=where)
-    return (found[name] for name in ids)
+    lines = {name: at for name, (at, _) in found.items()}
+    check_ids(lines, [*sentences], "sentences", where=where)
+    for name, (at, row) in found.items():
+        if row.sentence and _letters(row.sentence) != _letters(sentences[name]):
+            raise UserError(
+                f"sentence {row.sentence!r} is {sentences[name]!r} in the data ({name})",
+                where=f"{where}:{at}",
+                mend="check the ids, or remove the column sentence",
+            )
+    return (found[name] for name in sentences)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:

@@ -233,8 +233,8 @@ def read_predictions(
         UserError: ids are missing or unknown, a row cannot be read, or no row has an answer or a
             yes where idioms are named; names file and line.
     """
-    ids = [one.id for one in sentences]
-    rows = list(one_each(read_rows(path, ForeignDetection), ids, where=path))
+    texts = {one.id: one.sentence for one in sentences}
+    rows = list(one_each(read_rows(path, ForeignDetection), texts, where=path))
     if all(row.has_idiom is None for _, row in rows):
         raise UserError("has_idiom is empty in every row", where=path, mend="write true or false")
     named = [line for line, row in rows if row.idiom and not names_nothing(row.idiom)]

@@ -55,7 +55,8 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
         UserError: ids are missing or unknown, tags do not fit the tokens, a word such as "none"
             stands for an idiom, or idioms are not in their sentences; names file and line.
     """
-    rows = one_each(read_rows(path, ForeignIdioms), [one.id for one in sentences], where=path)
+    texts = {one.id: one.sentence for one in sentences}
+    rows = one_each(read_rows(path, ForeignIdioms), texts, where=path)
     pairs = list(zip(rows, sentences, strict=True))
     _check_idioms(pairs, path)
     return [_prediction(row, sentence, f"{path}:{line}") for (line, row), sentence in pairs]
