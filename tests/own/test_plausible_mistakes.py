@@ -329,6 +329,11 @@ def copied_from_elsewhere(folder: Path) -> None:
     write(folder / "other.jsonl", "0.25\n")
 
 
+def leave_an_adapter(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "adapter_model.safetensors")
+    write(folder / "adapter_config.json", '{"peft_type": "LORA", "base_model_name_or_path": "x"}')
+
+
 def checkpoint(change: Change) -> Change:
     return lambda folder: change(folder / "bert")
 
@@ -485,7 +490,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "a probability for yes and no": (
         "idiots",
         rows(each("has_idiom", lambda said: 0.3)),
-        "has_idiom: ",
+        r"has_idiom: Input should be true or false \(given: '0\.3'\)",
     ),
     # IdioLink's texts.
     "queries as the index": ("idiolink", queries_as_index, "is also query"),
@@ -666,6 +671,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         ),
         "no config.json; name the folder that has it",
     ),
+    "an adapter": ("embedder", checkpoint(leave_an_adapter), "it is an adapter"),
     "infinite weights": ("embedder", checkpoint(change_weights(overflow)), "not finite"),
     "an unknown architecture": (
         "embedder",

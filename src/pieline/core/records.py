@@ -61,7 +61,9 @@ def explain(error: ValidationError) -> str:
     first, *others = error.errors(include_url=False, include_context=False)
     field = _field(first["loc"])
     message = first["msg"].removeprefix("Value error, ")
-    given = f" (given: {first['input']!r})" if first["type"] == "literal_error" else ""
+    message = message.replace("a valid boolean, unable to interpret input", "true or false")
+    kinds = ("literal_error", "bool_parsing")
+    given = f" (given: {first['input']!r})" if first["type"] in kinds else ""
     fields = list(dict.fromkeys(_field(other["loc"]) for other in others))
     listed = ", ".join(fields[:_MOST_FIELDS]) + (", …" if len(fields) > _MOST_FIELDS else "")
     more = f" ({len(others)} more: {listed})" if others else ""

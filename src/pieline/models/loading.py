@@ -42,6 +42,12 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
                 where=where,
                 mend="pin a commit that has them, or set pickled: true to have them converted once",
             ) from None
+        if "peft" in str(error).lower():
+            raise UserError(
+                "it is an adapter (LoRA)",
+                where=where,
+                mend="merge it with its base model, and name the folder of the merged model",
+            ) from None
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(
             f"cannot load the weights: {lines[0]}",
