@@ -11,15 +11,14 @@ CPU := envs/requirements-cpu.lock
 CUDA := envs/requirements-cuda.lock
 READY := $(VENV)/.ready
 SUPPORTED := $(shell sed -n 's/^requires-python = "\(.*\)"/\1/p' pyproject.toml)
-# uv installs faster where it is there (UV= for pip); it does not read pip's settings. Neither compiles modules that
-# nothing may ever import.
+# uv installs faster where it is there (UV= for pip); it does not read pip's settings.
 UV ?= $(shell command -v uv)
 ifneq ($(UV),)
 CREATE := $(UV) venv --quiet --allow-existing --python $(PYTHON)
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 else
 CREATE := $(PYTHON) -m venv
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
 .PHONY: help reproduce report test explore check audit verify rehearse environment lock clean
