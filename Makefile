@@ -18,7 +18,7 @@ CREATE := $(UV) venv --quiet --allow-existing --python $(PYTHON)
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 else
 CREATE := $(PYTHON) -m venv
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 endif
 
 .PHONY: help reproduce report test explore check audit verify rehearse environment lock clean
@@ -85,6 +85,8 @@ ifeq ($(shell uname -s),Linux)
 	    then $(INSTALL) --require-hashes --no-deps --requirement $(CUDA); fi
 endif
 	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@# On all cores, where pip takes one; some packages hold files for other versions of Python.
+	-$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1
 	touch $(READY)
 
 lock:  ## Pin anew what envs/requirements.in asks for (needs uv); versions that are pinned stay.

@@ -67,6 +67,7 @@ ruleorder: rehearse_ranks > bm25_search
 use rule bm25_tune as tune_on_standins with:
     output:
         "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
+        evidence="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.evidence.json",
     log:
         "logs/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.log",
 
@@ -78,6 +79,7 @@ rule rehearse_tuning:
         on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
     output:
         idiolink_paths.TUNING,
+        evidence=evidence_of(idiolink_paths.TUNING),
     log:
         log_of(idiolink_paths.TUNING),
     wildcard_constraints:

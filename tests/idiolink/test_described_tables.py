@@ -15,6 +15,7 @@ from pieline.reporting.given import Given
 from pieline.reporting.printed import StatedText
 from pieline.reporting.tables import TableContent, write_table
 from pieline.results.comparison import read_cells, write_comparison
+from pieline.results.numbers import summarize
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.described import artifacts, checkpoints, hyperparameters
@@ -161,5 +162,8 @@ def test_statements_are_shown_and_never_count_as_reproduced(tmp_path: Path) -> N
     assert '<td title="not the printed size, however rounded">22.7M<small>110M</small></td>' in html
     # Nor do they lengthen the list of numbers beside the printed ones.
     whole = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
-    write_comparison(cells, **whole, template=ROOT / "templates/comparison.tex.jinja")
-    assert "No number of ours stands" in whole["tex"].read_text(encoding="utf-8")
+    summary = summarize([])
+    write_comparison(
+        cells, **whole, summary=summary, template=ROOT / "templates/comparison.tex.jinja"
+    )
+    assert "o number of the papers is of these data" in whole["tex"].read_text(encoding="utf-8")
