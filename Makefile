@@ -86,7 +86,7 @@ ifeq ($(shell uname -s),Linux)
 endif
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@# On all cores, where pip takes one; some packages hold files for other versions of Python.
-	-$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1
+	-$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1
 	touch $(READY)
 
 lock:  ## Pin anew what envs/requirements.in asks for (needs uv); versions that are pinned stay.
