@@ -133,12 +133,6 @@ rule answers:
         "../scripts/answers.py"
 
 
-def show(lines):
-    """Print lines that belong to no job."""
-    for line in lines:
-        print(line, file=sys.stderr, flush=True)
-
-
 if workflow.output_settings.dryrun:
     # After the plan, whose end is what a terminal shows.
     atexit.register(lambda: show(WHOLE.left_out()))

@@ -111,6 +111,20 @@ if workflow.exec_mode == ExecMode.DEFAULT and not Path(".snakemake/metadata").is
         exit_with(error)
 
 
+def jam_variants_of(wildcards):
+    """The variants that this run has; others may lie there from a run on other data."""
+    try:
+        return JAM.variants_of(wildcards.language)
+    except UserError as error:
+        exit_with(error)
+
+
+def show(lines):
+    """Print lines that belong to no job."""
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
 def here(path):
     """A file of the project, as seen from the working directory."""
     return str(ROOT / path)

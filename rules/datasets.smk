@@ -68,14 +68,6 @@ rule idiots_dataset:
         "../scripts/idiots_dataset.py"
 
 
-def jam_variants_of(wildcards):
-    """The variants that this run has; others may lie there from a run on other data."""
-    try:
-        return JAM.variants_of(wildcards.language)
-    except UserError as error:
-        exit_with(error)
-
-
 rule jam_dataset:
     """Originals with enough valid variants, those selected, and what annotators disagree on."""
     input:
