@@ -67,7 +67,9 @@ ruleorder: rehearse_ranks > bm25_search
 use rule bm25_tune as tune_on_standins with:
     output:
         "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
-        evidence="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.evidence.json",
+        evidence=evidence_of(
+            "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json"
+        ),
     log:
         "logs/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.log",
 

@@ -10,7 +10,7 @@ rule table:
         tex="paper_tables/{table}.tex",
         csv=shown("paper_tables/{table}.csv"),
         html="paper_tables/html/{table}.html",
-        evidence="paper_tables/html/{table}.evidence.json",
+        evidence=evidence_of("paper_tables/html/{table}.html"),
     log:
         "logs/paper/{table}.log",
     wildcard_constraints:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline.core.evidence import check_evidence
 from pieline.core.jobs import start_log
-from pieline.reporting.models import load_descriptions
+from pieline.reporting.models import load_descriptions, printed_names
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
@@ -14,11 +14,7 @@ check_evidence(snakemake.input)
 published = Path(snakemake.input.catalogue).parent
 catalogue = load_catalogue(published / "tables.yaml")
 printed = load_printed(published, catalogue)
-names = {
-    each.name: each.published_as
-    for each in load_descriptions(snakemake.params.models)
-    if each.published_as
-}
+names = printed_names(load_descriptions(snakemake.params.models))
 ours = load_ours(snakemake.input.tables, catalogue, printed, names)
 claims = load_claims(published / "claims.yaml")
 write_claims(

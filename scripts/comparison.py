@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline.core.evidence import check_evidence
 from pieline.core.jobs import start_log
-from pieline.reporting.models import load_descriptions
+from pieline.reporting.models import load_descriptions, printed_names
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.comparison import read_cells, write_comparison
 from pieline.results.numbers import REAL_DATA, account_for, summarize, write_numbers
@@ -14,11 +14,7 @@ check_evidence(snakemake.input)
 tables = snakemake.input.tables
 published = Path(snakemake.input.catalogue).parent
 catalogue = load_catalogue(published / "tables.yaml")
-names = {
-    each.name: each.published_as
-    for each in load_descriptions(snakemake.params.models)
-    if each.published_as
-}
+names = printed_names(load_descriptions(snakemake.params.models))
 numbers = (
     []
     if snakemake.params.data == "own"

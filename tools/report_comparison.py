@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pieline.core.errors import run_command
-from pieline.reporting.printed import VERDICTS
+from pieline.results.comparison import COMPARED
 from pieline.results.numbers import ranked, read_numbers, summarize
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     numbers = read_numbers(arguments.numbers)
     shown = Table("paper", "place", "number", "kind", "ours", "printed", "verdict")
     for each in numbers:
-        if each.verdict in VERDICTS.values():
+        if each.verdict in COMPARED:
             shown.add_row(
                 *(each.paper, each.place, each.what, each.kind),
                 *(each.ours, each.printed, each.verdict),

@@ -70,8 +70,6 @@ class Config(Settings):
     )
     own_data: str | None = Field(
         default=None,
-        # Snakemake's report would take them for HTML.
-        pattern="^[^<>]*$",
         description="With data 'own': folder of files in the public ones' formats, under the names"
         " of data/upstream.yaml (docs/adding.md).",
     )
@@ -193,6 +191,11 @@ def _check_data(config: Config, where: str) -> None:
     if config.data == "own" and not config.own_data:
         raise UserError(
             "data: own without a folder", where=where, mend="name the folder as own_data"
+        )
+    if re.search("[<>]", config.own_data or ""):
+        # Snakemake's report would take them for HTML.
+        raise UserError(
+            f"own_data has < or >: {config.own_data}", where=where, mend="rename the folder"
         )
     for name in ("mirror", "own_data"):
         folder = getattr(config, name)

@@ -100,7 +100,7 @@ def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> Non
 def test_an_apple_gpu_is_used_only_where_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The library takes one by itself where it is not told otherwise."""
+    """The library takes one by itself if no device is named."""
     entry = tiny_entry(save_tiny("bert", tmp_path / "tiny"), pooling="mean")
     apple = entry.model_copy(update={"device": "mps"})
     with pytest.raises(UserError, match="device: mps: torch finds no Apple GPU; set device: null"):

@@ -786,13 +786,13 @@ class TestSignificance:
         content = model_pairs(made_from.model_copy(update={"options": options}))
         tex, rows = written(content, tmp_path)
         of_precision = [row for row in rows if row["metric"] == "r_precision"]
-        told = {(row["query_mode"], row["first"], row["second"]): row for row in of_precision}
-        assert list(told) == [
+        tested = {(row["query_mode"], row["first"], row["second"]): row for row in of_precision}
+        assert list(tested) == [
             ("sentence", "a", "b"), ("span", "a", "b"), ("span", "a", "c"), ("span", "b", "c")
         ]  # fmt: skip
-        above = told["span", "a", "c"]
+        above = tested["span", "a", "c"]
         assert (above["ours"], above["low"], above["high"]) == ("10.00", "10.00", "10.00")
-        assert told["span", "a", "b"]["ours"] == "0.00"
+        assert tested["span", "a", "b"]["ours"] == "0.00"
         # Two of all sixteen patterns, times the three pairs of the mode.
         assert (above["p_value"], above["p_holm"]) == ("0.125", "0.375")
         assert above["metrics"].split() == [made_from.metrics[0], made_from.metrics[2]]

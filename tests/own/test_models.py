@@ -26,7 +26,7 @@ CHAT = (
 
 @pytest.fixture(autouse=True)
 def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of a run, with a checkpoint of one's own."""
+    """The working directory of a run, with a checkpoint of the user's own."""
     run = tmp_path / "run"
     (run / "weights" / "m").mkdir(parents=True)
     monkeypatch.chdir(run)
@@ -111,12 +111,12 @@ def test_a_pinned_repository_may_have_the_name_of_a_folder(
 
 def test_a_chat_model_without_its_file_is_left_out_with_the_reason(tmp_path: Path) -> None:
     models = registry_with(tmp_path, f"mine: {{{CHAT}}}\n")
-    told = whole(models, idiots={"models": ["mine"]}).left_out()
+    lines = whole(models, idiots={"models": ["mine"]}).left_out()
     reason = (
         "nothing is recorded, and its weights are not here (weights/m.gguf: no such file in the"
         " working directory)"
     )
-    assert f"left out of idiots ({reason}): mine, 1 run" in told
+    assert f"left out of idiots ({reason}): mine, 1 run" in lines
 
 
 def test_another_model_makes_nothing_stale(tmp_path: Path) -> None:

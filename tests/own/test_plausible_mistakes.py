@@ -138,7 +138,7 @@ def retrieved(folder: Path) -> float:
 
 
 def planning(folder: Path) -> Path:
-    """A configuration, and a model of one's own."""
+    """A configuration, and a model of the user's own."""
     registry_with(
         folder,
         "mine: {kind: predictions, label: Mine, files: [{study: idiots, setting: mine,"

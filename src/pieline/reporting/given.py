@@ -5,6 +5,7 @@ from typing import Any
 
 from pieline.core.records import Frozen
 from pieline.reporting.models import ModelDescription
+from pieline.reporting.printed import read_published
 
 
 class Given(Frozen):
@@ -38,6 +39,12 @@ class Given(Frozen):
     def of(self, **files: str) -> "Given":
         """The same with other files."""
         return self.model_copy(update={"files": files})
+
+    def printed(self, *keys: str, file: str = "published") -> dict[tuple[str, ...], dict[str, Any]]:
+        """The printed rows of a file by their keys; none for own data, or without such a file."""
+        if self.is_own or file not in self.files:
+            return {}
+        return read_published(self.files[file], keys)
 
     def inputs(self) -> list[str]:
         """All files."""

@@ -1,5 +1,7 @@
 """What every study's tables say of models and of the sample data."""
 
+from collections.abc import Iterable
+
 from pieline.core.records import Frozen, validated
 
 REHEARSAL_NOTE = (
@@ -23,6 +25,11 @@ class ModelDescription(Frozen):
     published_as: str | None = None
     trained_with_instructions: bool = False
     reasoning: bool = False
+
+
+def printed_names(models: Iterable[ModelDescription]) -> dict[str, str]:
+    """The names by which the papers print models, by ours."""
+    return {model.name: model.published_as for model in models if model.published_as}
 
 
 def load_descriptions(text: str) -> list[ModelDescription]:

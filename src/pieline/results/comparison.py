@@ -10,8 +10,8 @@ from pieline.core.records import Frozen
 from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import VERDICTS, read_comparisons, verdict_of
 
-COMPARED = set(VERDICTS.values())
-"""The verdicts on cells that could be compared."""
+COMPARED = frozenset(VERDICTS.values())
+"""The verdicts on what could be compared."""
 _NUMBER_COLUMNS = {
     "ours",
     "printed",

@@ -16,6 +16,7 @@ from pieline.core.records import Frozen
 from pieline.core.tables import read_table
 from pieline.reporting.printed import VERDICTS, number_in, read_printed
 from pieline.results.claims.tables import TEXT_NUMBERS, Kind, OurCell, OurNumbers, PrintedTable
+from pieline.results.comparison import COMPARED
 
 STATES = (*VERDICTS.values(), "not comparable", "not run")
 """What can become of a printed number."""
@@ -91,6 +92,7 @@ def account_for(
                 if cell is None:
                     why = absent.get(file, f"{file}.csv has no such row") if file else NOWHERE
                     cell = OurCell(None, comparable=False, reason=why)
+                is_compared = cell.verdict in COMPARED
                 reason = _first_reason(cell.reason, mark)
                 needs = [general_need, *table.needs.get(file, ()), models.get(model, "")]
                 if not file:
@@ -108,8 +110,8 @@ def account_for(
                         printed=printed,
                         ours="" if cell.value is None else f"{cell.value:g}",
                         verdict=cell.verdict,
-                        reason="" if _is_compared(cell.verdict) else reason,
-                        needs=() if _is_compared(cell.verdict) else tuple(filter(None, needs)),
+                        reason="" if is_compared else reason,
+                        needs=() if is_compared else tuple(filter(None, needs)),
                     )
                 )
     return numbers
@@ -171,10 +173,6 @@ def read_numbers(path: str | Path) -> list[PrintedNumber]:
 
 def _in_words(*key: str) -> str:
     return ", ".join(key).replace("_pct", "").replace("_", " ")
-
-
-def _is_compared(verdict: str) -> bool:
-    return verdict in VERDICTS.values()
 
 
 def _first_reason(reason: str, mark: str) -> str:

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from pieline.core.records import load_records
 from pieline.reporting.given import Given
 from pieline.reporting.models import SAMPLE_NOTE
-from pieline.reporting.printed import read_published
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
 from pieline.studies.idiots.tables import run_labels, run_of
 
@@ -84,11 +83,7 @@ def recall_against_specificity(given: Given) -> Figure:
 
 
 def _printed(given: Given) -> Mapping[str, Mapping[str, float]]:
-    if given.is_own:
-        return {}
-    return {
-        name: row for (name,), row in read_published(given.files["published"], ["model"]).items()
-    }
+    return {name: row for (name,), row in given.printed("model").items()}
 
 
 def _reach(score: Score) -> list[list[float]]:

@@ -18,6 +18,9 @@ from pieline.studies.jam.predictions.prompt_settings import (
 from pieline.studies.jam.training.settings import EncoderInput, TaggingSettings
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
+NO_VARIANTS = "this configuration takes no hard variants (jam.variants.source: none)"
+"""Why there are no numbers on variants."""
+
 
 class JamVariants(Settings):
     """Hard variants of ID10M-JAM: where they come from and which are valid (sections 3.3, 3.4)."""

@@ -35,6 +35,7 @@ from pieline.studies.jam.records import DecidedBy
 from pieline.studies.jam.settings import (
     BASELINE,
     FINE_TUNED,
+    NO_VARIANTS,
     AttentionAnalysis,
     JamSettings,
     JamVariants,
@@ -864,7 +865,7 @@ class JamStudy(Study[JamSettings]):
     def why_no_table(self, name: str) -> str:
         """Why this configuration makes no table of this name."""
         if not self.has_variants:
-            return "this configuration takes no hard variants (jam.variants.source: none)"
+            return NO_VARIANTS
         return super().why_no_table(name) if self.settings.models else "jam.models names no model"
 
     def _descriptions(self) -> list[Table]:

@@ -233,8 +233,7 @@ def ablation(given: Given) -> TableContent:
     The paper prints no such table; the CSV says so in each row. What is known of the released run
     stands beside our numbers of BM25, and in columns of its own: it is no printed number.
     """
-    keys_of_released = ["query_mode", "composition"]
-    released = {} if given.is_own else read_published(given.files["published"], keys_of_released)
+    released = given.printed("query_mode", "composition")
     keys = ("model", "query_mode", "composition")
     found = sources(given, IdiolinkMetrics, keys, obstacles_of)
     compositions = [name for name in COMPOSITION_LABELS if any(key[2] == name for key in found)]

@@ -138,7 +138,7 @@ def _printed(given: Given) -> dict[RunKey, dict[str, float]]:
     """The printed runs of prompted models in the languages of the figure."""
     return {
         key: row
-        for key, row in ({} if given.is_own else printed_runs(given)).items()
+        for key, row in printed_runs(given).items()
         if key.setting != "fine_tuned" and key.language in given.options["languages"]
     }
 
@@ -158,7 +158,7 @@ def confused_models(given: Given) -> Figure:
     every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(given)
     reasoning = {name for name, model in models.items() if model.reasoning}
     runs = counted_runs(every, figure3, reasoning)
-    printed = read_published(given.files["text_numbers"], ["id"])
+    printed = given.printed("id", file="text_numbers")
     figure, axes = _panels(len(languages) or 1)
     most = 1
     for axis, language in zip(axes, languages, strict=False):
@@ -171,7 +171,7 @@ def confused_models(given: Given) -> Figure:
             axis.text(number, height, str(height), ha="center", va="bottom", fontsize=7)
         title = f"{find(language).label}: {sum(heights) if confused else '–'} variants"
         row = printed.get((f"jam.confusing_variants_{language}",))
-        if row and not given.is_own and not deviations(figure3):
+        if row and not deviations(figure3):
             title += f" (printed: {row['value']:g})"
         axis.set(title=title, xlabel=f"{figure3.count} that a variant confuses")
         most = max(most, len(heights))

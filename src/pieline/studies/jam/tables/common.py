@@ -10,7 +10,7 @@ from pieline.core.upstream import BY_COUNTS
 from pieline.languages.registry import find
 from pieline.reporting.columns import Column, Source, bounds, interval_text, sources
 from pieline.reporting.given import Given
-from pieline.reporting.printed import PrintedRow, per_cent, read_published
+from pieline.reporting.printed import PrintedRow, per_cent
 from pieline.reporting.seeds import PrintedSeeds
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
@@ -81,14 +81,9 @@ def code_of(language: str) -> str:
 
 
 def printed_runs(given: Given) -> dict[RunKey, dict[str, float]]:
-    """The printed table `published`, in its order, as far as its models are described.
-
-    Nothing where there is no such table.
-    """
-    if "published" not in given.files:
-        return {}
+    """The printed table `published`, in its order, as far as its models are described."""
     names = {model.published_as: model.name for model in (*given.models, *given.absent)}
-    rows = read_published(given.files["published"], ["setting", "model", "language"])
+    rows = given.printed("setting", "model", "language")
     return {
         RunKey(setting, names[label], language): row
         for (setting, label, language), row in rows.items()

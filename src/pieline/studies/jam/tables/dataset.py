@@ -10,6 +10,7 @@ from pieline.reporting.given import Given
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import Group, Head, TableContent
 from pieline.studies.jam.metrics.statistics import JamStatistics
+from pieline.studies.jam.settings import NO_VARIANTS
 from pieline.studies.jam.tables.common import code_of, data_notes
 
 ID10M, JAM = "ID10M", "ID10M-JAM"
@@ -19,7 +20,6 @@ PUBLISHED_IDS = {
     "filtered_originals": "jam.filtered_{language}",
 }
 """Numbers that the paper's text prints, by their name in published/text_numbers.csv."""
-_NO_VARIANTS = "not run: this configuration takes no hard variants (jam.variants.source: none)"
 
 
 def _identifier(name: str, language: str) -> str:
@@ -31,7 +31,7 @@ def _count(
     name: str,
     header: str,
     value: Callable[[JamStatistics], int | None],
-    unknown: str = _NO_VARIANTS,
+    unknown: str = f"not run: {NO_VARIANTS}",
 ) -> Column[JamStatistics]:
     """A count, its thousands apart."""
 
