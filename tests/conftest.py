@@ -44,7 +44,8 @@ def _start(item: pytest.Item) -> int:
     if not {"default_run", "finished"} & set(getattr(item, "fixturenames", ())):
         return 2
     # Whoever takes up a long file last has the others wait.
-    return 3 if item.path.stem in ("test_caching", "test_rerunning", "test_idiots_workflow") else 4
+    long = ("test_caching", "test_evidence", "test_rerunning", "test_idiots_workflow")
+    return 3 if item.path.stem in long else 4
 
 
 @pytest.fixture(autouse=True)

@@ -131,7 +131,6 @@ EDITED = {
     METRICS: ("dataset_is_released", "table", "paper_tables/idiolink_bm25.tex"),
     DOCUMENTS: ("literal", "idiolink_metrics", METRICS),
     "results/datasets/idiolink/test/manifest.json": ("false", "idiolink_metrics", METRICS),
-    "results/datasets/idiolink/test/qrels.txt": (" 0 ", "idiolink_metrics", METRICS),
     f"results/predictions/jam/english/{CHAT}/zero_shot/seed-42.jsonl": (
         "truncated", "jam_metrics", f"results/metrics/jam/english/{CHAT}/zero_shot/seed-42.json",
     ),

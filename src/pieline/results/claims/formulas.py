@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau, rankdata
 
 Values = pd.Series | float
 """A column of numbers by the name of its row, or a single number, which applies to every row."""
@@ -33,6 +32,19 @@ def _pearson(left: Any, right: Any) -> float:
     return float(np.corrcoef(left, right)[0, 1])
 
 
+# What only reads claims need not load scipy.stats, which takes a second.
+def _spearman(left: Any, right: Any) -> float:
+    from scipy.stats import rankdata
+
+    return _pearson(rankdata(left), rankdata(right))
+
+
+def _kendall(left: Any, right: Any) -> float:
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(left, right).statistic)
+
+
 def _paired(statistic: Callable[[Any, Any], float]) -> Callable[..., float]:
     def paired(left: pd.Series, right: pd.Series) -> float:
         return float(statistic(*left.align(right)))
@@ -43,8 +55,8 @@ def _paired(statistic: Callable[[Any, Any], float]) -> Callable[..., float]:
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "correlation": _paired(_pearson),
-    "spearman": _paired(lambda left, right: _pearson(rankdata(left), rankdata(right))),
-    "kendall": _paired(lambda left, right: kendalltau(left, right).statistic),
+    "spearman": _paired(_spearman),
+    "kendall": _paired(_kendall),
     "count": _over_all(len),
     "mean": _over_all(statistics.fmean),
     "median": _over_all(np.median),

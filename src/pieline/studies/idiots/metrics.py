@@ -11,7 +11,6 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.outcomes import OutcomeName
@@ -169,6 +168,9 @@ def first_level(gold: Counts, said: Counts) -> dict[str, float | None]:
 
     Gold is `YES` or `NO`, what was said also `UNREADABLE`.
     """
+    # It takes longer to load than most jobs that read metric files take.
+    from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
+
     options = {"labels": [NO, YES], "average": None, "zero_division": np.nan}
     specificity, recall = recall_score(gold, said, **options)
     _, precision = precision_score(gold, said, **options)
