@@ -13,10 +13,7 @@ rule idiolink_metrics:
                 *IDIOLINK.tuning(wildcards.model, wildcards.index, wildcards.query_mode),
             )
         ],
-        documents=idiolink_paths.dataset("{index}")["documents"],
-        queries=idiolink_paths.dataset("{index}")["queries"],
-        qrels=idiolink_paths.dataset("{index}")["qrels"],
-        manifest=idiolink_paths.dataset("{index}")["manifest"],
+        **idiolink_paths.scoring_files("{index}"),
         tuning=lambda wildcards: IDIOLINK.tuning(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),
@@ -194,7 +191,7 @@ rule idiolink_significance:
     """Paired randomisation test over PIEs between the query modes of one model."""
     input:
         runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
-        dataset=IDIOLINK.dataset("test"),
+        dataset=list(idiolink_paths.scoring_files("test").values()),
         evidence=lambda wildcards: [
             evidence_of(idiolink_paths.dataset("test")["documents"]),
             *map(evidence_of, IDIOLINK.tested_runs(wildcards.model, wildcards.seed)),

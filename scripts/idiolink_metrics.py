@@ -6,18 +6,21 @@ from pieline.core.conditions import Conditions
 from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import optional, start_log
-from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
-from pieline.studies.idiolink.predictions.runs import read_run
+from pieline.studies.idiolink.predictions.runs import check_run, read_run
 
 start_log(snakemake.log[0])
 check_evidence(snakemake.input)
 folder = Path(snakemake.input.manifest).parent
-dataset = IdiolinkDataset.load(folder)
+dataset = Meanings.load_meanings(folder)
+run = read_run(snakemake.input.run)
+queries, documents = ([text.id for text in texts] for texts in (dataset.queries, dataset.documents))
+check_run(snakemake.input.run, run, queries, documents)
 tuning = optional(snakemake.input.tuning)
 metrics, scores = idiolink_metrics(
-    read_run(snakemake.input.run),
+    run,
     dataset,
     model=snakemake.wildcards.model,
     query_mode=snakemake.wildcards.query_mode,
@@ -25,7 +28,7 @@ metrics, scores = idiolink_metrics(
     depth=snakemake.params.top_k,
     resamples=snakemake.params.resamples,
     tuning=Tuning.model_validate(read_json(tuning)) if tuning else None,
-    computed_from=digests([snakemake.input.run, *dataset.files(folder)]),
+    computed_from=digests([snakemake.input.run, *dataset.scoring_files(folder)]),
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
 write_json(snakemake.output.metrics, metrics.model_dump())

@@ -7,7 +7,7 @@ from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_log
 from pieline.core.significance import sign_patterns
-from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
@@ -16,7 +16,7 @@ from pieline.studies.idiolink.predictions.runs import read_run
 start_log(snakemake.log[0])
 check_evidence(snakemake.input)
 folder = Path(snakemake.input.dataset[0]).parent
-dataset, seed = IdiolinkDataset.load(folder), int(snakemake.wildcards.seed)
+dataset, seed = Meanings.load_meanings(folder), int(snakemake.wildcards.seed)
 qrels = meaning_qrels(dataset.queries, dataset.documents)
 pies = {query.id: query.pie for query in dataset.queries}
 depth = snakemake.params.top_k if snakemake.params.top_k < len(dataset.documents) else None
@@ -40,7 +40,7 @@ found = ModeSignificance(
         resamples=snakemake.params.resamples,
         seed=seed,
     ),
-    computed_from=digests([*snakemake.input.runs, *dataset.files(folder)]),
+    computed_from=digests([*snakemake.input.runs, *dataset.scoring_files(folder)]),
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
 write_json(snakemake.output[0], found.model_dump())

@@ -238,7 +238,7 @@ def make_idiolink() -> None:
             depth=3,
             resamples=20,
             tuning=None,
-            computed_from=digests([run, *dataset.files(place)]),
+            computed_from=digests([run, *dataset.scoring_files(place)]),
         )
         path = f"results/metrics/idiolink/test/{model}/span/seed-0.json"
         write_json(path, metrics.model_dump())

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Self
 
 from pieline.core.files import read_text
@@ -10,9 +11,19 @@ from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
 from pieline.reporting.given import Given
 from pieline.reporting.items import Item, runs
+from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.predictions.runs import read_run
-from pieline.studies.idiolink.records import Document, Query, QueryUsage, query_scores_file
+from pieline.studies.idiolink.records import (
+    Document,
+    Meaning,
+    PieText,
+    Query,
+    QueryUsage,
+    query_scores_file,
+)
+
+_NO_TEXT = "(text not shipped)"
 
 
 class IdiolinkItem(Item):
@@ -54,8 +65,10 @@ class IdiolinkItem(Item):
         if len(found) != 1:
             return None
         (run_path,) = found
-        documents_path = input_of(metric, "/documents.jsonl")
-        queries_path = input_of(metric, "/queries.jsonl")
+        meanings = Path(input_of(metric, "/meanings.jsonl"))
+        documents_path, queries_path = (
+            str(meanings.with_name(f"{name}.jsonl")) for name in ("documents", "queries")
+        )
         documents = pool.read(documents_path, _load_documents)
         queries = pool.read(queries_path, _load_queries)
         qrels = pool.read(queries_path, lambda _: meaning_qrels(queries, list(documents.values())))
@@ -84,17 +97,28 @@ class IdiolinkItem(Item):
         }
 
 
-def _load_documents(path: str) -> dict[str, Document]:
-    return {item.id: item for item in load_jsonl(path, Document)}
+def _load_documents(path: str) -> dict[str, Meaning]:
+    return {item.id: item for item in _load(path, Document)}
 
 
-def _load_queries(path: str) -> list[Query]:
-    return load_jsonl(path, Query)
+def _load_queries(path: str) -> list[Meaning]:
+    return _load(path, Query)
 
 
-def _page_text(item: Document | Query) -> Json:
+def _load(path: str, kind: type[PieText]) -> list[Meaning]:
+    """The texts of a file; where there is none, as with a shipped data set, what they mean."""
+    if Path(path).exists():
+        return [*load_jsonl(path, kind)]
+    folder = Meanings.load_meanings(Path(path).parent)
+    return [*(folder.documents if kind is Document else folder.queries)]
+
+
+def _page_text(item: Meaning) -> Json:
+    parts = (_NO_TEXT, "", "")
+    if isinstance(item, PieText):
+        parts = item.sentence.partition(item.span)
     return {
-        "parts": list(item.sentence.partition(item.span)),
+        "parts": list(parts),
         "usage": item.usage,
         "pie": item.pie,
         "subject": item.subject,

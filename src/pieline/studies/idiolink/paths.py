@@ -43,5 +43,12 @@ CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
 
 def dataset(index: str) -> dict[str, str]:
     """The files of a data set by name: a split, or a split without some usages."""
-    files = {"documents": "jsonl", "queries": "jsonl", "qrels": "txt", "manifest": "json"}
-    return {name: f"results/datasets/idiolink/{index}/{name}.{end}" for name, end in files.items()}
+    files = {"documents": "jsonl", "queries": "jsonl", "qrels": "txt"}
+    paths = {name: f"results/datasets/idiolink/{index}/{name}.{end}" for name, end in files.items()}
+    return paths | scoring_files(index)
+
+
+def scoring_files(index: str) -> dict[str, str]:
+    """Those of them that scoring reads: what the texts mean, without their wording."""
+    folder = f"results/datasets/idiolink/{index}"
+    return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}

@@ -12,18 +12,29 @@ QueryMode = Literal["sentence", "span", "instruction_sentence", "instruction_spa
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 
 
-class PieText(Record):
-    """A text with a marked span that carries the meaning of a PIE (IdioLink, section 3.1).
-
-    `pie` is the canonical form, `span` the words that carry its meaning in `sentence`, `subject`
-    the domain, `is_gold` whether a person checked it.
-    """
+class Meaning(Record):
+    """What scoring reads of a text: its PIE (canonical form), how it is used, and its domain."""
 
     id: Id
-    sentence: str
     pie: str
-    span: str
     subject: str
+    usage: Usage
+
+
+class JudgedMeaning(Meaning):
+    """A line of meanings.jsonl: what a document or a query means, without its wording."""
+
+    text: Literal["document", "query"]
+
+
+class PieText(Meaning):
+    """A text with a marked span that carries the meaning of a PIE (IdioLink, section 3.1).
+
+    `span` is the words that carry it in `sentence`, `is_gold` whether a person checked it.
+    """
+
+    sentence: str
+    span: str
     is_gold: bool
 
     @model_validator(mode="after")
@@ -35,8 +46,6 @@ class PieText(Record):
 
 class Document(PieText):
     """A document of the IdioLink index."""
-
-    usage: Usage
 
 
 class Query(PieText):

@@ -1,5 +1,6 @@
 """The datasets stage: what the experiments read, as folders of validated files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -8,10 +9,7 @@ from pieline.core.files import write_json
 from pieline.core.records import Record, load_jsonl, load_record, save_jsonl
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels, write_qrels
 from pieline.studies.idiolink.raw.released import compose_index
-from pieline.studies.idiolink.records import Document, Query
-
-DATASET_FILES = ("documents.jsonl", "queries.jsonl", "qrels.txt", "manifest.json")
-"""What a dataset's folder holds."""
+from pieline.studies.idiolink.records import Document, JudgedMeaning, Meaning, Query
 
 
 class IdiolinkManifest(Record):
@@ -29,12 +27,43 @@ class IdiolinkManifest(Record):
 
 
 @dataclass(frozen=True)
-class IdiolinkDataset:
-    """Documents and queries of one split under one index composition."""
+class Meanings:
+    """What scoring reads of one split under one index composition: its texts' meanings."""
 
     split: str
     composition: str
     released: bool
+    documents: Sequence[Meaning]
+    queries: Sequence[Meaning]
+
+    @classmethod
+    def load_meanings(cls, folder: str | Path) -> "Meanings":
+        """Read what scoring needs from a dataset's folder, which may lack the texts.
+
+        Raises:
+            UserError: a file is missing or wrong; names file and line.
+        """
+        meanings, manifest = cls.scoring_files(folder)
+        described = load_record(manifest, IdiolinkManifest)
+        judged = load_jsonl(meanings, JudgedMeaning)
+        return Meanings(
+            split=described.split,
+            composition=described.composition,
+            released=described.released,
+            documents=[each for each in judged if each.text == "document"],
+            queries=[each for each in judged if each.text == "query"],
+        )
+
+    @staticmethod
+    def scoring_files(folder: str | Path) -> list[Path]:
+        """Meanings and manifest in a dataset's folder."""
+        return [Path(folder, "meanings.jsonl"), Path(folder, "manifest.json")]
+
+
+@dataclass(frozen=True)
+class IdiolinkDataset(Meanings):
+    """Documents and queries of one split under one index composition."""
+
     documents: list[Document]
     queries: list[Query]
 
@@ -44,11 +73,13 @@ class IdiolinkDataset:
         return IdiolinkDataset(self.split, composition, self.released, documents, self.queries)
 
     def save(self, folder: str | Path) -> None:
-        """Write documents.jsonl, queries.jsonl, qrels.txt (TREC) and manifest.json."""
-        documents, queries, qrels, manifest = self.files(folder)
-        save_jsonl(documents, self.documents)
-        save_jsonl(queries, self.queries)
-        write_qrels(qrels, meaning_qrels(self.queries, self.documents))
+        """Write documents.jsonl, queries.jsonl, meanings.jsonl, qrels.txt (TREC), manifest.json."""
+        save_jsonl(Path(folder, "documents.jsonl"), self.documents)
+        save_jsonl(Path(folder, "queries.jsonl"), self.queries)
+        meanings, manifest = self.scoring_files(folder)
+        save_jsonl(meanings, self._judged())
+        qrels = meaning_qrels(self.queries, self.documents)
+        write_qrels(Path(folder, "qrels.txt"), qrels)
         described = IdiolinkManifest(
             split=self.split,
             composition=self.composition,
@@ -59,6 +90,19 @@ class IdiolinkDataset:
         )
         write_json(manifest, described.model_dump())
 
+    def _judged(self) -> list[JudgedMeaning]:
+        fields = set(Meaning.model_fields)
+        return [
+            *(
+                JudgedMeaning(text="document", **document.model_dump(include=fields))
+                for document in self.documents
+            ),
+            *(
+                JudgedMeaning(text="query", **query.model_dump(include=fields))
+                for query in self.queries
+            ),
+        ]
+
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read what `save` wrote.
@@ -66,17 +110,11 @@ class IdiolinkDataset:
         Raises:
             UserError: a file is missing or wrong; names file and line.
         """
-        documents, queries, _, manifest = cls.files(folder)
-        described = load_record(manifest, IdiolinkManifest)
+        described = load_record(Path(folder, "manifest.json"), IdiolinkManifest)
         return cls(
             split=described.split,
             composition=described.composition,
             released=described.released,
-            documents=load_jsonl(documents, Document),
-            queries=load_jsonl(queries, Query),
+            documents=load_jsonl(Path(folder, "documents.jsonl"), Document),
+            queries=load_jsonl(Path(folder, "queries.jsonl"), Query),
         )
-
-    @staticmethod
-    def files(folder: str | Path) -> list[Path]:
-        """Documents, queries, qrels and manifest in a dataset's folder."""
-        return [Path(folder) / name for name in DATASET_FILES]

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from pieline.core.files import write_text
-from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.records import Meaning
 
 RELEVANT_USAGES: dict[str, frozenset[str]] = {
     "literal": frozenset({"literal"}),
@@ -18,7 +18,7 @@ Qrels = dict[str, dict[str, int]]
 """Relevance by query id and document id, as TREC tools have it."""
 
 
-def meaning_qrels(queries: Iterable[Query], documents: Sequence[Document]) -> Qrels:
+def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Qrels:
     """Relevant documents of each query: the same PIE in the same meaning (section 3.1)."""
     by_pie = defaultdict(list)
     for text in documents:
@@ -31,7 +31,7 @@ def meaning_qrels(queries: Iterable[Query], documents: Sequence[Document]) -> Qr
     return {query.id: dict(relevant(query.pie, query.usage)) for query in queries}
 
 
-def subject_qrels(queries: Iterable[Query], documents: Iterable[Document]) -> Qrels:
+def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Qrels:
     """Documents of the query's subject, whatever their meaning: how topical is a ranking?"""
     by_subject = defaultdict(list)
     for text in documents:

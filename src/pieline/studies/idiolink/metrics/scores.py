@@ -12,7 +12,7 @@ from pathlib import Path
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.files import write_text
 from pieline.core.uncertainty import Interval, ratio_interval
-from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import Qrels, meaning_qrels, subject_qrels
 from pieline.studies.idiolink.metrics.ranking import (
     MEASURES,
@@ -24,7 +24,7 @@ from pieline.studies.idiolink.metrics.ranking import (
 )
 from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
-from pieline.studies.idiolink.records import Query
+from pieline.studies.idiolink.records import Meaning
 
 QUERY_COLUMNS = (
     *("query", "pie", "usage", "subject", "composition", "model", "query_mode", "seed"),
@@ -65,7 +65,7 @@ class IdiolinkMetrics(MetricRecord):
 
 def idiolink_metrics(
     run: Scores,
-    dataset: IdiolinkDataset,
+    dataset: Meanings,
     *,
     model: str,
     query_mode: str,
@@ -142,7 +142,7 @@ def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str,
 
 
 def save_query_scores(
-    path: str | Path, metrics: IdiolinkMetrics, scores: QueryScores, queries: Iterable[Query]
+    path: str | Path, metrics: IdiolinkMetrics, scores: QueryScores, queries: Iterable[Meaning]
 ) -> None:
     """Write a run's scores by query as CSV, in the order of the queries."""
     lines = StringIO()

@@ -116,6 +116,24 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
     return run
 
 
+def check_run(
+    path: str | Path, run: RankedRun, query_ids: Sequence[str], document_ids: Collection[str]
+) -> None:
+    """Check that a run ranks documents of a data set for exactly its queries.
+
+    Raises:
+        UserError: queries or documents are unknown or missing; names the run and how many.
+    """
+    check_ids(dict.fromkeys(run, 1), query_ids, "queries", where=path)
+    known = set(document_ids)
+    if unknown := {name for ranked in run.values() for name in ranked} - known:
+        raise UserError(
+            f"{number_of(len(unknown), 'unknown document')}, such as {min(unknown)!r}",
+            where=path,
+            mend="rank the documents of the data set",
+        )
+
+
 def read_foreign_run(
     path: str | Path,
     query_ids: Sequence[str],
