@@ -125,7 +125,8 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _import(options: argparse.Namespace) -> None:
-    from pieline.llm.archive import GIB, import_archive
+    from pieline.core.packing import GIB
+    from pieline.llm.archive import import_archive
 
     most_bytes = int(options.max_size * GIB)
     _tell(import_archive(options.archive, options.folder, most_bytes=most_bytes))

@@ -199,7 +199,7 @@ def test_an_archive_names_recordings_within_its_folder_and_nothing_else(
     tmp_path: Path, name: str
 ) -> None:
     archive = pack(tmp_path / "a.zst", ("b.jsonl", b""), (name, b""))
-    with pytest.raises(UserError, match=r"a\.zst: contains '.*', which is no file of recordings"):
+    with pytest.raises(UserError, match=r"a\.zst: contains '.*', which does not belong there"):
         import_archive(archive, tmp_path / "in")
     assert not (tmp_path / "in").exists()
 
@@ -211,7 +211,7 @@ def test_an_archive_holds_plain_files_only(tmp_path: Path, kind: bytes) -> None:
     member = tarfile.TarInfo("a.jsonl")
     member.type, member.linkname = kind, "/etc/passwd"
     archive = pack(tmp_path / "a.zst", member)
-    with pytest.raises(UserError, match=r"contains 'a\.jsonl', which is no file of recordings"):
+    with pytest.raises(UserError, match=r"contains 'a\.jsonl', which does not belong there"):
         import_archive(archive, tmp_path / "in")
     assert not (tmp_path / "in").exists()
 

@@ -1,34 +1,15 @@
 """List, verify, merge, export and import folders of recordings."""
 
-import io
 import json
-import tarfile
 import tempfile
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-
-import zstandard
 
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_path, canonical_json
+from pieline.core.files import canonical_json
+from pieline.core.packing import MOST_UNPACKED, REFUSED, folded, is_plain, pack, unpack
 from pieline.llm.recordings import Line, all_lines, raw_lines, read_lines, recording, write_lines
-
-GIB = 1 << 30
-
-MOST_UNPACKED = 8 * GIB
-"""Bytes that an archive may unpack to unless its reader allows more."""
-
-_MOST_OF_HEADERS = 1 << 24
-"""Bytes of an archive that are no content of its files."""
-
-_LEVEL = 12
-_END = bytes(2 * tarfile.BLOCKSIZE)
-"""The end of every tar file."""
-
-_REFUSED = "fetch it again, or do not use it"
 
 
 @dataclass(frozen=True)
@@ -61,19 +42,9 @@ class Merged:
 
 def is_recording(name: str) -> bool:
     """Return whether a relative path may name a file of recordings, on any file system."""
-    *folders, file = _folded(name).split("/")
-    return (
-        name.endswith(".jsonl")
-        and not any(part.startswith(".") or not part for part in [*folders, file])
-        and not any(part.endswith(".jsonl") for part in folders)
-        and name.isprintable()
-        and "\\" not in name
-    )
-
-
-def _folded(name: str) -> str:
-    """Normalize a name, so that names of one file on a case-insensitive file system are equal."""
-    return unicodedata.normalize("NFC", name).casefold()
+    *folders, _ = folded(name).split("/")
+    in_no_file = not any(folder.endswith(".jsonl") for folder in folders)
+    return name.endswith(".jsonl") and is_plain(name) and in_no_file
 
 
 def recording_files(folder: str | Path) -> list[Path]:
@@ -192,22 +163,17 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
     files, answers = recording_files(folder), 0
     if not files:
         raise UserError("holds no recordings", where=folder, mend="name the folder that does")
-    packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
-    with (
-        atomic_path(archive) as temporary,
-        temporary.open("wb") as packed,
-        packer.stream_writer(packed) as stream,
-        tarfile.open(fileobj=stream, mode="w|") as tar,
-    ):
+
+    def members() -> Iterator[tuple[str, bytes]]:
+        nonlocal answers
         for path in files:
             _check(path, "see `pieline recordings verify`")
             lines = raw_lines(path)
-            content = b"".join(lines[key] for key in sorted(lines))
-            name = path.relative_to(folder).as_posix() if path != folder else path.name
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
             answers += len(lines)
+            name = path.relative_to(folder).as_posix() if path != folder else path.name
+            yield name, b"".join(lines[key] for key in sorted(lines))
+
+    pack(archive, members())
     return answers
 
 
@@ -229,69 +195,10 @@ def import_archive(
     """
     archive, folder = Path(archive), Path(folder)
     with tempfile.TemporaryDirectory() as place:
-        names = _unpack(archive, Path(place), most_bytes)
+        names = unpack(archive, place, allowed=is_recording, most_bytes=most_bytes)
+        if not names:
+            raise UserError("holds no recordings", where=archive, mend=REFUSED)
         for name in names:
-            _check(Path(place, name), _REFUSED, shown=f"{archive}: {name}")
+            _check(Path(place, name), REFUSED, shown=f"{archive}: {name}")
             raw_lines(folder / name)  # raises before anything is changed
         return {name: _merge(folder / name, Path(place, name)) for name in names}
-
-
-def _unpack(archive: Path, place: Path, most_bytes: int) -> list[str]:
-    """Extract all files of an archive, which must be recordings, and return their names."""
-    names: dict[str, str] = {}
-    left = most_bytes
-
-    def refuse(what: str, mend: str = _REFUSED) -> UserError:
-        return UserError(what, where=archive, mend=mend)
-
-    with archive.open("rb") as packed:
-        stream = _Unpacked(packed)
-        try:
-            with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
-                for member in tar:
-                    name = member.name
-                    if not (member.isreg() and is_recording(name)):
-                        raise refuse(f"contains {name!r}, which is no file of recordings")
-                    if _folded(name) in names:
-                        raise refuse(f"contains the file {name} twice")
-                    names[_folded(name)] = name
-                    left -= member.size
-                    if left < 0:
-                        raise refuse(
-                            f"unpacks to more than {_size(most_bytes)}",
-                            "allow more with --max-size if you trust where it comes from",
-                        )
-                    stream.allowed += member.size
-                    tar.extract(member, place, filter="data")
-            while stream.read(1 << 16):
-                pass
-        except (tarfile.TarError, zstandard.ZstdError) as error:
-            raise refuse(f"not a whole .tar.zst file: {error}") from None
-    if stream.end != _END:
-        raise refuse("not a whole .tar.zst file: it is cut off")
-    if not names:
-        raise refuse("holds no recordings")
-    return list(names.values())
-
-
-class _Unpacked:
-    """The decompressed tar stream of an archive, limited to the allowed number of bytes."""
-
-    def __init__(self, packed: BinaryIO) -> None:
-        unpacker = zstandard.ZstdDecompressor()
-        self._stream = unpacker.stream_reader(packed, read_across_frames=True)
-        self.allowed = _MOST_OF_HEADERS
-        self.end = b""
-
-    def read(self, size: int) -> bytes:
-        """Return at most `size` bytes, none at the end."""
-        data = self._stream.read(size)
-        self.allowed -= len(data)
-        if self.allowed < 0:
-            raise tarfile.ReadError("its headers are too large")
-        self.end = (self.end + data)[-len(_END) :]
-        return data
-
-
-def _size(size: int) -> str:
-    return f"{size / GIB:g} GiB" if size >= GIB // 100 else f"{size:,} bytes"

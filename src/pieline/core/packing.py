@@ -1,0 +1,132 @@
+"""Archives: `.tar.zst` files with equal bytes for equal content, read without trust."""
+
+import io
+import tarfile
+import unicodedata
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+
+from pieline.core.errors import UserError
+from pieline.core.files import atomic_path
+
+GIB = 1 << 30
+
+MOST_UNPACKED = 8 * GIB
+"""Bytes that an archive may unpack to unless its reader allows more."""
+
+REFUSED = "fetch it again, or do not use it"
+
+_MOST_OF_HEADERS = 1 << 24
+"""Bytes of an archive that are no content of its files."""
+_LEVEL = 12
+_END = bytes(2 * tarfile.BLOCKSIZE)
+"""The end of every tar file."""
+
+
+def pack(archive: str | Path, members: Iterable[tuple[str, bytes]]) -> None:
+    """Write files (name, content) to an archive, in this order, without owner and time."""
+    packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+    with (
+        atomic_path(archive) as temporary,
+        temporary.open("wb") as packed,
+        packer.stream_writer(packed) as stream,
+        tarfile.open(fileobj=stream, mode="w|") as tar,
+    ):
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+
+
+def unpack(
+    archive: str | Path,
+    place: str | Path,
+    *,
+    allowed: Callable[[str], bool],
+    most_bytes: int = MOST_UNPACKED,
+) -> list[str]:
+    """Extract all files of an archive and return their names.
+
+    Args:
+        archive: what `pack` wrote, or what claims to be such a file.
+        place: the folder to extract to.
+        allowed: whether a name may be extracted; it must be relative and within `place`.
+        most_bytes: that the archive may unpack to.
+
+    Raises:
+        UserError: not such a file, a name that is not allowed or is there twice, something that is
+            no plain file, or more than `most_bytes`; what was extracted before must not be used.
+    """
+    names: dict[str, str] = {}
+    left = most_bytes
+
+    def refuse(what: str, mend: str = REFUSED) -> UserError:
+        return UserError(what, where=archive, mend=mend)
+
+    with Path(archive).open("rb") as packed:
+        stream = _Unpacked(packed)
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
+                for member in tar:
+                    name = member.name
+                    if not (member.isreg() and is_plain(name) and allowed(name)):
+                        raise refuse(f"contains {name!r}, which does not belong there")
+                    if folded(name) in names:
+                        raise refuse(f"contains the file {name} twice")
+                    names[folded(name)] = name
+                    left -= member.size
+                    if left < 0:
+                        raise refuse(
+                            f"unpacks to more than {_size(most_bytes)}",
+                            "allow more with --max-size if you trust where it comes from",
+                        )
+                    stream.allowed += member.size
+                    tar.extract(member, place, filter="data")
+            while stream.read(1 << 16):
+                pass
+        except (tarfile.TarError, zstandard.ZstdError) as error:
+            raise refuse(f"not a whole .tar.zst file: {error}") from None
+    if stream.end != _END:
+        raise refuse("not a whole .tar.zst file: it is cut off")
+    return list(names.values())
+
+
+def is_plain(name: str) -> bool:
+    """Return whether a name is a relative path to a visible file, on any file system."""
+    parts = folded(name).split("/")
+    return (
+        not any(part.startswith(".") or not part for part in parts)
+        and name.isprintable()
+        and not set(name) & {"\\", ":"}
+    )
+
+
+def folded(name: str) -> str:
+    """Normalize a name, so that names of one file on a case-insensitive file system are equal."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+class _Unpacked:
+    """The decompressed tar stream of an archive, limited to the allowed number of bytes."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        unpacker = zstandard.ZstdDecompressor()
+        self._stream = unpacker.stream_reader(packed, read_across_frames=True)
+        self.allowed = _MOST_OF_HEADERS
+        self.end = b""
+
+    def read(self, size: int) -> bytes:
+        """Return at most `size` bytes, none at the end."""
+        data = self._stream.read(size)
+        self.allowed -= len(data)
+        if self.allowed < 0:
+            raise tarfile.ReadError("its headers are too large")
+        self.end = (self.end + data)[-len(_END) :]
+        return data
+
+
+def _size(size: int) -> str:
+    return f"{size / GIB:g} GiB" if size >= GIB // 100 else f"{size:,} bytes"
