@@ -211,6 +211,11 @@ def sha256(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def sha256_of(data: bytes) -> str:
+    """Hexadecimal SHA-256 of bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def remembered_sha256(path: Path, memory: Path) -> str:
     """The same; of a large file it is computed once and kept in the file `memory`.
 

@@ -21,6 +21,8 @@ REFUSED = "fetch it again, or do not use it"
 
 _MOST_OF_HEADERS = 1 << 24
 """Bytes of an archive that are no content of its files."""
+_MOST_OF_FIRST = 1 << 28
+"""Bytes of the first file, where it is read alone."""
 _LEVEL = 12
 _END = bytes(2 * tarfile.BLOCKSIZE)
 """The end of every tar file."""
@@ -92,6 +94,25 @@ def unpack(
     if stream.end != _END:
         raise refuse("not a whole .tar.zst file: it is cut off")
     return list(names.values())
+
+
+def first_member(archive: str | Path, name: str) -> bytes:
+    """Read the first file of an archive, which must have this name.
+
+    Raises:
+        UserError: not an archive, or another file is its first.
+    """
+    try:
+        with Path(archive).open("rb") as packed:
+            stream = _Unpacked(packed)
+            stream.allowed += _MOST_OF_FIRST
+            with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
+                member = tar.next()
+                if member and member.isreg() and member.name == name:
+                    return bytes(tar.extractfile(member).read())
+    except (tarfile.TarError, zstandard.ZstdError) as error:
+        raise UserError(f"not a .tar.zst file: {error}", where=archive, mend=REFUSED) from None
+    raise UserError(f"{name} is not its first file", where=archive, mend=REFUSED)
 
 
 def is_plain(name: str) -> bool:

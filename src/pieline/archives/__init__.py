@@ -1,0 +1,1 @@
+"""Archives of runs: predictions made once, where the GPU or the key is, and scored anywhere."""

@@ -1,0 +1,216 @@
+"""Pack finished runs: predictions with what says how they came about."""
+
+import os
+import platform
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from csv import DictReader
+from pathlib import Path
+
+from pieline.archives.manifest import (
+    MANIFEST,
+    METRICS,
+    PREDICTIONS,
+    ArchivedDataset,
+    ArchivedRun,
+    Manifest,
+)
+from pieline.core.conditions import Conditions
+from pieline.core.errors import UserError
+from pieline.core.evidence import Evidence, check_evidence, evidence_of
+from pieline.core.files import canonical_json, read_json, sha256_of
+from pieline.core.packing import pack
+from pieline.core.records import load_record, validated
+from pieline.llm.recordings import raw_lines
+
+_NOT_COMPARED = ("data/upstream.yaml", "results/")
+"""Beginnings of paths that no job made and that decide no prediction, besides raw files."""
+_SCORED = "results/datasets/idiolink/"
+
+
+class Chains:
+    """The evidence below results/, to follow a file back to what no job made."""
+
+    def __init__(self) -> None:
+        self._by_file: dict[str, Evidence] = {}
+        for place in sorted(Path("results").rglob("*.evidence.json")):
+            evidence = load_record(place, Evidence)
+            self._by_file |= dict.fromkeys(evidence.files, evidence)
+
+    def evidence(self, path: str) -> Evidence | None:
+        """The evidence of a file."""
+        return self._by_file.get(path)
+
+    def behind(self, path: str) -> tuple[list[Evidence], dict[str, str]]:
+        """All evidence behind a file, its own first, and the digests of what no job made."""
+        found: dict[str, Evidence] = {}
+        roots: dict[str, str] = {}
+        waiting = [path]
+        while waiting:
+            evidence = self._by_file.get(waiting.pop(0))
+            if evidence and evidence.path not in found:
+                found[evidence.path] = evidence
+                waiting += evidence.made_from
+                roots |= {
+                    name: digest
+                    for name, digest in evidence.made_from.items()
+                    if name not in self._by_file
+                }
+        return [*found.values()], roots
+
+
+def export_runs(
+    archive: str | Path,
+    *,
+    wanted: Callable[[str], bool] = lambda _: True,
+    code: str | None = None,
+    hardware: str = "",
+) -> Manifest:
+    """Pack the finished runs of the working directory.
+
+    Equal runs give equal bytes on one machine.
+
+    Args:
+        archive: the file to write.
+        wanted: whether to take the run of a metric file.
+        code: commit of the project.
+        hardware: what computed the runs; default: this machine.
+
+    Returns:
+        The archive's table of contents.
+
+    Raises:
+        UserError: there are no such runs, or a file is not what its evidence says.
+    """
+    chains, members = Chains(), dict[str, bytes]()
+    runs = [
+        run for path in _metric_files() if wanted(path) and (run := _run(path, chains, members))
+    ]
+    if not runs:
+        raise UserError(
+            "no finished runs to export",
+            where=Path("results/metrics").absolute(),
+            mend="run snakemake first, in this folder, or choose other runs",
+        )
+    datasets = dict(_datasets(runs, chains, members))
+    manifest = Manifest(
+        code=code,
+        machine=hardware or f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        runs=tuple(runs),
+        datasets=datasets,
+        files={name: sha256_of(members[name]) for name in sorted(members)},
+    )
+    manifest = manifest.model_copy(update={"digest": manifest.computed_digest()})
+    first = (MANIFEST, f"{canonical_json(manifest.model_dump(mode='json'))}\n".encode())
+    pack(archive, [first, *sorted(members.items())])
+    return manifest
+
+
+def predictions_of(metrics: str, files: Iterable[str]) -> str:
+    """Those of some files that are the predictions of a metric file; empty if none are."""
+    stem = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
+    return next((path for path in files if path.startswith(f"{stem}.")), "")
+
+
+def _metric_files() -> list[str]:
+    files = sorted(map(str, Path(METRICS).rglob("*.json")))
+    return [path for path in files if not path.endswith(".evidence.json")]
+
+
+def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun | None:
+    """The run of a metric file, whose files are added to `members`; None if it has no run."""
+    evidence = chains.evidence(metrics)
+    predictions = predictions_of(metrics, evidence.made_from) if evidence else ""
+    # What was made elsewhere has no weights here: its file is the user's own.
+    conditions = validated(
+        Conditions, read_json(metrics)["conditions"], where=metrics, mend="make it again"
+    )
+    if not (evidence and predictions and conditions.weights):
+        return None
+    check_evidence([evidence.path])
+    files = [predictions]
+    files += [path for path in evidence.made_from if path.startswith(PREDICTIONS)]
+    files = list(dict.fromkeys(files))
+    files += [evidence_of(path) for path in files]
+    check_evidence(files)
+    members |= {path: Path(path).read_bytes() for path in files}
+    behind, roots = chains.behind(predictions)
+    training = [
+        log
+        for each in behind
+        if each.path.startswith("results/training/")
+        for log in each.files
+        if log.endswith("/training.json")
+    ]
+    members |= {path: Path(path).read_bytes() for path in training}
+    return ArchivedRun(
+        metrics=metrics,
+        conditions=conditions,
+        raw=_compared(roots),
+        files=tuple(files),
+        recordings=_add_answers(predictions, behind[0], members),
+        training=tuple(training),
+        packages={name: version for each in behind for name, version in each.packages.items()},
+        seconds=_seconds(metrics),
+    )
+
+
+def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]) -> str:
+    """Add the recorded answers that predictions were read from; return the member's name."""
+    if not evidence.answers:
+        return ""
+    lines = {key: line for path in evidence.recordings for key, line in raw_lines(path).items()}
+    if missing := evidence.answers.keys() - lines.keys():
+        raise UserError(
+            f"{len(missing)} of the answers behind it are no longer recorded",
+            where=predictions,
+            mend="restore the recordings, or make it again",
+        )
+    name = f"recordings/{predictions.removeprefix(PREDICTIONS)}"
+    members[name] = b"".join(lines[key] for key in sorted(evidence.answers))
+    return name
+
+
+def _datasets(
+    runs: Iterable[ArchivedRun], chains: Chains, members: dict[str, bytes]
+) -> Iterator[tuple[str, ArchivedDataset]]:
+    """What scoring reads of the data sets that runs rank, and needs no text."""
+    folders = {
+        str(Path(path).parent)
+        for run in runs
+        if (evidence := chains.evidence(run.metrics))
+        for path in evidence.made_from
+        if path.startswith(_SCORED) and path.endswith("/meanings.jsonl")
+    }
+    for folder in sorted(folders):
+        files = (f"{folder}/meanings.jsonl", f"{folder}/manifest.json")
+        members |= {path: Path(path).read_bytes() for path in files}
+        _, roots = chains.behind(files[0])
+        yield folder, ArchivedDataset(raw=_compared(roots), files=files)
+
+
+def _compared(roots: Mapping[str, str]) -> dict[str, str]:
+    """The files that decide predictions, by path below the project."""
+    named = {re.sub(r"^(\.\./)+", "", path): digest for path, digest in roots.items()}
+    return {
+        path: named[path]
+        for path in sorted(named)
+        if not path.startswith(_NOT_COMPARED)
+        or (path.startswith("results/raw/") and not path.startswith("results/raw/weights/"))
+    }
+
+
+def _seconds(metrics: str) -> dict[str, float]:
+    """What the jobs of a run's model and seed took, as far as Snakemake measured it."""
+    *_, seed = Path(metrics).parts
+    model = Path(metrics).parts[-3]
+    files = (
+        path
+        for path in Path("logs/benchmarks").rglob(f"{Path(seed).stem}.tsv")
+        if model in path.parts
+    )
+    found = {}
+    for path in sorted(files):
+        with path.open(encoding="utf-8") as stream:
+            found[str(path)] = sum(float(row["s"]) for row in DictReader(stream, delimiter="\t"))
+    return found

@@ -1,0 +1,151 @@
+"""Check an archive of runs without trusting it, and take files from it."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pieline.archives.manifest import (
+    MANIFEST,
+    METRICS,
+    PREDICTIONS,
+    Archive,
+    ArchivedDataset,
+    ArchivedRun,
+    read_archive,
+)
+from pieline.core.errors import UserError, number_of
+from pieline.core.evidence import Evidence, evidence_of
+from pieline.core.files import atomic_path, sha256
+from pieline.core.packing import MOST_UNPACKED, REFUSED, unpack
+from pieline.core.records import load_record
+from pieline.llm.archive import verify as faulty_answers
+from pieline.llm.recordings import read_answers
+from pieline.studies.idiolink.datasets.dataset import Meanings
+from pieline.studies.idiolink.predictions.runs import check_run, read_run
+
+_FOLDERS = (PREDICTIONS, "results/datasets/idiolink/", "recordings/", "results/training/")
+
+
+@contextmanager
+def verified(
+    path: str | Path, *, most_bytes: int = MOST_UNPACKED
+) -> Iterator[tuple[Archive, Path]]:
+    """Unpack an archive into a temporary folder, after every check.
+
+    Raises:
+        UserError: not an archive, or something is wrong with it; the first defect, and how many
+            there are.
+    """
+    archive = read_archive(path)
+    with tempfile.TemporaryDirectory() as folder:
+        first, *others = [*_defects(archive, Path(folder), most_bytes), None]
+        if first:
+            more = f" ({len(others) - 1} more: pieline runs verify)" if others[:-1] else ""
+            raise UserError(f"{first}{more}", where=path, mend=REFUSED)
+        yield archive, Path(folder)
+
+
+def defects(path: str | Path, *, most_bytes: int = MOST_UNPACKED) -> list[str]:
+    """List what is wrong with an archive, each in a line; nothing if it is sound.
+
+    Raises:
+        UserError: it is none.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        return list(_defects(read_archive(path), Path(folder), most_bytes))
+
+
+def take(archive: Archive, folder: Path, files: Collection[str]) -> None:
+    """Copy files of an archive that was unpacked into `folder` to their places."""
+    for name in files:
+        with atomic_path(name) as temporary:
+            shutil.copyfile(folder / name, temporary)
+
+
+def _defects(archive: Archive, folder: Path, most_bytes: int) -> Iterator[str]:
+    stated = archive.manifest.files
+    belongs = [name for name in stated if name.startswith(_FOLDERS)]
+    there = unpack(
+        archive.path,
+        folder,
+        allowed=lambda name: name in (MANIFEST, *belongs),
+        most_bytes=most_bytes,
+    )
+    wrong = [name for name in stated if name not in there or sha256(folder / name) != stated[name]]
+    for name in wrong:
+        yield f"{name} {'was changed' if name in there else 'is missing'}"
+    if wrong:
+        return
+    used: set[str] = set()
+    for run in archive.manifest.runs:
+        used |= {*run.files, *run.training, *filter(None, [run.recordings])}
+        yield from (f"{run.metrics}: {what}" for what in _defects_of_run(run, folder, stated))
+    for where, dataset in archive.manifest.datasets.items():
+        used |= {*dataset.files}
+        yield from (f"{where}: {what}" for what in _defects_of_dataset(where, dataset, folder))
+    yield from (f"{name} belongs to no run" for name in sorted(stated.keys() - used))
+
+
+def _defects_of_run(run: ArchivedRun, folder: Path, stated: Collection[str]) -> Iterator[str]:
+    stem = run.metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
+    if not (run.metrics.startswith(METRICS) and run.predictions.startswith(f"{stem}.")):
+        yield "its predictions are another run's"
+        return
+    named = [*run.files, *run.training, *filter(None, [run.recordings])]
+    if missing := [name for name in named if name not in stated]:
+        yield f"{missing[0]} is not in the archive"
+        return
+    data = [path for path in run.files if not path.endswith(".evidence.json")]
+    try:
+        for path in data:
+            _check_evidence(path, folder)
+        _check_content(run, folder)
+    except UserError as error:
+        yield str(error).replace(f"{folder}/", "")
+
+
+def _check_evidence(path: str, folder: Path) -> None:
+    evidence = load_record(folder / evidence_of(path), Evidence)
+    if evidence.path != evidence_of(path) or evidence.files.get(path) != sha256(folder / path):
+        raise UserError("is not what its evidence says", where=path)
+
+
+def _check_content(run: ArchivedRun, folder: Path) -> None:
+    """Raise a `UserError` for predictions that cannot be read or are of other data."""
+    path = folder / run.predictions
+    if path.suffix == ".gz":
+        ranked = read_run(path)
+        index = Path(run.metrics).parts[3]
+        if (data := folder / "results/datasets/idiolink" / index).is_dir():
+            meanings = Meanings.load_meanings(data)
+            queries = [query.id for query in meanings.queries]
+            check_run(path, ranked, queries, [document.id for document in meanings.documents])
+    else:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        ids = [json.loads(line)["id"] for line in lines]
+        if len(set(ids)) < len(ids) or not ids:
+            raise UserError("has no predictions, or two for one sentence", where=run.predictions)
+    evidence = load_record(folder / evidence_of(run.predictions), Evidence)
+    answers = {}
+    if run.recordings:
+        if problems := faulty_answers(folder / run.recordings):
+            raise UserError(problems[0])
+        answers = read_answers(folder / run.recordings)
+    if {key: answer.digest for key, answer in answers.items()} != dict(evidence.answers):
+        raise UserError(
+            f"{number_of(len(answers), 'recorded answer')}, not those that it was read from",
+            where=run.recordings or run.predictions,
+        )
+
+
+def _defects_of_dataset(where: str, dataset: ArchivedDataset, folder: Path) -> Iterator[str]:
+    if dataset.files != (f"{where}/meanings.jsonl", f"{where}/manifest.json"):
+        yield "names other files than its own"
+        return
+    try:
+        Meanings.load_meanings(folder / where)
+    except UserError as error:
+        yield str(error).replace(f"{folder}/", "")
