@@ -267,3 +267,26 @@ rule take_idiolink_run:
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/take_idiolink_run.py"
+
+
+for taking in WHOLE.takings():
+
+    rule:
+        # Its outputs have no wildcards, so that it comes before the rules that compute them.
+        name:
+            taking.rule
+        input:
+            archive=ancient(taking.archive),
+        output:
+            list(taking.files),
+        log:
+            f"logs/archives/{taking.rule}.log",
+        localrule: True
+        conda:
+            "../envs/core.yaml"
+        params:
+            *modules("take_archived"),
+            files=taking.files,
+            recordings=taking.recordings,
+        script:
+            "../scripts/take_archived.py"

@@ -33,7 +33,63 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="pieline", description=__doc__)
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_recordings(commands)
+    _add_runs(commands)
     return top
+
+
+def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    about = "Archives of finished runs, for machines that lack the GPU or the key: export, verify."
+    runs = commands.add_parser("runs", help=about, description=about)
+    actions = runs.add_subparsers(title="actions", required=True, metavar="ACTION")
+
+    exporting = actions.add_parser(
+        "export", help="Pack the finished runs of this folder into one .tar.zst file."
+    )
+    exporting.set_defaults(run=_export_runs)
+    exporting.add_argument("archive", type=Path, help="the file to write")
+    for name in ("study", "model", "setting", "seed"):
+        exporting.add_argument(
+            f"--{name}", action="append", help=f"only runs of this {name}; may be repeated"
+        )
+    exporting.add_argument(
+        "--hardware", default="", help="what computed the runs (default: this machine)"
+    )
+    verifying = actions.add_parser("verify", help="Check an archive without taking anything.")
+    verifying.set_defaults(run=_verify_runs)
+    verifying.add_argument("archive", type=Path, help="the file to check")
+
+
+def _export_runs(options: argparse.Namespace) -> None:
+    from pieline.archives.export import export_runs
+
+    def wanted(metrics: str) -> bool:
+        study, *_, model, setting, seed = Path(metrics).with_suffix("").parts[2:]
+        values = {
+            "study": study,
+            "model": model,
+            "setting": setting,
+            "seed": seed.removeprefix("seed-"),
+        }
+        chosen = {name: getattr(options, name) for name in values}
+        return all(not names or values[name] in names for name, names in chosen.items())
+
+    manifest = export_runs(options.archive, wanted=wanted, hardware=options.hardware)
+    size = options.archive.stat().st_size / 1e6
+    print(f"{options.archive}: {number_of(len(manifest.runs), 'run')}, {size:.1f} MB")
+
+
+def _verify_runs(options: argparse.Namespace) -> None:
+    from pieline.archives.manifest import read_archive
+    from pieline.archives.verify import defects
+
+    if problems := defects(options.archive):
+        print("\n".join(problems), file=sys.stderr)
+        raise UserError(
+            number_of(len(problems), "defect"), where=options.archive, mend="do not use it"
+        )
+    print(
+        f"{options.archive}: {number_of(len(read_archive(options.archive).runs), 'run')} verified"
+    )
 
 
 def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

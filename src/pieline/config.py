@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, PositiveInt, ValidationError, create_model
 
 from pieline import studies
+from pieline.archives.matching import RemoteArchive, load_archives
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
 from pieline.core.settings import Seed, Settings
@@ -76,6 +77,11 @@ class Config(Settings):
     mirror: str | None = Field(
         default=None,
         description="Folder that holds the real files; naming one sets data to 'released'.",
+    )
+    archives: list[str | RemoteArchive] = Field(
+        default=[],
+        description="Archives of runs (`pieline runs export`): what they have of this"
+        " configuration's runs is taken from them. Files, or URLs with their SHA-256.",
     )
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
@@ -224,7 +230,16 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         if config.rehearsal and config.mirror
         else None
     )
-    run = Run(registry, config.llm, config.data, config.mirror, root, listed, config.own_data)
+    run = Run(
+        registry,
+        config.llm,
+        config.data,
+        config.mirror,
+        root,
+        listed,
+        config.own_data,
+        load_archives(config.archives, root),
+    )
     found = {
         name: study(config.section(name), run, chosen=name in config.studies)
         for name, study in study_classes().items()

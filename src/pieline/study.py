@@ -8,6 +8,7 @@ import filecmp
 import inspect
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,9 +17,12 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
+from pieline.archives.manifest import Archive
+from pieline.archives.matching import Offer, Taking, offer
 from pieline.core.conditions import Conditions
-from pieline.core.errors import UserError, nearest
+from pieline.core.errors import UserError, nearest, number_of
 from pieline.core.evidence import evidence_of
+from pieline.core.files import sha256
 from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_mapping, read_yaml
@@ -63,6 +67,11 @@ def raw_name(path: str) -> str:
     return path.removeprefix("results/raw/")
 
 
+def _model_of(metrics: str) -> str:
+    """The model of a run's metric file, without how it was fine-tuned."""
+    return Path(metrics).parts[-3].partition("+")[0]
+
+
 def own_name(folder: str) -> str:
     """What data of the user's own are called: their folder's name, wherever it lies."""
     return Path(folder).resolve().name
@@ -80,6 +89,7 @@ class Run:
         root: folder of the project, as seen from the working directory.
         listed: the list of public files, if it is not the project's.
         own_data: folder that holds the user's own files, if the data are those.
+        archives: of runs that were made before, which are taken where they are what is asked for.
     """
 
     registry: Registry
@@ -89,6 +99,7 @@ class Run:
     root: Path = Path()
     listed: Path | None = None
     own_data: str | None = None
+    archives: tuple[Archive, ...] = ()
 
     @property
     def is_sample(self) -> bool:
@@ -153,6 +164,29 @@ class Run:
         if self.own_data:
             return [str(Path(self.own_data, name))]
         return [self.here("data/sample", name)] if self.is_sample else []
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        return {}
+
+    def digest(self, path: str) -> str:
+        """SHA-256 of a file that no job makes, by its path below the project; empty if unknown.
+
+        Of a raw file it is that of the file which it is a copy of, or the one that is listed.
+        """
+        if path not in self._digests:
+            self._digests[path] = self._digest(path)
+        return self._digests[path]
+
+    def _digest(self, path: str) -> str:
+        name, is_raw = raw_name(path), path.startswith("results/raw/")
+        places = self.local(name) if is_raw else [self.here(path), path]
+        listed = self.public_files.get(name) if is_raw and not places else None
+        if listed and listed.sha256:
+            return listed.sha256
+        if is_raw and self.mirror and not places:
+            places = [str(Path(self.mirror, name))]
+        return next((sha256(place) for place in places if Path(place).is_file()), "")
 
     def names(self, *kinds: str) -> list[str]:
         """The models of these kinds, in the order of models.yaml."""
@@ -230,13 +264,16 @@ class Run:
         files = [place] if place.is_file() else place.rglob("*")
         return sorted(str(file) for file in files if file.is_file())
 
-    def described(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
-        """What tables say of some models."""
+    def described(
+        self, names: Iterable[str], marks: Mapping[str, str] = {}
+    ) -> tuple[ModelDescription, ...]:
+        """What tables say of some models; `marks` follow the label of those that have one."""
         fields = set(ModelDescription.model_fields) - {"name"}
         said = {name: self.registry[name].model_dump(include=fields) for name in names}
-        for of_model in said.values():
-            if of_model["kind"] == "predictions":
-                of_model["label"] += f" ({MADE_ELSEWHERE})"
+        for name, of_model in said.items():
+            external = of_model["kind"] == "predictions"
+            if mark := MADE_ELSEWHERE if external else marks.get(name):
+                of_model["label"] += f" ({mark})"
         return tuple(ModelDescription(name=name, **of_model) for name, of_model in said.items())
 
 
@@ -432,6 +469,98 @@ class Study(ABC, Generic[S]):
                 return conditions(**wildcards)
         return ""
 
+    def run_metrics(self) -> list[str]:
+        """The metric files of all runs that the configuration names, also of those left out."""
+        return []
+
+    def made_together(self, metrics: str) -> list[str]:
+        """The metric files of the runs that one job makes, this one among them."""
+        return [metrics]
+
+    @cached_property
+    def offers(self) -> dict[str, Offer]:
+        """What archives have of the configuration's runs, by metric file."""
+        offers = {
+            path: offer(path, self.asked(path), self.run.archives, self.run.digest)
+            for path in (self.run_metrics() if self.run.archives else ())
+        }
+        return {path: found for path, found in offers.items() if found}
+
+    @cached_property
+    def archived(self) -> dict[str, Offer]:
+        """Those of them that are taken: equal to what is asked for, as are all of their job."""
+        equal = {path: found for path, found in self.offers.items() if not found.differences}
+        return {
+            path: found
+            for path, found in equal.items()
+            if equal.keys() >= {*self.made_together(path)}
+        }
+
+    def takings(self) -> list[Taking]:
+        """What jobs take from archives: one for each model."""
+        groups: dict[tuple[str, str], list[Offer]] = {}
+        for path, found in self.archived.items():
+            groups.setdefault((Path(path).parts[-3], found.archive.name), []).append(found)
+        return [
+            Taking(
+                rule=re.sub(r"\W", "_", f"take_{self.name}_{model}_from_{archive}"),
+                archive=offers[0].archive.path,
+                files={
+                    name: found.archive.manifest.files[name]
+                    for found in offers
+                    for name in found.run.files
+                },
+                recordings={
+                    found.run.recordings: self._recordings_of(found.run.predictions)
+                    for found in offers
+                    if found.run.recordings
+                },
+                raw={},
+            )
+            for (model, archive), offers in groups.items()
+        ]
+
+    def _recordings_of(self, predictions: str) -> str:
+        """The file of the recorded answers that predictions are read from."""
+        for spec in self.llm_tasks():
+            pattern = spec.outputs.get("predictions", "")
+            if (wildcards := match_path(pattern, predictions)) is not None:
+                return spec.make(**wildcards).recordings
+        raise ValueError(f"no answers are behind {predictions}")
+
+    def archive_notes(self) -> list[str]:
+        """What is taken from archives and what is not, a line for each reason."""
+        taken = Counter(found.archive.name for found in self.archived.values())
+        lines = [
+            f"taken from archive {name}: {number_of(count, 'run')} of {self.name}"
+            for name, count in taken.items()
+        ]
+        reasons: dict[str, list[str]] = {}
+        for path, found in self.offers.items():
+            if path not in self.archived:
+                reason = found.differences[0] if found.differences else "its job makes others, too"
+                reasons.setdefault(f"{found.archive.name} ({reason})", []).append(path)
+        return lines + [
+            f"not taken from archive {reason}: {number_of(len(paths), 'run')}, such as {paths[0]}"
+            for reason, paths in reasons.items()
+        ]
+
+    def marks(self) -> dict[str, str]:
+        """What follows the labels of models whose runs, or some of them, are from an archive."""
+        runs, taken = Counter(map(_model_of, self.run_metrics())), dict[str, list[Offer]]()
+        for path, found in self.archived.items():
+            taken.setdefault(_model_of(path), []).append(found)
+        return {
+            model: ("" if len(offers) == runs[model] else "partly ")
+            + "from archive "
+            + ", ".join(sorted({found.archive.name for found in offers}))
+            for model, offers in taken.items()
+        }
+
+    def described(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
+        """What tables say of some models."""
+        return self.run.described(names, self.marks())
+
     def items(self) -> Items | None:
         """What each run says of each sentence or query, if the study gives it away."""
         return None
@@ -496,7 +625,7 @@ class Study(ABC, Generic[S]):
                 told.add(printed)
         return Given(
             metrics=tuple(metrics),
-            models=self.run.described(shown),
+            models=self.described(shown),
             absent=self.run.described(absent),
             not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
         )
@@ -511,7 +640,7 @@ class Study(ABC, Generic[S]):
             given=Given(
                 metrics=tuple(metrics),
                 files=files,
-                models=self.run.described(models),
+                models=self.described(models),
                 notes=(SAMPLE_NOTE,) if self.run.is_sample else (),
             ),
             behind=tuple(dict.fromkeys(behind)),

@@ -1,10 +1,15 @@
 """Which archived runs a configuration can take, and why not others."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pieline.archives.manifest import ArchivedRun
+from pieline.archives.manifest import Archive, ArchivedRun, read_archive
+from pieline.core.errors import UserError
+from pieline.core.settings import Settings
+from pieline.core.upstream import UpstreamFile, download
 
 _OF_METRICS = ("bootstrap_resamples", "permutations", "scoring")
 """Settings that decide how predictions are scored, not the predictions."""
@@ -12,30 +17,103 @@ _SHOWN = 60
 """Characters of a value that a difference shows."""
 
 
-def differences(run: ArchivedRun, asked: str, digest: Callable[[str], str]) -> list[str]:
-    """List how an archived run differs from what a configuration asks for.
+class RemoteArchive(Settings):
+    """An archive that is downloaded once, to results/archives."""
+
+    url: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An archived run that a configuration names, and how it differs from what is asked for."""
+
+    archive: Archive
+    run: ArchivedRun
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Taking:
+    """What one job takes from an archive.
+
+    Attributes:
+        rule: name of the job's rule.
+        archive: path of the archive.
+        files: SHA-256 of the members to put back at their paths.
+        recordings: files of recorded answers to add members to, by member.
+        raw: SHA-256 of the raw files behind a data set, by path.
+    """
+
+    rule: str
+    archive: str
+    files: Mapping[str, str]
+    recordings: Mapping[str, str]
+    raw: Mapping[str, str]
+
+
+def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[Archive, ...]:
+    """Read the tables of contents of a configuration's archives, after downloading what is remote.
 
     Args:
-        run: of an archive.
-        asked: conditions of the configuration's run, as canonical JSON.
-        digest: SHA-256 of a raw file of this configuration, empty if it is not known yet; whether
-            it is the same is then checked by the evidence when the file is there.
+        sources: a relative path counts from the working directory, else from `root`.
+        root: folder of the project.
+
+    Raises:
+        UserError: an archive is missing, cannot be downloaded, is none, or has another's name.
     """
-    wanted = json.loads(asked)
-    theirs = run.conditions.model_dump(mode="json")
-    found = [
-        f"{part.removesuffix('s')} {difference}"
-        for part in ("settings", "weights")
-        for difference in _differences(wanted[part], theirs[part])
+    found: dict[str, Archive] = {}
+    for source in sources:
+        archive = read_archive(_place(source, root))
+        if archive.name in found:
+            raise UserError("two archives have this name", where=archive.path, mend="rename one")
+        found[archive.name] = archive
+    return tuple(found.values())
+
+
+def _place(source: str | RemoteArchive, root: Path) -> Path:
+    if isinstance(source, str):
+        return Path(source) if Path(source).exists() else root / source
+    place = Path("results/archives", Path(source.url).name)
+    file = UpstreamFile(url=source.url, sha256=source.sha256)
+    if not place.exists():
+        download(file, place, name=place.name)
+    elif problem := file.mismatch(place):
+        raise UserError(problem, where=place, mend="delete it, or correct archives")
+    return place
+
+
+def offer(
+    metrics: str, asked: str, archives: Iterable[Archive], digest: Callable[[str], str]
+) -> Offer | None:
+    """The archived run of a metric file that differs least; None if no archive has it.
+
+    Args:
+        metrics: the metric file.
+        asked: the conditions of the configuration's run, as canonical JSON.
+        archives: to look in.
+        digest: SHA-256 of a raw file of this configuration, empty if it is not known yet. Whether
+            it is the same is then checked by the evidence, when the file is there.
+    """
+    offers = [
+        Offer(archive, run, tuple(_differences_of(run, asked, digest)))
+        for archive in archives
+        if (run := archive.runs.get(metrics))
     ]
+    return min(offers, key=lambda found: len(found.differences), default=None)
+
+
+def _differences_of(run: ArchivedRun, asked: str, digest: Callable[[str], str]) -> Iterator[str]:
+    wanted, theirs = json.loads(asked), run.conditions.model_dump(mode="json")
+    for part in ("settings", "weights"):
+        for difference in _differences(wanted[part], theirs[part]):
+            yield f"{part.removesuffix('s')} {difference}"
     for name, stated in run.raw.items():
-        known = digest(name)
-        if known and known != stated:
-            found.append(f"{name}: SHA-256 {known[:12]}, archive {stated[:12]}")
-    return found
+        if (known := digest(name)) and known != stated:
+            yield f"{name}: SHA-256 {known[:12]}, archive {stated[:12]}"
 
 
-def _differences(ours: Any, theirs: Any) -> Iterator[str]:
+def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(ours.keys() | theirs.keys()):
         here, there = ours.get(name), theirs.get(name)
         if name in _OF_METRICS or here == there:

@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import atomic_path, sha256
 from pieline.core.packing import MOST_UNPACKED, REFUSED, unpack
 from pieline.core.records import load_record
+from pieline.llm.archive import merge
 from pieline.llm.archive import verify as faulty_answers
 from pieline.llm.recordings import read_answers
 from pieline.studies.idiolink.datasets.dataset import Meanings
@@ -58,8 +59,32 @@ def defects(path: str | Path, *, most_bytes: int = MOST_UNPACKED) -> list[str]:
         return list(_defects(read_archive(path), Path(folder), most_bytes))
 
 
-def take(archive: Archive, folder: Path, files: Collection[str]) -> None:
-    """Copy files of an archive that was unpacked into `folder` to their places."""
+def take(
+    archive: Archive, folder: Path, files: Mapping[str, str], recordings: Mapping[str, str]
+) -> None:
+    """Copy members of an archive that was unpacked into `folder` to their places.
+
+    Args:
+        archive: see `verified`.
+        folder: likewise.
+        files: SHA-256 of the members, by name.
+        recordings: files of recorded answers to add members to, by member.
+
+    Raises:
+        UserError: a member is another than `files` says, or other answers to the same questions are
+            recorded here.
+    """
+    if changed := [
+        name for name, digest in files.items() if archive.manifest.files[name] != digest
+    ]:
+        raise UserError(f"{changed[0]} changed meanwhile", where=archive.path, mend="run again")
+    for member, target in recordings.items():
+        if conflicts := merge(target, [folder / member])[str(folder / member)].conflicts:
+            raise UserError(
+                f"{number_of(len(conflicts), 'question')} answered otherwise in {archive.path}",
+                where=target,
+                mend="move this file away, or remove the archive from archives",
+            )
     for name in files:
         with atomic_path(name) as temporary:
             shutil.copyfile(folder / name, temporary)

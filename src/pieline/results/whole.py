@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from pieline.archives.matching import Taking
 from pieline.config import Config
 from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError, number_of
@@ -225,7 +226,8 @@ class Whole:
         names = [
             name for name, entry in self.run.registry.items() if entry.published_as or name in used
         ]
-        return canonical_json([model.model_dump() for model in self.run.described(names)])
+        marks = {model: mark for study in self.studies for model, mark in study.marks().items()}
+        return canonical_json([model.model_dump() for model in self.run.described(names, marks)])
 
     def description(self) -> str:
         """Code, configuration and models, as canonical JSON."""
@@ -240,8 +242,12 @@ class Whole:
             workflow="Snakefile" if self.run.root == Path() else None,
         ).canonical()
 
+    def takings(self) -> list[Taking]:
+        """What jobs take from archives."""
+        return [taking for study in self.studies for taking in study.takings()]
+
     def left_out(self) -> list[str]:
-        """What the configuration names and the run does not make: a line for each reason."""
+        """What the run takes from archives, and does not make at all: a line for each reason."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
             for run, reason in study.left_out().items():
@@ -251,7 +257,8 @@ class Whole:
                 for model, reason in table.given.not_run.items():
                     if model in shown:
                         runs.setdefault((table.name, reason), Counter())[model] += 1
-        return [
+        archived = [line for study in self.studies for line in study.archive_notes()]
+        return archived + [
             f"left out of {study} ({reason}): "
             + ", ".join(f"{model}, {number_of(number, 'run')}" for model, number in models.items())
             for (study, reason), models in runs.items()

@@ -37,7 +37,17 @@ from pieline.studies.idiolink.training.settings import (
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
-from pieline.study import Figure, Items, LLMTaskSpec, Run, Study, Table, alternatives, raw_name
+from pieline.study import (
+    Figure,
+    Items,
+    LLMTaskSpec,
+    Run,
+    Study,
+    Table,
+    alternatives,
+    match_path,
+    raw_name,
+)
 
 RELEASED_TUPLES = paths.RELEASED_TUPLES.format(split="train")
 TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
@@ -260,11 +270,24 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for seed in self.settings.finetuning.seeds
         ]
 
-    def items(self) -> Items:
-        """Every query in every run: over all compositions, and of the fine-tuned models."""
+    def run_metrics(self) -> list[str]:
+        """The metric files of all runs."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
-        metrics = [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
+        return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
+
+    def made_together(self, metrics: str) -> list[str]:
+        """All query modes of an embedder, which one job ranks."""
+        run = match_path(paths.METRICS, metrics)
+        assert run
+        if isinstance(self.run.entry(run["model"]), Bm25Entry):
+            return [metrics]
+        modes = self.modes_of(run["model"])
+        return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
+
+    def items(self) -> Items:
+        """Every query in every run: over all compositions, and of the fine-tuned models."""
+        metrics = self.run_metrics()
         models = [*self.settings.models, *self.settings.finetuning.models]
         return self.items_of(metrics, dict.fromkeys(models), map(query_scores_file, metrics))
 
@@ -699,11 +722,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
-                Given(metrics=every, models=self.run.described(self.named("bm25", "embedder"))),
+                Given(metrics=every, models=self.described(self.named("bm25", "embedder"))),
                 published="idiolink_bm25_ablation",
             )
         if tests := self.significance_tests():
-            ranking = self.run.described(dict.fromkeys([*models, *tuned]))
+            ranking = self.described(dict.fromkeys([*models, *tuned]))
             yield self._table(
                 "idiolink_significance",
                 "significance:significance",
@@ -720,7 +743,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "Paired randomisation tests over PIEs between every two models, with intervals.",
                 Given(
                     metrics=tuple(as_published),
-                    models=self.run.described(models),
+                    models=self.described(models),
                     options={
                         "permutations": settings.permutations,
                         "resamples": settings.bootstrap_resamples,
@@ -798,7 +821,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     ) -> Figure:
         """A figure of some metric files; `maker` is its module and function."""
         maker = f"pieline.studies.idiolink.figures.{maker}"
-        given = Given(metrics=tuple(metrics), models=self.run.described(models))
+        given = Given(metrics=tuple(metrics), models=self.described(models))
         return Figure(name, place, caption, maker, given)
 
     def _table(

@@ -65,6 +65,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
             or product(settings.settings_by_model.get(model, settings.settings), settings.seeds)
         ]
 
+    def run_metrics(self) -> list[str]:
+        """The metric files of all runs."""
+        return [paths.METRICS.format(**run) for run in self.configured()]
+
     def runs(self) -> list[dict[str, str]]:
         """Those of them that can be made."""
         return [run for run in self.configured() if not self._why_not(**run)]
@@ -83,7 +87,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def _why_not(self, model: str, setting: str, seed: str) -> str:
         if lack := self._no_data():
             return lack
-        if self.taken(model):
+        path = paths.METRICS.format(model=model, setting=setting, seed=seed)
+        if self.taken(model) or path in self.archived:
             return ""
         if lack := cannot_be_asked(self.run.language_model(model), setting):
             return lack
@@ -157,6 +162,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     run
                     for run in self.configured()
                     if not self._no_data()
+                    and paths.METRICS.format(**run) not in self.archived
                     and not self.taken(run["model"])
                     and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
                 ],

@@ -262,9 +262,17 @@ class JamStudy(Study[JamSettings]):
             if (reason := self._why_not(run))
         }
 
+    def run_metrics(self) -> list[str]:
+        """The metric files of all runs, and of the ablation."""
+        named = [
+            paths.METRICS.format(**run) for run in self.configured("llm", "encoder", "predictions")
+        ]
+        neutral = self.neutral_run("llm", "encoder")
+        return [*named, *(paths.NEUTRAL_METRICS.format(**run) for run in neutral)]
+
     def _why_not(self, run: Mapping[str, str]) -> str:
         entry = self.run.entry(run["model"])
-        if not isinstance(entry, LLMEntry):
+        if not isinstance(entry, LLMEntry) or paths.METRICS.format(**run) in self.archived:
             return ""
         if lack := self._lacks(entry, run["setting"]):
             return lack
@@ -300,7 +308,8 @@ class JamStudy(Study[JamSettings]):
             found = (
                 reason and f"of {self.run.entry(writer).label}, which writes the texts, {reason}"
             )
-        if not found and self.run.entry(run["model"]).kind == "llm":
+        archived = paths.NEUTRAL_METRICS.format(**run) in self.archived
+        if not (found or archived) and self.run.entry(run["model"]).kind == "llm":
             found = self.run.unanswered(run["model"], self._recordings("jam_neutral").format(**run))
         return found
 
@@ -542,7 +551,8 @@ class JamStudy(Study[JamSettings]):
                 runs=[
                     run
                     for run in self.configured("llm")
-                    if not self._lacks(self.run.language_model(run["model"]), run["setting"])
+                    if paths.METRICS.format(**run) not in self.archived
+                    and not self._lacks(self.run.language_model(run["model"]), run["setting"])
                 ],
                 constraints=llm,
                 after_answers=("sentences",) if writes else (),
@@ -568,7 +578,11 @@ class JamStudy(Study[JamSettings]):
                 task=Identification,
                 outputs={"predictions": paths.NEUTRAL_PREDICTIONS},
                 make=self.neutral_identification,
-                runs=self.neutral_run("llm"),
+                runs=[
+                    run
+                    for run in self.neutral_run("llm")
+                    if paths.NEUTRAL_METRICS.format(**run) not in self.archived
+                ],
                 constraints=llm,
                 minutes=120,
                 after_answers=("sentences",),
@@ -816,7 +830,7 @@ class JamStudy(Study[JamSettings]):
             neutral = Given(
                 metrics=() if reason else (paths.NEUTRAL_METRICS.format(**run),),
                 files={"text_numbers": numbers},
-                models=self.run.described([run["model"]]),
+                models=self.described([run["model"]]),
                 not_run={run["model"]: reason} if reason else {},
                 options=run,
                 notes=self._notes,
@@ -1045,7 +1059,7 @@ class JamStudy(Study[JamSettings]):
         made = bool(self.metrics_on(analysis.language))
         return Given(
             metrics=(paths.ATTENTION.format(**place),) if made else (),
-            models=self.run.described([analysis.model]),
+            models=self.described([analysis.model]),
             not_run={} if made else {analysis.model: "no run tells which variants mislead"},
             options=place,
             notes=self._notes,
@@ -1081,6 +1095,8 @@ class JamStudy(Study[JamSettings]):
             names += [*self.released_originals(language), *self.tagged_elsewhere(language)]
             names += self.released_variants(language)
         for run in self.runs("encoder"):
+            if paths.METRICS.format(**run) in self.archived:
+                continue
             names += [paths.DEV_SPLIT.format(**run)]
             names += self.train_split(run["language"])
         for run in self.runs("llm"):
