@@ -4,6 +4,7 @@
 rule idiolink_metrics:
     """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, and of each query."""
     input:
+        **idiolink_paths.scoring_files("{index}"),
         run=idiolink_paths.RUN,
         evidence=lambda wildcards: [
             evidence_of(path.format(**wildcards))
@@ -13,7 +14,6 @@ rule idiolink_metrics:
                 *IDIOLINK.tuning(wildcards.model, wildcards.index, wildcards.query_mode),
             )
         ],
-        **idiolink_paths.scoring_files("{index}"),
         tuning=lambda wildcards: IDIOLINK.tuning(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),

@@ -269,6 +269,29 @@ rule take_idiolink_run:
         "../scripts/take_idiolink_run.py"
 
 
+for index, dataset in IDIOLINK.archived_datasets().items():
+
+    rule:
+        name:
+            dataset.rule
+        input:
+            archive=ancient(dataset.archive),
+            upstream=WHOLE.run.upstream,
+        output:
+            list(dataset.files),
+            evidence=evidence_of(idiolink_paths.dataset(index)["documents"]),
+        log:
+            f"logs/archives/{dataset.rule}.log",
+        localrule: True
+        conda:
+            "../envs/core.yaml"
+        params:
+            *modules("take_archived_dataset"),
+            files=dataset.files,
+        script:
+            "../scripts/take_archived_dataset.py"
+
+
 for taking in WHOLE.takings():
 
     rule:

@@ -87,9 +87,8 @@ def _verify_runs(options: argparse.Namespace) -> None:
         raise UserError(
             number_of(len(problems), "defect"), where=options.archive, mend="do not use it"
         )
-    print(
-        f"{options.archive}: {number_of(len(read_archive(options.archive).runs), 'run')} verified"
-    )
+    runs = read_archive(options.archive).runs
+    print(f"{options.archive}: {number_of(len(runs), 'run')} verified")
 
 
 def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -515,7 +515,6 @@ class Study(ABC, Generic[S]):
                     for found in offers
                     if found.run.recordings
                 },
-                raw={},
             )
             for (model, archive), offers in groups.items()
         ]
@@ -547,7 +546,8 @@ class Study(ABC, Generic[S]):
 
     def marks(self) -> dict[str, str]:
         """What follows the labels of models whose runs, or some of them, are from an archive."""
-        runs, taken = Counter(map(_model_of, self.run_metrics())), dict[str, list[Offer]]()
+        runs = Counter(map(_model_of, self.run_metrics()))
+        taken: dict[str, list[Offer]] = {}
         for path, found in self.archived.items():
             taken.setdefault(_model_of(path), []).append(found)
         return {

@@ -42,14 +42,12 @@ class Taking:
         archive: path of the archive.
         files: SHA-256 of the members to put back at their paths.
         recordings: files of recorded answers to add members to, by member.
-        raw: SHA-256 of the raw files behind a data set, by path.
     """
 
     rule: str
     archive: str
     files: Mapping[str, str]
     recordings: Mapping[str, str]
-    raw: Mapping[str, str]
 
 
 def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[Archive, ...]:

@@ -21,6 +21,7 @@ from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import atomic_path, sha256
 from pieline.core.packing import MOST_UNPACKED, REFUSED, unpack
 from pieline.core.records import load_record
+from pieline.core.upstream import UpstreamFile
 from pieline.llm.archive import merge
 from pieline.llm.archive import verify as faulty_answers
 from pieline.llm.recordings import read_answers
@@ -59,6 +60,35 @@ def defects(path: str | Path, *, most_bytes: int = MOST_UNPACKED) -> list[str]:
         return list(_defects(read_archive(path), Path(folder), most_bytes))
 
 
+def check_released(
+    archive: Archive, where: str, folder: Path, upstream: Mapping[str, UpstreamFile]
+) -> None:
+    """Check that a data set says to be the released one only if its raw files are.
+
+    Args:
+        archive: see `verified`.
+        where: folder of the data set.
+        folder: see `verified`.
+        upstream: the public files.
+
+    Raises:
+        UserError: it says so, and a digest is another.
+    """
+    stated = Meanings.load_meanings(folder / where)
+    raw = archive.manifest.datasets[where].raw
+    names = [f"results/raw/idiolink/{stated.split}/{name}.json" for name in ("indexes", "queries")]
+    equal = all(
+        name in raw and raw[name] == upstream[name.removeprefix("results/raw/")].sha256
+        for name in names
+    )
+    if stated.released != equal:
+        raise UserError(
+            f"{where} states released: {stated.released}, its raw files' digests do not agree",
+            where=archive.path,
+            mend=REFUSED,
+        )
+
+
 def take(
     archive: Archive, folder: Path, files: Mapping[str, str], recordings: Mapping[str, str]
 ) -> None:
@@ -74,9 +104,8 @@ def take(
         UserError: a member is another than `files` says, or other answers to the same questions are
             recorded here.
     """
-    if changed := [
-        name for name, digest in files.items() if archive.manifest.files[name] != digest
-    ]:
+    stated = archive.manifest.files
+    if changed := [name for name, digest in files.items() if stated[name] != digest]:
         raise UserError(f"{changed[0]} changed meanwhile", where=archive.path, mend="run again")
     for member, target in recordings.items():
         if conflicts := merge(target, [folder / member])[str(folder / member)].conflicts:

@@ -237,7 +237,10 @@ class Whole:
             config=self.config.model_dump(
                 mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
             )
-            | {"own_data": self.run.own_data and own_name(self.run.own_data)},
+            | {
+                "own_data": self.run.own_data and own_name(self.run.own_data),
+                "archives": {each.name: each.manifest.digest for each in self.run.archives},
+            },
             models=self.models(),
             workflow="Snakefile" if self.run.root == Path() else None,
         ).canonical()

@@ -160,10 +160,11 @@ class IdiolinkSettings(Settings):
         default=8,
         description="Threads that embed on CPU, of the cores there are; no number depends on it.",
     )
-    dataset: Origin = Field(
+    dataset: Origin | Literal["archived"] = Field(
         default="released_format",
         description="Texts of the experiments: from the released files (or the sample in their"
-        " format), or from the construction.",
+        " format), or from the construction; 'archived': none, what scoring needs to know of them"
+        " is taken from `archives`, as are all runs.",
     )
     construction: Construction = Construction()
     bm25: Bm25Tuning = Bm25Tuning()

@@ -1,11 +1,13 @@
 """IdioLink: do embeddings find texts of the same meaning, whether it is said by an idiom or not?"""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, product
 from pathlib import Path
 from typing import Any, get_args
 
+from pieline.archives.matching import Taking
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.evidence import evidence_of
@@ -126,6 +128,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                         mend="see the files of the same names in prompts/idiolink",
                     )
         self._check_own_data(where)
+        if not self.has_texts:
+            self._check_archived(where)
         if tuning.models and tuning.tuples == "released" and self.run.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
@@ -269,6 +273,56 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for mode in self.modes_of(model)
             for seed in self.settings.finetuning.seeds
         ]
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are texts, not only what scoring needs to know of them."""
+        return self.settings.dataset != "archived"
+
+    def archived_datasets(self) -> dict[str, Taking]:
+        """What scoring reads of the data sets of a run without texts, by index."""
+        if self.has_texts or not self.archived:
+            return {}
+        archive = next(iter(self.archived.values())).archive
+        indexes = {Path(path).parts[3] for path in self.archived}
+        return {
+            index: Taking(
+                rule=re.sub(r"\W", "_", f"take_idiolink_{index}"),
+                archive=archive.path,
+                files={
+                    name: archive.manifest.files[name]
+                    for name in paths.scoring_files(index).values()
+                },
+                recordings={},
+            )
+            for index in sorted(indexes)
+        }
+
+    def _check_archived(self, where: str) -> None:
+        """Raise a `UserError` unless a run without texts finds all that it needs in an archive."""
+        lacking = [path for path in self.run_metrics() if path not in self.archived]
+        if lacking or not self.archived:
+            named = ", ".join(archive.path for archive in self.run.archives) or "archives (none)"
+            offered = self.offers.get(lacking[0]) if lacking else None
+            why = offered.differences[0] if offered and offered.differences else "not in it"
+            raise UserError(
+                f"no texts, and {lacking[0] if lacking else 'every run'} cannot be taken from"
+                f" {named}: {why}",
+                where=f"{where}.dataset",
+                mend="leave it out, or set dataset: released_format",
+            )
+        archive = next(iter(self.archived.values())).archive
+        for path in self.archived:
+            folder = str(Path(paths.dataset(Path(path).parts[3])["manifest"]).parent)
+            known = archive.manifest.datasets.get(folder)
+            if known is None or any(
+                self.run.digest(name) != digest for name, digest in known.raw.items()
+            ):
+                raise UserError(
+                    f"{archive.path} has no {folder} of these data",
+                    where=f"{where}.dataset",
+                    mend="name another archive first",
+                )
 
     def run_metrics(self) -> list[str]:
         """The metric files of all runs."""
@@ -628,15 +682,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         settings = self.settings
         models, tuned = settings.models, settings.finetuning.models
         as_published = self.metrics_files("full", models)
-        yield self._table(
-            "idiolink_dataset",
-            "dataset:dataset",
-            "Table 1",
-            "Size of the IdioLink dataset.",
-            Given(metrics=(self._checks(),)),
-            published="idiolink_table1",
-            text_numbers=self.run.here("published/text_numbers.csv"),
-        )
+        if self.has_texts:
+            yield self._table(
+                "idiolink_dataset",
+                "dataset:dataset",
+                "Table 1",
+                "Size of the IdioLink dataset.",
+                Given(metrics=(self._checks(),)),
+                published="idiolink_table1",
+                text_numbers=self.run.here("published/text_numbers.csv"),
+            )
         if self.constructs():
             yield self._table(
                 "idiolink_construction",
@@ -764,6 +819,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         reasons = {
             "idiolink_finetuned": "idiolink.finetuning.models names no model",
             "idiolink_construction": "idiolink.construction.enabled is false",
+            "idiolink_dataset": "idiolink.dataset is 'archived': there are no texts",
         }
         return reasons.get(name, super().why_no_table(name))
 
@@ -774,13 +830,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _figures(self) -> Iterator[Figure]:
         models, tuned = self.settings.models, self.settings.finetuning.models
         as_published = self.metrics_files("full", models)
-        yield self._figure(
-            "idiolink_domains",
-            "domains:domains",
-            "Section 3.2.2",
-            "Texts by domain and usage.",
-            [self._checks()],
-        )
+        if self.has_texts:
+            yield self._figure(
+                "idiolink_domains",
+                "domains:domains",
+                "Section 3.2.2",
+                "Texts by domain and usage.",
+                [self._checks()],
+            )
         if as_published:
             yield self._figure(
                 "idiolink_modes",
@@ -862,6 +919,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def raw_files(self) -> list[str]:
         """The texts, the released tuples and MAGPIE, as far as they are used."""
+        if not self.has_texts:
+            return []
         files = self.checked_files("released_format")
         if self.settings.finetuning.models and self.tuples_source() == "released":
             files.append(RELEASED_TUPLES)
@@ -872,7 +931,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def other_targets(self) -> list[str]:
         """The checks of the data, and what people should review."""
-        files = [paths.CHECKS.format(origin="released_format")]
+        files = [paths.CHECKS.format(origin="released_format")] if self.has_texts else []
         return (
             [*files, paths.CHECKS.format(origin="constructed"), paths.REVIEW]
             if self.constructs()
@@ -885,7 +944,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             return []
         index = metrics.split("/")[3]
         run = metrics.replace("/metrics/", "/predictions/").removesuffix(".json")
-        return [f"{run}.run.gz", *self.dataset(index)]
+        data = self.dataset(index) if self.has_texts else paths.scoring_files(index).values()
+        return [f"{run}.run.gz", *data]
 
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
