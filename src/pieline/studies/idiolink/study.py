@@ -128,8 +128,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                         mend="see the files of the same names in prompts/idiolink",
                     )
         self._check_own_data(where)
-        if not self.has_texts:
-            self._check_archived(where)
+        self._check_archived(where)
         if tuning.models and tuning.tuples == "released" and self.run.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
@@ -300,6 +299,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def _check_archived(self, where: str) -> None:
         """Raise a `UserError` unless a run without texts finds all that it needs in an archive."""
+        if self.has_texts:
+            return
         lacking = [path for path in self.run_metrics() if path not in self.archived]
         if lacking or not self.archived:
             named = ", ".join(archive.path for archive in self.run.archives) or "archives (none)"
