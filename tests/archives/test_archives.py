@@ -1,0 +1,274 @@
+"""Archives of runs: what is packed, what is refused, and what a configuration takes."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pieline.archives.export import export_runs
+from pieline.archives.manifest import MANIFEST, Archive, Manifest, read_archive
+from pieline.archives.matching import offer
+from pieline.archives.verify import check_released, defects, take, verified
+from pieline.cli import command
+from pieline.core.conditions import Conditions
+from pieline.core.errors import UserError
+from pieline.core.evidence import check_evidence, evidence_of, write_evidence
+from pieline.core.files import canonical_json, sha256_of, write_json, write_text
+from pieline.core.packing import pack, unpack
+from pieline.core.upstream import UpstreamFile
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Message, Question
+from pieline.llm.recordings import read_answers, record
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.predictions.runs import write_run
+from pieline.studies.idiolink.records import Document, Query
+
+DATASET = "results/datasets/idiolink/test"
+RUN = "results/predictions/idiolink/test/bm25/sentence/seed-0.run.gz"
+RANKED = "results/metrics/idiolink/test/bm25/sentence/seed-0.json"
+ANSWERED = "results/metrics/idiots/talker/zero_shot/seed-1.json"
+PREDICTIONS = "results/predictions/idiots/talker/zero_shot/seed-1.jsonl"
+RAW = "results/raw/idiolink/test/queries.json"
+INDEXES = "results/raw/idiolink/test/indexes.json"
+CONDITIONS = Conditions(
+    settings={"top_k": 3, "bootstrap_resamples": 10}, weights={"kind": "bm25", "k1": 0.9}
+)
+QUESTION = Question("provider/talker", (Message("user", "An idiom?"),), {}, 0)
+
+
+def made(path: str, made_from: list[str], **more: object) -> None:
+    write_evidence(evidence_of(path), files=[path], made_from=made_from, **more)  # type: ignore[arg-type]
+
+
+def metric(path: str, made_from: list[str], conditions: Conditions = CONDITIONS) -> None:
+    write_json(path, {"conditions": conditions.model_dump(mode="json"), "computed_from": {}})
+    made(path, made_from)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a ranking, and with answers of a language model."""
+    monkeypatch.chdir(tmp_path)
+    for raw in (RAW, INDEXES, "prompts/idiots/detect.jinja"):
+        write_text(raw, f"the content of {raw}")
+    text = {"pie": "break the ice", "subject": "Music", "is_gold": True, "span": "broke the ice"}
+    documents = [
+        Document(id=f"d{n}", sentence=f"{n} broke the ice.", usage="idiomatic", **text)
+        for n in range(4)
+    ]
+    query = Query(id="q1", sentence="She broke the ice.", usage="idiomatic", **text)
+    IdiolinkDataset("test", "full", True, documents, [query]).save(DATASET)
+    files = [str(path) for path in sorted(Path(DATASET).iterdir())]
+    write_evidence(evidence_of(f"{DATASET}/documents.jsonl"), files=files, made_from=[RAW, INDEXES])
+    write_run(RUN, {"q1": {"d2": 0.9, "d0": 0.5, "d1": 0.25}}, tag="bm25")
+    made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl"])
+    metric(RANKED, [RUN, f"{DATASET}/meanings.jsonl"])
+    answer = Answer(key=QUESTION.key, text="Yes.")
+    record("recordings/idiots/talker/run.jsonl", [(QUESTION, answer)])
+    write_text(PREDICTIONS, '{"id":"s1"}\n')
+    made(
+        PREDICTIONS,
+        ["prompts/idiots/detect.jinja"],
+        answers={QUESTION.key: answer.digest},
+        recordings=["recordings/idiots/talker/run.jsonl"],
+    )
+    metric(ANSWERED, [PREDICTIONS])
+    return tmp_path
+
+
+def repacked(source: Archive, target: Path, changed: dict[str, bytes], *, signed: bool) -> None:
+    """Pack an archive again with other members; `signed`: with digests that agree."""
+    place = target.with_suffix(".unpacked")
+    shutil.rmtree(place, ignore_errors=True)
+    names = unpack(source.path, place, allowed=lambda _: True)
+    content = {name: (place / name).read_bytes() for name in names} | changed
+    if signed:
+        fields = json.loads(content[MANIFEST])
+        fields["files"] = {
+            name: sha256_of(each) for name, each in content.items() if name != MANIFEST
+        }
+        manifest = Manifest.model_validate_json(json.dumps(fields | {"digest": ""}))
+        fields["digest"] = manifest.computed_digest()
+        content[MANIFEST] = canonical_json(fields).encode()
+    pack(target, [(MANIFEST, content.pop(MANIFEST)), *content.items()])
+
+
+def test_an_archive_has_equal_bytes_and_every_file_of_its_runs(folder: Path) -> None:
+    manifest = export_runs("one.tar.zst")
+    export_runs("two.tar.zst")
+    assert Path("one.tar.zst").read_bytes() == Path("two.tar.zst").read_bytes()
+    assert [run.metrics for run in manifest.runs] == [RANKED, ANSWERED]
+    ranked, answered = manifest.runs
+    assert ranked.files == (RUN, evidence_of(RUN))
+    assert set(ranked.raw) == {RAW, INDEXES}
+    assert set(answered.raw) == {"prompts/idiots/detect.jinja"}
+    assert answered.recordings == "recordings/idiots/talker/zero_shot/seed-1.jsonl"
+    assert manifest.datasets[DATASET].files == (
+        f"{DATASET}/meanings.jsonl",
+        f"{DATASET}/manifest.json",
+    )
+    assert defects("one.tar.zst") == []
+    with verified("one.tar.zst") as (_, place):
+        texts = b"".join(path.read_bytes() for path in place.rglob("*") if path.is_file())
+        assert b"She broke the ice" not in texts
+
+
+def test_runs_are_chosen_on_the_command_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command(["runs", "export", "a.tar.zst", "--study", "idiolink", "--seed", "0"])
+    assert list(read_archive("a.tar.zst").runs) == [RANKED]
+    command(["runs", "verify", "a.tar.zst"])
+    assert "1 run verified" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        command(["runs", "export", "b.tar.zst", "--model", "bm26"])
+    assert "no finished runs" in capsys.readouterr().err
+    assert not Path("b.tar.zst").exists()
+
+
+def test_what_was_changed_is_not_exported(folder: Path) -> None:
+    write_text(PREDICTIONS, '{"id":"s2"}\n')
+    with pytest.raises(UserError, match="is not the file that"):
+        export_runs("a.tar.zst")
+
+
+def test_predictions_and_answers_are_put_back(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_runs("a.tar.zst")
+    was = {path: Path(path).read_bytes() for path in (RUN, evidence_of(RUN), PREDICTIONS)}
+    monkeypatch.chdir(tmp_path_factory.mktemp("other"))
+    with verified(folder / "a.tar.zst") as (archive, place):
+        for run in archive.manifest.runs:
+            files = {name: archive.manifest.files[name] for name in run.files}
+            recordings = {run.recordings: "recordings/mine.jsonl"} if run.recordings else {}
+            take(archive, place, files, recordings)
+    assert {path: Path(path).read_bytes() for path in was} == was
+    assert read_answers("recordings/mine.jsonl")[QUESTION.key].text == "Yes."
+    check_evidence([evidence_of(RUN), evidence_of(PREDICTIONS)])
+    # Its data set is made here: another one is noticed before it is scored.
+    write_text(f"{DATASET}/queries.jsonl", "other\n")
+    with pytest.raises(UserError, match="is not the file that"):
+        check_evidence([evidence_of(RUN)])
+
+
+def test_other_answers_to_the_same_question_are_refused(folder: Path) -> None:
+    export_runs("a.tar.zst")
+    record("recordings/other.jsonl", [(QUESTION, Answer(key=QUESTION.key, text="No."))])
+    with verified("a.tar.zst") as (archive, place):
+        member = archive.runs[ANSWERED].recordings
+        with pytest.raises(UserError, match="1 question answered otherwise"):
+            take(archive, place, {}, {member: "recordings/other.jsonl"})
+
+
+def test_random_alterations_are_refused(folder: Path, tmp_path: Path) -> None:
+    """Bytes of the file, bytes of a member, and values of the table of contents."""
+    export_runs("a.tar.zst")
+    source, chance = read_archive("a.tar.zst"), random.Random(1)
+    packed = bytearray(Path("a.tar.zst").read_bytes())
+    place = tmp_path / "unpacked"
+    unpack("a.tar.zst", place, allowed=lambda _: True)
+    names = [*source.manifest.files, MANIFEST]
+    accepted = []
+    for number in range(200):
+        altered = tmp_path / "altered.tar.zst"
+        if number % 4 == 0:
+            altered.write_bytes(packed[: chance.randrange(len(packed))])
+        elif number % 4 == 1:
+            at = chance.randrange(len(packed))
+            altered.write_bytes(
+                packed[:at] + bytes([packed[at] ^ 1 << chance.randrange(8)]) + packed[at + 1 :]
+            )
+        else:
+            name = chance.choice(names)
+            content = bytearray((place / name).read_bytes())
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(7)
+            repacked(source, altered, {name: bytes(content)}, signed=False)
+        try:
+            if altered.read_bytes() != packed and not defects(altered):
+                accepted.append(number)
+        except UserError:
+            pass
+    assert accepted == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        (PREDICTIONS, b'{"id":"s2"}\n', "is not what its evidence says"),
+        (RUN, b"no run", "is not what its evidence says"),
+        (f"{DATASET}/meanings.jsonl", b"", "unknown id"),
+        ("recordings/idiots/talker/zero_shot/seed-1.jsonl", b"", "0 recorded answers"),
+        ("results/predictions/idiots/more.jsonl", b"{}", "belongs to no run"),
+    ],
+)
+def test_a_signed_archive_must_agree_with_itself(
+    folder: Path, name: str, content: bytes, problem: str
+) -> None:
+    export_runs("a.tar.zst")
+    repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), {name: content}, signed=True)
+    assert any(problem in line for line in defects("b.tar.zst")), defects("b.tar.zst")
+    with pytest.raises(UserError), verified("b.tar.zst"):
+        pass
+
+
+@pytest.mark.parametrize("name", ["../x.jsonl", "/etc/x", "src/x.py", "results/predictions/.x"])
+def test_other_files_are_never_unpacked(folder: Path, name: str) -> None:
+    export_runs("a.tar.zst")
+    repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), {name: b"x"}, signed=True)
+    with pytest.raises(UserError, match="does not belong there"):
+        defects("b.tar.zst")
+
+
+class TestOffer:
+    """What a configuration takes: only what is equal in all that decides predictions."""
+
+    @pytest.fixture
+    def archive(self, folder: Path) -> Archive:
+        export_runs("a.tar.zst")
+        return read_archive("a.tar.zst")
+
+    def differences(
+        self,
+        archive: Archive,
+        asked: Conditions = CONDITIONS,
+        digests: Mapping[str, str] | None = None,
+    ) -> tuple[str, ...]:
+        found = offer(
+            RANKED, asked.canonical(), [archive], lambda name: (digests or {}).get(name, "")
+        )
+        assert found
+        return found.differences
+
+    def test_equal_runs_are_taken_whatever_scores_them(self, archive: Archive) -> None:
+        settings = {"top_k": 3, "bootstrap_resamples": 2000, "permutations": 5}
+        other = CONDITIONS.model_copy(update={"settings": settings})
+        assert self.differences(archive) == self.differences(archive, other) == ()
+
+    def test_each_difference_is_named(self, archive: Archive) -> None:
+        changed = CONDITIONS.model_copy(update={"weights": {"kind": "bm25", "k1": 1.2}})
+        assert self.differences(archive, changed) == ("weight k1 1.2, archive 0.9",)
+        deeper = CONDITIONS.model_copy(update={"settings": {"top_k": 100, "prompts": {"a": "1"}}})
+        assert self.differences(archive, deeper) == (
+            'setting prompts {"a": "1"}, archive null',
+            "setting top_k 100, archive 3",
+        )
+        (line,) = self.differences(archive, digest="f" * 64)
+        assert line.startswith(f"{RAW}: SHA-256 ffffffffffff, archive ")
+
+    def test_a_run_that_no_archive_has(self, archive: Archive) -> None:
+        assert offer("results/metrics/x.json", CONDITIONS.canonical(), [archive], str) is None
+
+
+def test_released_is_what_the_digests_say(folder: Path) -> None:
+    export_runs("a.tar.zst")
+    with verified("a.tar.zst") as (archive, place):
+        digests = archive.manifest.datasets[DATASET].raw
+        names = {path.removeprefix("results/raw/"): digest for path, digest in digests.items()}
+        right = {name: UpstreamFile(url=None, sha256=digest) for name, digest in names.items()}
+        check_released(archive, DATASET, place, right)
+        wrong = right | {"idiolink/test/queries.json": UpstreamFile(url=None, sha256="0" * 64)}
+        with pytest.raises(UserError, match="its raw files' digests do not agree"):
+            check_released(archive, DATASET, place, wrong)
