@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pieline.core.errors import UserError, number_of, run_command
 
@@ -57,6 +57,22 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     verifying = actions.add_parser("verify", help="Check an archive without taking anything.")
     verifying.set_defaults(run=_verify_runs)
     verifying.add_argument("archive", type=Path, help="the file to check")
+    again = actions.add_parser(
+        "recompute",
+        help="Compute some rows of an archive again, on the data sets in this folder.",
+    )
+    again.set_defaults(run=_recompute)
+    again.add_argument("archive", type=Path, help="the file to check")
+    again.add_argument(
+        "--sample", type=int, default=20, help="queries of each ranking (default: %(default)s)"
+    )
+    again.add_argument(
+        "--configfile",
+        type=Path,
+        action="append",
+        default=[],
+        help="as given to snakemake, for what language models were asked",
+    )
 
 
 def _export_runs(options: argparse.Namespace) -> None:
@@ -89,6 +105,35 @@ def _verify_runs(options: argparse.Namespace) -> None:
         )
     runs = read_archive(options.archive).runs
     print(f"{options.archive}: {number_of(len(runs), 'run')} verified")
+
+
+def _recompute(options: argparse.Namespace) -> None:
+    from pieline.archives.recompute import recompute
+    from pieline.archives.verify import verified
+    from pieline.config import layered, load_config, load_studies, merged
+    from pieline.core.yamls import read_yaml
+    from pieline.models.registry import load_registry
+
+    root = Path(os.path.relpath(Path(__file__).parents[2]))
+    settings: dict[str, Any] = {}
+    for file in [root / "config.yaml", *options.configfile]:
+        settings = merged(settings, read_yaml(file))
+    settings |= {"archives": []}
+    config = load_config(layered(settings, root / "config" / "sample.yaml"))
+    every = load_studies(config, load_registry(root / "models.yaml"), root)
+    studies = [every[name] for name in config.studies]
+    differing = 0
+    with verified(options.archive) as (archive, folder):
+        for run in archive.manifest.runs:
+            same, line = recompute(run, folder, studies, sample=options.sample)
+            differing += not same
+            print(f"{run.metrics.removeprefix('results/metrics/')}: {line}", flush=True)
+    if differing:
+        raise UserError(
+            f"{number_of(differing, 'run')} cannot be reproduced here",
+            where=options.archive,
+            mend="see the lines above",
+        )
 
 
 def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -115,15 +115,16 @@ def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
     """
     if raw.get("data", "sample") != "sample" or raw.get("mirror"):
         return dict(raw)
-    return _merged(read_yaml(sample), raw)
+    return merged(read_yaml(sample), raw)
 
 
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = deepcopy(dict(below))
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with those of `above` in their place, as Snakemake merges configuration files."""
+    result = deepcopy(dict(below))
     for key, value in above.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
+        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = merged(result[key], value) if both else value
+    return result
 
 
 def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config:

@@ -1,0 +1,143 @@
+"""Compute some of an archive's rows again, where this machine can, and compare."""
+
+import random
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pieline.archives.manifest import ArchivedRun
+from pieline.core.errors import UserError
+from pieline.core.evidence import Evidence, evidence_of
+from pieline.core.files import canonical_json, read_json, sha256
+from pieline.core.records import load_jsonl, load_record
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
+from pieline.llm.recordings import read_answers
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.weights import require_weights
+from pieline.studies.idiolink.predictions.bm25 import build_index, search
+from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
+from pieline.studies.idiolink.predictions.runs import RankedRun, cosine_scores, read_run
+from pieline.studies.idiolink.records import Document, Query
+from pieline.study import Study, match_path
+
+SCORE_TOLERANCE = 1e-4
+"""Between scores of one model on two machines: the last digits of fp32 differ."""
+_BEST = 10
+"""Documents of a query whose scores are compared."""
+
+
+def recompute(
+    run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]], *, sample: int
+) -> tuple[bool, str]:
+    """Compute some rows of an archived run again, on the data sets of the working directory.
+
+    Args:
+        run: the run.
+        folder: where its archive was unpacked.
+        studies: of the configuration, which know what was asked of language models.
+        sample: queries of a ranking; of a language model all recorded answers are read again.
+
+    Returns:
+        Whether nothing differs, and a line on what was compared or why nothing could be.
+
+    Raises:
+        UserError: the weights cannot be had.
+    """
+    if reason := _other_data(run, folder):
+        return True, f"not recomputed: {reason}"
+    if run.recordings:
+        return _read_again(run, folder, studies)
+    if run.training or not run.predictions.endswith(".run.gz"):
+        return True, "not recomputed: weights of trained models are not in archives"
+    return _rank_again(run, folder, sample)
+
+
+def _other_data(run: ArchivedRun, folder: Path) -> str:
+    """Why a run cannot be compared here: its data set is not here, or is another one."""
+    evidence = load_record(folder / evidence_of(run.predictions), Evidence)
+    for path, digest in evidence.made_from.items():
+        if path.startswith("results/datasets/") and path.endswith(".jsonl"):
+            if not Path(path).exists():
+                return f"{path} is not here (snakemake --cores 1 -- {path})"
+            if sha256(path) != digest:
+                return f"{path} is another file than the run's"
+    return ""
+
+
+def _read_again(run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]]) -> tuple[bool, str]:
+    answers = read_answers(folder / run.recordings)
+
+    def recorded(questions: Sequence[Question]) -> Mapping[str, Answer]:
+        if lacking := [question for question in questions if question.key not in answers]:
+            raise UserError(f"{len(lacking)} of its questions were never answered")
+        return answers
+
+    for spec in (spec for study in studies for spec in study.llm_tasks()):
+        wildcards = match_path(spec.outputs.get("predictions", ""), run.predictions)
+        if wildcards is None:
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            output = Path(place, "predictions.jsonl")
+            task = spec.make(**wildcards)
+            try:
+                task.model_copy(update={"outputs": {"predictions": str(output)}}).run(
+                    task.entry(), recorded
+                )
+            except UserError as error:
+                return False, str(error)
+            same = output.read_bytes() == (folder / run.predictions).read_bytes()
+        return same, f"{len(answers)} answers read again: {'the same' if same else 'DIFFERENT'}"
+    return True, "not recomputed: the configuration does not name its study"
+
+
+def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]:
+    *_, index, _, mode, _ = Path(run.predictions).parts
+    place = Path("results/datasets/idiolink", index)
+    documents = load_jsonl(place / "documents.jsonl", Document)
+    queries = load_jsonl(place / "queries.jsonl", Query)
+    chosen = random.Random(0).sample(queries, min(sample, len(queries)))  # noqa: S311 - no secret
+    archived = read_run(folder / run.predictions)
+    best = {query.id: [*archived[query.id]][:_BEST] for query in chosen}
+    if run.conditions.weights["kind"] == "bm25":
+        (tuning,) = [path for path in run.files if path.endswith("/tuning.json")]
+        point = Tuning.model_validate(read_json(folder / tuning)).chosen
+        ranker = build_index(documents, point)
+        by: Literal["sentence", "span"] = "span" if mode == "span" else "sentence"
+        here = search(ranker, documents, chosen, query_mode=by, top_k=len(documents))
+    else:
+        here = _similarities(run, mode, chosen, documents, best)
+    found = [
+        abs(here[query][name] - archived[query][name]) for query in best for name in best[query]
+    ]
+    largest = max(found)
+    same = largest <= SCORE_TOLERANCE
+    told = f"{len(chosen)} queries, {len(found)} scores: largest difference {largest:.1g}"
+    return same, told if same else f"{told}, which is DIFFERENT"
+
+
+def _similarities(
+    run: ArchivedRun,
+    mode: str,
+    queries: Sequence[Query],
+    documents: Sequence[Document],
+    best: Mapping[str, Sequence[str]],
+) -> RankedRun:
+    """Cosine similarity of queries with the documents that are best for any of them."""
+    from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
+    from pieline.studies.idiolink.predictions.encoders import load_encoder
+
+    entry = EmbedderEntry.from_spec(canonical_json(run.conditions.weights))
+    require_weights(entry, None)
+    model = load_encoder(entry, weights=None)
+    wanted = {name for names in best.values() for name in names}
+    some = [document for document in documents if document.id in wanted]
+    vectors = embed_index(model, some, entry, progress=False)
+    asked = embed_query_modes(model, queries, entry)[mode]
+    return {
+        query.id: {document.id: float(score) for document, score in zip(some, scores, strict=True)}
+        for query, scores in zip(queries, cosine_scores(np.asarray(asked), vectors), strict=True)
+    }
