@@ -4,7 +4,6 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -17,7 +16,7 @@ from pieline.archives.matching import RemoteArchive, load_archives
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
 from pieline.core.settings import Seed, Settings
-from pieline.core.yamls import read_yaml
+from pieline.core.yamls import merge, read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
 from pieline.study import Run, Study
@@ -115,15 +114,7 @@ def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
     """
     if raw.get("data", "sample") != "sample" or raw.get("mirror"):
         return dict(raw)
-    return _merged(read_yaml(sample), raw)
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = deepcopy(dict(below))
-    for key, value in above.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
+    return merge(read_yaml(sample), raw)
 
 
 def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config:

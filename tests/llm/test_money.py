@@ -82,9 +82,9 @@ def test_one_attempt_costs_at_most_its_bounds() -> None:
 
 
 def test_prices_are_for_a_million_tokens() -> None:
-    assert price(PRICED, 1_000_000, 0) == 2
-    assert price(PRICED, 0, 100_000) == 1
-    assert price(FREE, 1_000_000, 1_000_000) == price(UNKNOWN, 1_000_000, 1_000_000) == 0
+    assert price(PRICED.paid, 1_000_000, 0) == 2
+    assert price(PRICED.paid, 0, 100_000) == 1
+    assert price(FREE.paid, 1_000_000, 1_000_000) == price(None, 1_000_000, 1_000_000) == 0
 
 
 @pytest.mark.parametrize(
