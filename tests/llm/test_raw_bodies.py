@@ -2,10 +2,12 @@
 
 import importlib.resources
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from llm_cases import KEY, settings_for, spec_for
 from provider_server import SERVED, ProviderServer, chat, generated, message, output, response
 from support import ROOT
@@ -345,6 +347,14 @@ def test_examples_are_asked_as_they_say_at_the_stated_prices(folder: Path) -> No
             (request,) = server.requests
         assert merged({}, entry.body or {}).keys() <= request.body.keys()
     assert verify(folder / "a.jsonl") == []
+
+
+def test_the_documented_entry_is_one() -> None:
+    (block,) = re.findall(
+        r"(?s)```yaml entry\n(.*?)```", (ROOT / "docs/models.md").read_text("utf-8")
+    )
+    (entry,) = yaml.safe_load(block).values()
+    assert LLMEntry.model_validate(entry).body == {"output_config": {"effort": "low"}}
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
