@@ -1,4 +1,4 @@
-"""The command `pieline`: recorded answers of language models, and one question to one of them."""
+"""The command `pieline`: archives of runs, recorded answers, and one question to a chat model."""
 
 import argparse
 import json
