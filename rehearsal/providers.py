@@ -133,7 +133,7 @@ class Providers(LoopbackServer):
         charge = Charge(provider.name, model, question, fault=fault)
         if fault is None or fault in BILLED:
             charge.input_tokens, charge.output_tokens = answer.input_tokens, answer.output_tokens
-            charge.usd = price(self._entries[model], answer.input_tokens, answer.output_tokens)
+            charge.usd = price(self._entries[model].paid, answer.input_tokens, answer.output_tokens)
         self._count(charge)
         number = self._bill.add(charge)
         reply = _reply(provider, answer, fault, self._faults.retry_after_s)

@@ -18,7 +18,11 @@ def test_schema_files_are_current(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("data", "schema"),
-    [("config.yaml", "config.schema.json"), ("models.yaml", "models.schema.json")],
+    [
+        ("config.yaml", "config.schema.json"),
+        ("models.yaml", "models.schema.json"),
+        ("examples/chat_models.yaml", "models.schema.json"),
+    ],
 )
 def test_shipped_files_obey_their_schema(data: str, schema: str) -> None:
     def read(path: Path) -> object:

@@ -1,16 +1,19 @@
-"""The command `pieline`: looking after what the workflow keeps."""
+"""The command `pieline`: archives of runs, recorded answers, and one question to a chat model."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pieline.core.errors import UserError, number_of, run_command
+from pieline.core.errors import UserError, nearest, number_of, run_command
 
 if TYPE_CHECKING:
+    from pieline.llm.answers import Answer
     from pieline.llm.archive import Merged
+    from pieline.models.llm import LLMEntry
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -34,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_recordings(commands)
     _add_runs(commands)
+    _add_ask(commands)
     return top
 
 
@@ -110,14 +114,14 @@ def _verify_runs(options: argparse.Namespace) -> None:
 def _recompute(options: argparse.Namespace) -> None:
     from pieline.archives.recompute import recompute
     from pieline.archives.verify import verified
-    from pieline.config import layered, load_config, load_studies, merged
-    from pieline.core.yamls import read_yaml
+    from pieline.config import layered, load_config, load_studies
+    from pieline.core.yamls import merge, read_yaml
     from pieline.models.registry import load_registry
 
     root = Path(os.path.relpath(Path(__file__).parents[2]))
     settings: dict[str, Any] = {}
     for file in [root / "config.yaml", *options.configfile]:
-        settings = merged(settings, read_yaml(file))
+        settings = merge(settings, read_yaml(file))
     settings |= {"archives": []}
     config = load_config(layered(settings, root / "config" / "sample.yaml"))
     every = load_studies(config, load_registry(root / "models.yaml"), root)
@@ -134,6 +138,31 @@ def _recompute(options: argparse.Namespace) -> None:
             where=options.archive,
             mend="see the lines above",
         )
+
+
+def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    about = (
+        "Ask a chat model one question; show the request's body, the answer, its tokens and cost."
+        " The answer is recorded in recordings/ask, so the same question is not paid for twice."
+    )
+    ask = commands.add_parser("ask", help="Ask a chat model one question.", description=about)
+    ask.add_argument("question", help="sent as the only turn, of the user")
+    ask.add_argument("--model", required=True, metavar="NAME", help="name in models.yaml")
+    ask.add_argument(
+        "--parameters",
+        default="{}",
+        metavar="JSON",
+        help='what a run would ask for, such as \'{"temperature": 0, "max_tokens": 100}\'',
+    )
+    ask.add_argument(
+        "--configfile",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="on top of config.yaml, whose section llm counts (max_cost_usd); can be repeated",
+    )
+    ask.set_defaults(run=_ask)
 
 
 def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -181,6 +210,77 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         action="store_true",
         help="forget requests of killed runs, when the provider's bill shows that they cost nothing"
         " (no run may be under way)",
+    )
+
+
+def _ask(options: argparse.Namespace) -> None:
+    from pieline.core.records import validated
+    from pieline.core.yamls import merge, read_yaml
+    from pieline.llm.client import ask
+    from pieline.llm.questions import make_question
+    from pieline.llm.recordings import read_answers
+    from pieline.llm.settings import LLMSettings
+    from pieline.llm.wire import body_of
+    from pieline.models.llm import LLMEntry, Parameter
+    from pieline.models.registry import load_registry
+
+    registry = load_registry("models.yaml")
+    models = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
+    if options.model not in models:
+        raise UserError(
+            f"no chat model {options.model!r}", where="--model", mend=nearest(options.model, models)
+        )
+    entry = models[options.model]
+    config: dict[str, object] = {}
+    for file in (Path("config.yaml"), *options.configfile):
+        config = merge(config, read_yaml(file) or {})
+    mend = "see schemas/config.schema.json"
+    section = validated(LLMSettings, config.get("llm") or {}, where="llm", mend=mend)
+    settings = section.for_jobs(Path(), registry.values())
+    parameters = validated(
+        dict[Parameter, object],
+        options.parameters,
+        where="--parameters",
+        mend="pass JSON with names as in accepts",
+        is_json=True,
+    )
+    wanted = {str(name): value for name, value in parameters.items()}
+    question = make_question(entry, [("user", options.question)], wanted, name=options.model)
+    recordings = settings.recordings_folder / "ask" / f"{options.model}.jsonl"
+    is_recorded = settings.mode != "fresh" and question.key in read_answers(recordings)
+    answer = ask([question], entry, settings, recordings)[question.key]
+    if answer.sent:
+        body = json.dumps(body_of(question, answer.sent), ensure_ascii=False, indent=2)
+        print(f"sent to {answer.sent.path}:\n{body}")
+    print(_answered(answer, entry))
+    print(f"{'already ' if is_recorded else ''}recorded in {recordings}")
+
+
+def _answered(answer: "Answer", entry: "LLMEntry") -> str:
+    """Describe an answer, its tokens and cost."""
+    from pieline.llm.costs import usd_of
+
+    said = {"thoughts": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
+    said["calls"] = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls or ())
+    lines = [f"{name}: {text}" for name, text in said.items() if text or name == "answer"]
+    counts = {
+        "in": answer.input_tokens,
+        "read from the cache": answer.cached_tokens,
+        "written to the cache": answer.cache_write_tokens,
+        "out": answer.output_tokens,
+        "for thoughts": answer.reasoning_tokens,
+    }
+    tokens = [f"{count} {what}" for what, count in counts.items() if count is not None]
+    usd = usd_of(answer, entry)
+    cost = "free" if not entry.paid else "unknown" if usd is None else f"${usd:.6f}"
+    model, reason = answer.returned_model or "an unnamed model", answer.finish_reason
+    return "\n".join(
+        [
+            *lines,
+            f"answered by {model}, finish reason {reason}",
+            f"tokens: {', '.join(tokens) or 'not counted'}",
+            f"cost: {cost}",
+        ]
     )
 
 

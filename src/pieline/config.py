@@ -4,7 +4,6 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -17,7 +16,7 @@ from pieline.archives.matching import RemoteArchive, load_archives
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
 from pieline.core.settings import Seed, Settings
-from pieline.core.yamls import read_yaml
+from pieline.core.yamls import merge, read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
 from pieline.study import Run, Study
@@ -115,16 +114,7 @@ def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
     """
     if raw.get("data", "sample") != "sample" or raw.get("mirror"):
         return dict(raw)
-    return merged(read_yaml(sample), raw)
-
-
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with those of `above` in their place, as Snakemake merges configuration files."""
-    result = deepcopy(dict(below))
-    for key, value in above.items():
-        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
-        result[key] = merged(result[key], value) if both else value
-    return result
+    return merge(read_yaml(sample), raw)
 
 
 def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config:

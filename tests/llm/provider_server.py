@@ -35,7 +35,21 @@ def generated(*parts: Any, finish: str = "STOP", **fields: Any) -> dict[str, Any
     return {**body, "responseId": "r1", **fields}
 
 
+def response(*output: Any, **fields: Any) -> dict[str, Any]:
+    """A response of OpenAI's /responses."""
+    body = {"id": "r1", "object": "response", "created_at": 0, "model": SERVED}
+    usage = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
+    return {**body, "status": "completed", "output": list(output), "usage": usage, **fields}
+
+
+def output(text: str, kind: str = "output_text") -> dict[str, Any]:
+    """A message in such a response."""
+    part = {"type": kind, "refusal" if kind == "refusal" else "text": text}
+    return {"type": "message", "id": "m", "role": "assistant", "content": [part]}
+
+
 REPLIES = {
+    "/v1/responses": response(output("hi")),
     "/v1/chat/completions": chat(),
     "/v1/messages": message({"type": "text", "text": "hi"}),
     ":generateContent": generated({"text": "hi"}),
@@ -48,15 +62,18 @@ class ProviderServer(LoopbackServer):
     Args:
         reply: the body of all responses; null: "hi".
         model: that they state in place of "served"; null: the one asked.
+        status: of all responses.
 
     Attributes:
         requests: all that arrived.
     """
 
-    def __init__(self, reply: dict[str, Any] | None = None, model: str | None = None) -> None:
+    def __init__(
+        self, reply: dict[str, Any] | None = None, model: str | None = None, status: int = 200
+    ) -> None:
         super().__init__()
         self.requests: list[Received] = []
-        self._reply, self._model = reply, model
+        self._reply, self._model, self._status = reply, model, status
 
     async def exchange(self, request: Received, send: Callable[[Reply], Awaitable[bool]]) -> None:
         if request.method != "POST":
@@ -69,7 +86,7 @@ class ProviderServer(LoopbackServer):
         body = {
             name: self._model or asked if value == SERVED else value for name, value in body.items()
         }
-        await send(Reply(body=json.dumps(body).encode()))
+        await send(Reply(self._status, json.dumps(body).encode()))
 
     def play(self, entry: LLMEntry, **changes: Any) -> LLMEntry:
         """The entry, with this server in its provider's place; it still serves what is retired."""

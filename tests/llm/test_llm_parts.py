@@ -80,6 +80,7 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
         (HUB | {"accepts": ["top_k", "seed"]}, "accepts: transformers does not support top_k"),
         (HUB | {"server": "vllm", "accepts": ["reasoning_effort"]}, "vllm does not support reas"),
         (HUB | {"server": "vllm"}, "server: vllm promises no equal answers: say repeatable: false"),
+        (HUB | {"batch_invariant": True}, "transformers is not started with batch_invariant"),
         (HUB | {"slots": 2}, "transformers promises no equal answers with several slots: say rep"),
         (GGUF | {"slots": 2, "gpu_layers": 9}, "llama.cpp promises no equal answers with several"),
         (GGUF | {"chat_template": "vicuna"}, "chat_template is Jinja text; a server would take a"),
@@ -156,6 +157,7 @@ def test_a_key_tells_which_weights_answer_and_how_they_are_served() -> None:
         checkpoint(**pinned | {"dtype": "bfloat16"}),
         checkpoint(**pinned | {"chat_template": "{{ messages }}"}),
         checkpoint(**pinned | {"server": "vllm", "repeatable": False}),
+        checkpoint(**pinned | {"server": "vllm", "batch_invariant": True}),
         *(checkpoint(**pinned | PLAIN | {"file": f"{name}.gguf"}) for name in ("a", "b")),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64}),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64, "chat_template": "{{ messages }}"}),
@@ -165,13 +167,13 @@ def test_a_key_tells_which_weights_answer_and_how_they_are_served() -> None:
         ),
     ]
     assert told[0] == "openai/m@hub:0123456789abcdef+transformers+float32"
-    assert told[4] == "openai/m@hub:0123456789abcdef+a.gguf"
-    assert told[6] == "openai/m@sha256:0000000000000000"
+    assert told[5] == "openai/m@hub:0123456789abcdef+a.gguf"
+    assert told[7] == "openai/m@sha256:0000000000000000"
     assert len(set(told)) == len(told)
     assert {name_on_the_wire(checkpoint) for checkpoint in told} == {"m"}
     # How many questions it gets at once, on how many GPUs, does not make another model.
     assert checkpoint(**pinned | {"slots": 4, "gpus": 2, "repeatable": False}) == told[0]
-    assert checkpoint(**GGUF | {"weights_sha256": "0" * 64, "server": "llama.cpp"}) == told[6]
+    assert checkpoint(**GGUF | {"weights_sha256": "0" * 64, "server": "llama.cpp"}) == told[7]
 
 
 def test_an_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,7 +398,7 @@ def test_the_bound_on_tokens_is_one(text: str, monkeypatch: pytest.MonkeyPatch) 
     question = make_question(spec, [("user", text)], {"max_tokens": 1})
     assert tokens <= input_tokens_at_most(question)
     assert input_tokens_about(question) <= input_tokens_at_most(question)
-    assert usd_at_most(question, spec) == price(spec, input_tokens_at_most(question), 1)
+    assert usd_at_most(question, spec) == price(spec.paid, input_tokens_at_most(question), 1)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

@@ -295,6 +295,16 @@ def test_vllm_is_told_all_that_it_would_choose_silently(
     ]
 
 
+def test_only_an_entry_makes_vllm_batch_invariant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
+    spec = served(tmp_path, server="vllm", dtype="bfloat16")
+    invariant = spec.model_copy(update={"batch_invariant": True, "repeatable": None})
+    values = [serving.environment_of(entry)["VLLM_BATCH_INVARIANT"] for entry in (spec, invariant)]
+    assert values == ["0", "1"]
+
+
 def documented() -> dict[str, LLMEntry]:
     """The entries that docs/serving.md shows."""
     text = (ROOT / "docs/serving.md").read_text(encoding="utf-8")

@@ -241,7 +241,7 @@ def test_an_address_for_a_provider_that_no_model_has_is_one_line() -> None:
          {"reasoning_effort": "low"},
          'generationConfig.reasoning_effort none where the question has "low"'),
         ("claude-4-sonnet", {"accepts": frozenset({"response_format"})}, FEW_SHOT,
-         {"response_format": FORM}, "response_format none where the question has {"),
+         {"response_format": FORM}, "output_format none where the question has {"),
         ("claude-4-sonnet", {}, [("user", "a"), ("system", "b"), ("user", "c")], {}, "messages ["),
         ("claude-4-sonnet", {}, [("user", "a"), ("user", "b")], {}, "messages ["),
     ],

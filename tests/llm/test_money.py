@@ -81,10 +81,27 @@ def test_one_attempt_costs_at_most_its_bounds() -> None:
         usd_at_most(asking(), PRICED)
 
 
+def test_one_attempt_may_cost_the_dearest_of_its_prices() -> None:
+    prices = {**PRICES, "cached_input": 1, "cache_write": 2.5, "reasoning": 12}
+    entry = spec_for(prices=prices)
+    assert usd_at_most(asking(max_tokens=40), entry) == pytest.approx((117 * 2.5 + 40 * 12) / 1e6)
+    cost = estimate([asking(max_tokens=40)], entry, likely=4)
+    assert cost.usd == pytest.approx((27 * 2.5 + 40 * 12) / 1e6)
+    assert cost.likely_usd == pytest.approx((27 * 2 + 4 * 10) / 1e6)
+
+
+def test_cached_tokens_cost_as_input_where_the_entry_has_no_other_price() -> None:
+    reported = answer(100, 30, cached_tokens=60, cache_write_tokens=30, reasoning_tokens=20)
+    assert usd_of(reported, PRICED) == usd_of(answer(100, 30), PRICED) == 500 / 1e6
+    # More tokens from the cache than there were cannot make the rest cheaper than nothing.
+    odd = answer(10, 0, cached_tokens=60)
+    assert usd_of(odd, spec_for(prices={**PRICES, "cached_input": 1})) == 60 / 1e6
+
+
 def test_prices_are_for_a_million_tokens() -> None:
-    assert price(PRICED, 1_000_000, 0) == 2
-    assert price(PRICED, 0, 100_000) == 1
-    assert price(FREE, 1_000_000, 1_000_000) == price(UNKNOWN, 1_000_000, 1_000_000) == 0
+    assert price(PRICED.paid, 1_000_000, 0) == 2
+    assert price(PRICED.paid, 0, 100_000) == 1
+    assert price(FREE.paid, 1_000_000, 1_000_000) == price(None, 1_000_000, 1_000_000) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Reading YAML with an error that names the line, and without silently merged duplicate keys."""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +71,12 @@ def read_mapping(path: str | Path, *, mend: str) -> dict[str, Any]:
         UserError: as `read_yaml`, or it is no mapping or has a key that is no text.
     """
     return validated(dict[str, Any], read_yaml(path), where=path, mend=mend)
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one layer of a configuration on top of another; mappings are merged key by key."""
+    merged = deepcopy(dict(below))
+    for key, value in above.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged

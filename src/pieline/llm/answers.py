@@ -58,6 +58,8 @@ class Answer(Frozen):
         fingerprint: the provider's name for the system that answered.
         response_id: the provider's number for the request (null for local models).
         input_tokens, output_tokens: as counted by the provider; output includes reasoning.
+        cached_tokens, cache_write_tokens: input tokens that were read from the provider's cache, or
+            written to it; null if it reports none.
         reasoning_tokens: output tokens that were thoughts, if the provider counts them.
         sent: what was sent; null in older recordings and in hand-written ones.
         origin: `asked` of the model, or `hand-written` for a scripted sample recording.
@@ -74,6 +76,8 @@ class Answer(Frozen):
     response_id: str | None = None
     input_tokens: NonNegativeInt | None = None
     output_tokens: NonNegativeInt | None = None
+    cached_tokens: NonNegativeInt | None = None
+    cache_write_tokens: NonNegativeInt | None = None
     reasoning_tokens: NonNegativeInt | None = None
     sent: Sent | None = None
     origin: Literal["asked", "hand-written"] = "asked"

@@ -1,5 +1,6 @@
 """Estimated and maximum cost of questions, and the cost of recorded answers."""
 
+import json
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
-from pieline.models.llm import LLMEntry
+from pieline.models.llm import LLMEntry, Prices
 
 BYTES_PER_TOKEN = 3.6
 """UTF-8 bytes for each token, about: English prose has 4 to 4.5, German 3 to 3.5."""
@@ -50,19 +51,19 @@ class Estimate:
 
         Null where nothing bounds them or the model's prices are not known.
         """
-        return self._usd(self.output_tokens)
+        return self._usd(self.output_tokens, self.spec.paid and self.spec.paid.dearest)
 
     @property
     def likely_usd(self) -> float | None:
         """Dollars, about; null where the model's prices are not known."""
-        return self._usd(self.likely_output_tokens)
+        return self._usd(self.likely_output_tokens, self.spec.paid)
 
-    def _usd(self, output_tokens: int | None) -> float | None:
+    def _usd(self, output_tokens: int | None, prices: Prices | None) -> float | None:
         if not self.to_ask or not (self.spec.paid or self.spec.cost_is_unknown):
             return 0.0
         if self.spec.cost_is_unknown or output_tokens is None:
             return None
-        return price(self.spec, self.input_tokens, output_tokens)
+        return price(prices, self.input_tokens, output_tokens)
 
     def __add__(self, other: "Estimate") -> "Estimate":
         """Add two estimates of one model without a question in common."""
@@ -116,8 +117,9 @@ def input_tokens_at_most(question: Question) -> int:
     """Bound the tokens of a question: no tokeniser makes more tokens than a text has bytes."""
     size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
     schema = len(str(question.parameters.get("response_format", "")).encode("utf-8"))
+    body = len(json.dumps(question.body).encode("utf-8")) if question.body else 0
     turns = TOKENS_PER_MESSAGE * len(question.messages)
-    return size + schema + turns + TOKENS_OF_TEMPLATE
+    return size + schema + body + turns + TOKENS_OF_TEMPLATE
 
 
 def output_tokens_at_most(question: Question, spec: LLMEntry) -> int | None:
@@ -141,14 +143,40 @@ def usd_at_most(question: Question, spec: LLMEntry) -> float:
             where=spec.label,
             mend="send max_tokens, or give max_output_tokens in models.yaml",
         )
-    return price(spec, input_tokens_at_most(question), bound)
+    return price(spec.paid.dearest, input_tokens_at_most(question), bound)
 
 
-def price(spec: LLMEntry, input_tokens: int, output_tokens: int) -> float:
-    """Return the price of these tokens in US dollars; 0 for a model without prices."""
-    if not spec.paid:
+def price(
+    prices: Prices | None,
+    input_tokens: int,
+    output_tokens: int,
+    *,
+    cached: int | None = None,
+    written: int | None = None,
+    reasoning: int | None = None,
+) -> float:
+    """Return the price of these tokens in US dollars; 0 without prices.
+
+    Args:
+        prices: of the model.
+        input_tokens: all of them.
+        output_tokens: all of them.
+        cached: input tokens that were read from the cache.
+        written: input tokens that were written to the cache.
+        reasoning: output tokens that were thoughts.
+    """
+    if not prices:
         return 0.0
-    return (input_tokens * spec.paid.input + output_tokens * spec.paid.output) / 1e6
+    usd = 0.0
+    for rate, tokens in ((prices.cached_input, cached), (prices.cache_write, written)):
+        if rate is not None and tokens:  # else they cost as much as all input
+            usd += tokens * rate
+            input_tokens -= tokens
+    if prices.reasoning is not None and reasoning:
+        usd += reasoning * prices.reasoning
+        output_tokens -= reasoning
+    usd += max(input_tokens, 0) * prices.input + max(output_tokens, 0) * prices.output
+    return usd / 1e6
 
 
 def usd_of(answer: Answer, spec: LLMEntry) -> float | None:
@@ -157,4 +185,11 @@ def usd_of(answer: Answer, spec: LLMEntry) -> float | None:
         return 0.0
     if answer.input_tokens is None or answer.output_tokens is None:
         return None
-    return price(spec, answer.input_tokens, answer.output_tokens)
+    return price(
+        spec.paid,
+        answer.input_tokens,
+        answer.output_tokens,
+        cached=answer.cached_tokens,
+        written=answer.cache_write_tokens,
+        reasoning=answer.reasoning_tokens,
+    )

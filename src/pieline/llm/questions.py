@@ -1,6 +1,7 @@
 """Questions to models, and the digests under which answers are recorded."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,6 +31,7 @@ class Question:
         name: what the question is about (a sentence id), for messages; not part of the key.
         dropped: parameters that were wanted but that the provider does not accept; not part of
             the key, because they are not sent.
+        body: raw fields that are merged into the request as written (`LLMEntry.body`).
     """
 
     model: str
@@ -38,10 +40,12 @@ class Question:
     sample: int = 0
     name: str = field(default="", compare=False)
     dropped: tuple[str, ...] = field(default=(), compare=False)
+    body: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         plain = {name: _plain(value) for name, value in sorted(self.parameters.items())}
         object.__setattr__(self, "parameters", plain)
+        object.__setattr__(self, "body", {name: _plain(part) for name, part in self.body.items()})
 
     def content(self) -> dict[str, Any]:
         """Return the content that the key is computed from."""
@@ -50,6 +54,8 @@ class Question:
             "messages": [{"role": role, "content": text} for role, text in self.messages],
             "parameters": dict(self.parameters),
             "sample": self.sample,
+            # As text, since the order of fields can matter (the properties of a schema).
+            **({"body": json.dumps(self.body, ensure_ascii=False)} if self.body else {}),
         }
 
     @cached_property
@@ -76,13 +82,15 @@ def make_question(
 
     Parameters that are not accepted are left out of the question and its key, and listed in
     `Question.dropped`. A parameter given as None is not asked for. What is sent in any case
-    (`LLMEntry.defaults`) and the role that system turns get (`LLMEntry.system_role`) are part of
-    the question.
+    (`LLMEntry.defaults`, `LLMEntry.body`) and the role that system turns get
+    (`LLMEntry.system_role`) are part of the question.
     """
     sent, dropped = spec.accepted(parameters)
     roles = {"system": spec.system_role or "system"}
     turns = tuple(Message(roles.get(role, role), content) for role, content in messages)
-    return Question(spec.checkpoint, turns, sent, sample=sample, name=name, dropped=dropped)
+    return Question(
+        spec.checkpoint, turns, sent, sample, name=name, dropped=dropped, body=spec.body or {}
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ of their keys, so that git shows small differences and copies can be merged line
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -78,8 +79,11 @@ class Line(NamedTuple):
         try:
             content = self.value["question"]
             turns = tuple(Message(**turn) for turn in content["messages"])
-            return Question(content["model"], turns, content["parameters"], content["sample"])
-        except (AttributeError, KeyError, TypeError):
+            return Question(
+                *(content["model"], turns, content["parameters"], content["sample"]),
+                body=json.loads(content.get("body", "{}")),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise self.fault("not a question and its answer") from None
 
     def check(self) -> Answer:

@@ -26,6 +26,8 @@ LOOPBACK = "127.0.0.1"
 VLLM = "PIELINE_VLLM"
 """Environment variable: what starts vLLM, up to the weights. It needs an environment of its own."""
 
+BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
+
 PORTS_TRIED = 3
 """Another process may take a free port before the server does, which some do after minutes."""
 
@@ -94,9 +96,6 @@ class Server:
             self._log = Path(name)
         self._log.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pieline-")))
-        # No network, no statistics, no more threads than granted.
-        quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
-        environment = os.environ | quiet | {"OMP_NUM_THREADS": str(self._spec.threads)}
         # Other commands may name files beside the job.
         place = folder if self._spec.serves_with == "transformers" else None
         is_child = self._spec.serves_with in SERVERS
@@ -105,7 +104,9 @@ class Server:
             command = command_line(self._spec, weights, self._port, folder)
             self._printed_before = self._log.stat().st_size if self._log.exists() else 0
             with ExitStack() as stack:
-                process = stack.enter_context(guarded(command, place, environment, self._log))
+                process = stack.enter_context(
+                    guarded(command, place, environment_of(self._spec), self._log)
+                )
                 if self._becomes_healthy(process, patience_s, say) and _is_ours(
                     process, self._port, is_child=is_child
                 ):
@@ -204,6 +205,16 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
             *template,
         ]
     return own_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
+
+
+def environment_of(spec: LLMEntry) -> dict[str, str]:
+    """Return the environment of a model's server."""
+    # No network, no statistics, no more threads than granted.
+    quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
+    environment = os.environ | quiet | {"OMP_NUM_THREADS": str(spec.threads)}
+    if spec.serves_with == "vllm":  # whatever the user's environment says
+        environment[BATCH_INVARIANT] = "1" if spec.batch_invariant else "0"
+    return environment
 
 
 def _without_proxy() -> None:

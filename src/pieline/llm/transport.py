@@ -22,7 +22,7 @@ from pieline.llm.answers import FILTERED, Answer, Sent, ToolCall
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.retries import MalformedResponseError, NotConnectedError, NotSentError
-from pieline.llm.wire import difference, sent
+from pieline.llm.wire import difference, merged, responses_body, sent
 from pieline.models.llm import LLMEntry
 
 # Before the imports: no price list from the network, no telemetry, no `.env` file, no debug output,
@@ -69,20 +69,29 @@ _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
 async def _check(request: httpx.Request) -> None:
-    """Let a request pass if its body is the question, and only once.
+    """Add the raw fields; let a request pass if its body is the question, and only once.
 
-    litellm itself sends a body again where a connection fails.
+    litellm itself sends a body again where a connection fails. Raw fields do not go through
+    litellm, which would map or drop some of them.
     """
     exchange = _EXCHANGE.get()
     if exchange.sent is not None:
         raise httpx.ConnectError("the connection failed", request=request)
     exchange.address = f"{request.url.scheme}://{request.url.netloc.decode()}"
     path, body = request.url.path, json.loads(await request.aread())
-    exchange.misfit = difference(exchange.question, path, body)
+    try:
+        body = merged(body, exchange.question.body)
+        exchange.misfit = difference(exchange.question, path, body)
+    except ValueError as error:
+        exchange.misfit = str(error)
     if request.url.query:
         exchange.misfit = "has parameters in its address"
     if exchange.misfit:
         raise ValueError(exchange.misfit)
+    if exchange.question.body:
+        request._content = json.dumps(body, ensure_ascii=False).encode()
+        request.stream = httpx.ByteStream(request._content)
+        request.headers["Content-Length"] = str(len(request._content))
     exchange.sent = sent(exchange.question, path, body)
 
 
@@ -124,6 +133,7 @@ CHECKED_PROVIDERS = frozenset(map(str, openai_compatible_providers)) | {
 """Providers whose requests litellm sends by the client that it is given."""
 
 _UNCHECKED = "litellm has no such provider, or one whose requests cannot be checked"
+_RESPONSES = "litellm asks this model by OpenAI's /responses, which cannot be checked"
 _ELSEWHERE = "use an OpenAI-compatible address of the provider (openai/<name>, api_base)"
 
 
@@ -176,6 +186,10 @@ class Transport:
         with suppress(litellm.exceptions.BadRequestError):
             _, provider, _, base = litellm.get_llm_provider(spec.litellm_id, **self._address)
         self._is_checked = provider in CHECKED_PROVIDERS
+        self._needs_responses = False
+        with suppress(Exception):  # of a model that litellm does not know
+            mode = litellm.get_model_info(spec.litellm_id)["mode"]
+            self._needs_responses = mode == "responses" and not spec.uses_responses
         self._client = _Client(api_key, base)
         self._once = {
             "client": self._client,
@@ -196,42 +210,17 @@ class Transport:
         """
         if not self._is_checked:
             raise NotSentError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
+        if self._needs_responses:
+            mend = "write its litellm_id as openai/responses/<name>"
+            raise NotSentError(_RESPONSES, where=self._spec.label, mend=mend)
         exchange = _Exchange(question)
         _EXCHANGE.set(exchange)
-        turns = [AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages]
-        reply = AgnoMessage(role="assistant")
-        # None: not agno's own defaults.
-        model = _Model(
-            id=self._spec.litellm_id,
-            temperature=None,  # type: ignore[arg-type]
-            top_p=None,  # type: ignore[arg-type]
-            request_params={**question.parameters, **self._once},
-            append_trailing_user_message=False,
-            **self._address,  # type: ignore[arg-type]
-        )
         try:
-            response: Any = await model.ainvoke(turns, assistant_message=reply)
+            fields = await self._request(exchange)
         except Exception as error:
-            if exchange.misfit:
-                raise NotSentError(
-                    f"the request {redact(exchange.misfit, self._spec)}; nothing was sent",
-                    where=self._spec.label,
-                    mend="state it in the entry of models.yaml (accepts, defaults, system_role), or"
-                    " ask otherwise",
-                ) from None
-            _check_connected(error, exchange.address)
-            fields = _token_counts(_response_body(exchange))
-            if isinstance(error, ContentPolicyViolationError):
-                fields["finish_reason"] = FILTERED
-            if not fields:
-                if exchange.response is None or not exchange.response.is_success:
-                    raise
-                # litellm gives a broken body of some providers the status of a bad request.
-                raise MalformedResponseError(exchange.problem or str(error)) from None
-        else:
-            fields = _fields(response)
-            if not fields:
-                raise MalformedResponseError("the answer has neither choices nor usage")
+            fields = self._fields_without_response(error, exchange)
+        if not fields:
+            raise MalformedResponseError("the answer has neither choices nor usage")
         if exchange.sent is None:
             raise UserError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
         body = _response_body(exchange)
@@ -241,9 +230,60 @@ class Transport:
         if not self._spec.is_local:
             fields["response_id"] = body.get("id") or body.get("responseId")
         for name in [name for name in fields if name.endswith("_tokens")]:
-            if (fields[name] or 0) < 0:
-                fields[name] = None  # counts nothing, and the answer must not be lost for it
+            # Less than nothing counts nothing, and the answer must not be lost for it.
+            if (fields[name] or 0) < 0 or (name.startswith("cache") and not fields[name]):
+                fields[name] = None
         return Answer(key=question.key, sent=exchange.sent, **fields)
+
+    async def _request(self, exchange: _Exchange) -> dict[str, Any]:
+        """Have litellm send a question, and return the fields of the answer; empty if it is none.
+
+        By /responses OpenAI's package sends it: litellm's call for that needs the package mcp.
+        """
+        question = exchange.question
+        if self._spec.uses_responses:
+            try:
+                await self._client.responses.with_raw_response.create(
+                    **responses_body(question), timeout=self._once["timeout"]
+                )
+            except Exception as error:
+                raise litellm.exception_type(
+                    model=self._spec.litellm_id,
+                    custom_llm_provider="openai",
+                    original_exception=error,
+                ) from error
+            return _responses_fields(_response_body(exchange))
+        turns = [AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages]
+        # None: not agno's own defaults.
+        model = _Model(
+            id=self._spec.litellm_id,
+            temperature=None,  # type: ignore[arg-type]
+            top_p=None,  # type: ignore[arg-type]
+            request_params={**question.parameters, **self._once},
+            append_trailing_user_message=False,
+            **self._address,  # type: ignore[arg-type]
+        )
+        return _fields(await model.ainvoke(turns, assistant_message=AgnoMessage(role="assistant")))
+
+    def _fields_without_response(self, error: Exception, exchange: _Exchange) -> dict[str, Any]:
+        """Return what is billed of a response that litellm refuses, or raise why there is none."""
+        if exchange.misfit:
+            raise NotSentError(
+                f"the request {redact(exchange.misfit, self._spec)}; nothing was sent",
+                where=self._spec.label,
+                mend="state it in the entry of models.yaml (accepts, defaults, system_role, body),"
+                " or ask otherwise",
+            ) from None
+        _check_connected(error, exchange.address)
+        fields = _token_counts(_response_body(exchange))
+        if isinstance(error, ContentPolicyViolationError):
+            fields["finish_reason"] = FILTERED
+        if not fields:
+            if exchange.response is None or not exchange.response.is_success:
+                raise error
+            # litellm gives a broken body of some providers the status of a bad request.
+            raise MalformedResponseError(exchange.problem or str(error)) from None
+        return fields
 
     async def close(self) -> None:
         """Close the connections, which belong to the running event loop."""
@@ -268,10 +308,13 @@ def _fields(response: Any) -> dict[str, Any]:
     if not response.choices and not counted:
         return {}
     details = getattr(usage, "completion_tokens_details", None)
+    inputs = getattr(usage, "prompt_tokens_details", None)
     fields = {
         "fingerprint": getattr(response, "system_fingerprint", None),
         "input_tokens": usage.prompt_tokens if counted else None,
         "output_tokens": usage.completion_tokens if counted else None,
+        "cached_tokens": getattr(inputs, "cached_tokens", None),
+        "cache_write_tokens": getattr(inputs, "cache_write_tokens", None),
         "reasoning_tokens": getattr(details, "reasoning_tokens", None),
     }
     if not response.choices:
@@ -287,6 +330,39 @@ def _fields(response: Any) -> dict[str, Any]:
         "refusal": (getattr(message, "provider_specific_fields", None) or {}).get("refusal"),
         "finish_reason": response.choices[0].finish_reason,
         "tool_calls": called or None,
+    }
+
+
+def _responses_fields(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that an answer keeps of a body of OpenAI's responses; empty if none."""
+    usage: dict[str, Any] = body.get("usage") or {}
+    output = body.get("output") or []
+    if not output and not usage:
+        return {}
+    by_type: dict[str, list[str]] = {}
+    for item in output:
+        for part in (*(item.get("content") or ()), *(item.get("summary") or ())):
+            text = part.get("text") or part.get("refusal") or ""
+            by_type.setdefault(part.get("type", ""), []).append(text)
+    called = [
+        ToolCall(name=item.get("name"), arguments=item.get("arguments") or "")
+        for item in output
+        if item.get("type") == "function_call"
+    ]
+    ended = "tool_calls" if called else "stop"
+    reason = (body.get("incomplete_details") or {}).get("reason", ended)
+    inputs = usage.get("input_tokens_details") or {}
+    return {
+        "text": "".join(by_type["output_text"]) if "output_text" in by_type else None,
+        "reasoning": "\n\n".join(by_type.get("summary_text", ())) or None,
+        "refusal": "".join(by_type.get("refusal", ())) or None,
+        "finish_reason": {"max_output_tokens": "length"}.get(reason, reason),
+        "tool_calls": called or None,
+        "input_tokens": usage.get("input_tokens"),
+        "output_tokens": usage.get("output_tokens"),
+        "cached_tokens": inputs.get("cached_tokens"),
+        "cache_write_tokens": inputs.get("cache_write_tokens"),
+        "reasoning_tokens": (usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
     }
 
 
@@ -308,11 +384,20 @@ def _token_counts(body: dict[str, Any]) -> dict[str, Any]:
         field: sum(count for name in names if isinstance(count := usage.get(name), int))
         for field, names in _COUNTS.items()
     }
-    return counts if any(counts.values()) else {}
+    reported = {name: count for name, count in counts.items() if count or "cache" not in name}
+    return reported if any(counts.values()) else {}
 
 
 _COUNTS = {
-    "input_tokens": ("prompt_tokens", "input_tokens", "promptTokenCount"),
+    "input_tokens": (
+        "prompt_tokens",
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "promptTokenCount",
+    ),
+    "cached_tokens": ("cache_read_input_tokens", "cachedContentTokenCount"),
+    "cache_write_tokens": ("cache_creation_input_tokens",),
     "output_tokens": (
         "completion_tokens",
         "output_tokens",

@@ -5,7 +5,7 @@ the body is compared with the one that the question stands for in the provider's
 field, before it is sent; and it is kept beside the answer, so that anyone can compare it again.
 
 The end of the address determines the format: OpenAI's chat completions (which Together and local
-servers speak as well), Anthropic's messages and Gemini's generateContent.
+servers speak as well), OpenAI's responses, Anthropic's messages and Gemini's generateContent.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 from pieline.llm.answers import Sent
 from pieline.llm.questions import Message, Question
-from pieline.models.llm import name_on_the_wire
+from pieline.models.llm import name_on_the_wire, normalized
 
 Body = dict[str, Any]
 
@@ -69,8 +69,32 @@ def _parts(question: Question) -> dict[int | str, Any]:
     return {
         **{number: turn.content for number, turn in enumerate(question.messages)},
         "messages": [turn._asdict() for turn in question.messages],
-        **{name: value for name, value in question.parameters.items() if isinstance(value, dict)},
+        **{
+            name: value
+            for name, value in (*question.parameters.items(), *question.body.items())
+            if isinstance(value, dict)
+        },
     }
+
+
+def merged(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") -> Body:
+    """Return a request body with the raw fields of an entry, as written.
+
+    Raises:
+        ValueError: both have a field, however it is spelled (`maxTokens`, `max_tokens`).
+    """
+    names = {normalized(name): name for name in request}
+    result = dict(request)
+    for name, value in fields.items():
+        place = f"{at}.{name}" if at else name
+        same = names.get(normalized(name))
+        if same is None:
+            result[name] = value
+        elif same == name and isinstance(value, Mapping) and isinstance(request[name], Mapping):
+            result[name] = merged(request[name], value, place)
+        else:
+            raise ValueError(f"has its own {same}, so body cannot set {place}")
+    return result
 
 
 def difference(question: Question, path: str, body: Body) -> str | None:
@@ -82,7 +106,11 @@ def difference(question: Question, path: str, body: Body) -> str | None:
     model = name_on_the_wire(question.model)
     for end, expected in _FORMATS.items():
         if path.endswith(end.format(model=model)):
-            return next(_differences(expected(question, model, body), body), None)
+            try:
+                wanted = merged(expected(question, model, body), question.body)
+            except ValueError as error:
+                return str(error)
+            return next(_differences(wanted, body), None)
     return f"goes to {path}, which is the address of no format that is known, or of another model"
 
 
@@ -113,19 +141,34 @@ def _shown(value: Any) -> str:
 
 
 def _chat(question: Question, model: str, body: Body) -> Body:
-    limit = "max_completion_tokens"
-    names = {"max_tokens": limit} if limit in body else {}
+    spelled = {"max_tokens": "max_completion_tokens", "seed": "random_seed"}  # OpenAI, Mistral
+    names = {name: other for name, other in spelled.items() if other in body}
     turns = [turn._asdict() for turn in question.messages]
     return {"model": model, "messages": turns, **_renamed(question.parameters, names)}
 
 
+def responses_body(question: Question) -> Body:
+    """Return a question in the format of OpenAI's responses, without its raw fields."""
+    fields = _renamed(question.parameters, {"max_tokens": "max_output_tokens"})
+    if effort := fields.pop("reasoning_effort", None):
+        fields["reasoning"] = {"effort": effort}
+    if form := fields.pop("response_format", None):
+        fields["text"] = {"format": {"type": form["type"], **form.get("json_schema", {})}}
+    turns = [turn._asdict() for turn in question.messages]
+    return {"model": name_on_the_wire(question.model), "input": turns, **fields}
+
+
 def _messages(question: Question, model: str, body: Body) -> Body:
     system, turns = _system_apart(question.messages)
+    fields = _renamed(question.parameters, {"stop": "stop_sequences"})
+    if "json_schema" in fields.get("response_format", ()):
+        schema = fields.pop("response_format")["json_schema"]["schema"]
+        fields["output_format"] = {"type": "json_schema", "schema": schema}
     return {
         "model": model,
         "messages": [{"role": turn.role, "content": [_text(turn)]} for turn in turns],
         **({"system": [_text(turn) for turn in system]} if system else {}),
-        **_renamed(question.parameters, {"stop": "stop_sequences"}),
+        **fields,
     }
 
 
@@ -169,6 +212,7 @@ def _renamed(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
 
 _FORMATS: dict[str, Callable[[Question, str, Body], Body]] = {
     "/chat/completions": _chat,
+    "/responses": lambda question, *_: responses_body(question),
     "/messages": _messages,
     "/models/{model}:generateContent": _generate_content,
 }

@@ -1,6 +1,7 @@
 """What a language model is: entries of kind llm."""
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -10,7 +11,14 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, field_serializer, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    JsonValue,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from pieline.core.settings import Settings
 from pieline.models.entries import ModelEntry, check_hub_name
@@ -46,6 +54,19 @@ class Prices(Settings):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
+    cached_input: float | None = Field(
+        default=None, ge=0, description="Of input read from the provider's cache; null: as input."
+    )
+    cache_write: float | None = Field(
+        default=None, ge=0, description="Of input written to the cache; null: as input."
+    )
+    reasoning: float | None = Field(default=None, ge=0, description="Of thoughts; null: as output.")
+
+    @property
+    def dearest(self) -> "Prices":
+        """The most that input and output can cost."""
+        inputs = self.input, self.cached_input or 0.0, self.cache_write or 0.0
+        return Prices(input=max(inputs), output=max(self.output, self.reasoning or 0.0))
 
 
 class LLMEntry(ModelEntry):
@@ -57,13 +78,13 @@ class LLMEntry(ModelEntry):
     first are served where the job runs, by the `server` that the entry names.
     """
 
-    MAY_HAVE_BRACES: ClassVar = ("chat_template", "server")
+    MAY_HAVE_BRACES: ClassVar = ("body", "chat_template", "server")
     kind: Literal["llm"]
     source: Literal["api", "package", "folder", "hub"]
     litellm_id: str = Field(
         min_length=1,
         description="Provider prefix and checkpoint as litellm spells it; 'openai/<name>' of a "
-        "local model.",
+        "local model, 'openai/responses/<name>' to ask by OpenAI's /responses.",
     )
     answers_as: tuple[str, ...] | None = Field(
         default=None,
@@ -89,6 +110,12 @@ class LLMEntry(ModelEntry):
     defaults: dict[Parameter, int | float | str] | None = Field(
         default=None,
         description="Parameters that litellm or the provider sends where a run asks for none.",
+    )
+    body: dict[str, JsonValue] | None = Field(
+        default=None,
+        min_length=1,
+        description="Raw fields of the request's body, merged into each request as written; part of"
+        " every question's key.",
     )
     system_role: Literal["user"] | None = Field(
         default=None, description="Role in which system turns are sent, where it is another."
@@ -165,6 +192,11 @@ class LLMEntry(ModelEntry):
         description="false where the server cannot promise the same answer to the same question"
         " (continuous batching): only the recording can be reproduced.",
     )
+    batch_invariant: Literal[True] | None = Field(
+        default=None,
+        description="true: vllm is started with VLLM_BATCH_INVARIANT=1, so that answers do not"
+        " change with what else is asked at that time.",
+    )
     context_length: int = Field(
         default=4096,
         ge=64,
@@ -179,6 +211,31 @@ class LLMEntry(ModelEntry):
         if source == "file":
             raise ValueError("'file' is now 'folder', as for embedders, also for a GGUF file")
         return source
+
+    @field_validator("body", mode="before")
+    @classmethod
+    def _body_of_spec(cls, body: Any) -> Any:
+        return json.loads(body) if isinstance(body, str) else body
+
+    @model_validator(mode="after")
+    def _check_body(self) -> Self:
+        of_run = {normalized(name) for name in (*self.accepts, *(self.defaults or {}))}
+        for name, value in (self.body or {}).items():
+            inner = value if name == "generationConfig" and isinstance(value, dict) else {}
+            for each in (name, *inner):
+                if normalized(each) in _NOT_RAW:
+                    raise ValueError(f"body: {each} is not for an entry to set")
+                if normalized(each) in of_run:
+                    raise ValueError(f"body: {each} is in accepts or defaults, too")
+        caches = "cache_control" in json.dumps(self.body)
+        if caches and self.paid and self.paid.cache_write is None:
+            raise ValueError("body: cache_control needs prices.cache_write")
+        if self.uses_responses:
+            if self.is_local:
+                raise ValueError("a local model is asked as openai/<name>, not by /responses")
+            if unknown := set(self.accepts) - _OF_RESPONSES:
+                raise ValueError(f"accepts: /responses does not take {', '.join(sorted(unknown))}")
+        return self
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
@@ -240,7 +297,7 @@ class LLMEntry(ModelEntry):
         if supported is not None and (unsupported := set(self.accepts) - supported):
             yield f"accepts: {shown} does not support {', '.join(sorted(unsupported))}"
         several = (self.slots or 1) > 1 and (shown == "transformers" or self.gpu_layers)
-        if self.repeatable is None and (server.batches or several):
+        if not (self.repeatable is False or self.batch_invariant) and (server.batches or several):
             with_slots = "" if server.batches else " with several slots"
             yield f"server: {shown} promises no equal answers{with_slots}: say repeatable: false"
 
@@ -248,6 +305,11 @@ class LLMEntry(ModelEntry):
     def is_local(self) -> bool:
         """Whether this machine runs the model."""
         return self.source != "api"
+
+    @property
+    def uses_responses(self) -> bool:
+        """Whether it is asked by OpenAI's /responses."""
+        return self.litellm_id.startswith("openai/responses/")
 
     @property
     def is_gguf(self) -> bool:
@@ -310,6 +372,7 @@ class LLMEntry(ModelEntry):
             server.replace("llama.cpp", "") if server in SERVERS else f"own:{_short(server)}",
             self.dtype,
             self.chat_template and f"template:{_short(self.chat_template)}",
+            self.batch_invariant and "batch_invariant",
         )
         return "+".join([f"{self.litellm_id}{pin}", *filter(None, said)])
 
@@ -336,13 +399,35 @@ class LLMEntry(ModelEntry):
         # A set has no order of its own, and an execution spec must not depend on the process.
         return sorted(accepts)
 
+    @field_serializer("body", when_used="json-unless-none")
+    def _in_order(self, body: dict[str, JsonValue]) -> str:
+        # As text: a spec sorts fields by name, and the order of a schema's properties matters.
+        return json.dumps(body, ensure_ascii=False)
+
 
 def name_on_the_wire(checkpoint: str) -> str:
     """The name by which a model is asked for, of its checkpoint."""
-    return re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0].partition("/")[2]
+    name = re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0]
+    return re.sub("^(?:openai/responses|[^/]*)/", "", name)
 
 
-_STARTED_WITH = frozenset({"chat_template", "dtype", "gpu_layers"})
+def normalized(field: str) -> str:
+    """A field's name as `max_tokens` and `maxTokens` have in common."""
+    return field.replace("_", "").lower()
+
+
+_NOT_RAW = frozenset(
+    {
+        *("model", "messages", "contents", "system", "systeminstruction", "input", "instructions"),
+        *("stream", "background"),  # other forms of response
+        *("n", "candidatecount", "maxtokens", "maxcompletiontokens", "maxoutputtokens"),  # cost
+    }
+)
+"""Fields that `body` may not have (`normalized`)."""
+_OF_RESPONSES = {"temperature", "top_p", "max_tokens", "response_format", "reasoning_effort"}
+
+
+_STARTED_WITH = frozenset({"batch_invariant", "chat_template", "dtype", "gpu_layers"})
 """Fields that a server must be started with, or they would be said in vain."""
 _SERVING = _STARTED_WITH | {
     "gpus", "quantisation", "repeatable", "repository", "revision", "server", "slots",

@@ -42,7 +42,7 @@ SERVERS = {
     "vllm": ServerKind(
         frozenset({FOLDER}),
         _COMMON | _MORE,
-        frozenset({"chat_template", "dtype"}),
+        frozenset({"batch_invariant", "chat_template", "dtype"}),
         frozenset({"dtype"}),
         batches=True,
     ),

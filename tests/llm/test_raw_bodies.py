@@ -1,0 +1,412 @@
+"""Raw fields of an entry (`body`), OpenAI's /responses, and entries of current models."""
+
+import importlib.resources
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from llm_cases import KEY, settings_for, spec_for
+from provider_server import SERVED, ProviderServer, chat, generated, message, output, response
+from support import ROOT
+
+from pieline.cli import command
+from pieline.core.errors import UserError
+from pieline.core.records import validated
+from pieline.core.yamls import read_yaml
+from pieline.llm.answers import Answer, ToolCall
+from pieline.llm.archive import verify
+from pieline.llm.client import ask
+from pieline.llm.costs import input_tokens_at_most
+from pieline.llm.questions import Question, make_question
+from pieline.llm.recordings import read_lines
+from pieline.llm.spending import Ledger
+from pieline.llm.wire import body_of, difference, merged
+from pieline.models.llm import LLMEntry
+from pieline.models.registry import load_registry
+
+EXAMPLES = ROOT / "examples/chat_models.yaml"
+CURRENT = {
+    name: entry for name, entry in load_registry(EXAMPLES).items() if isinstance(entry, LLMEntry)
+}
+# Not in alphabetical order: the model explains before it chooses.
+SCHEMA = {
+    "type": "object",
+    "properties": {"why": {"type": "string"}, "idioms": {"type": "array"}},
+    "required": ["why", "idioms"],
+    "additionalProperties": False,
+}
+FORM = {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": SCHEMA}}
+TURNS = [("system", "Be brief."), ("user", "Any idiom?")]
+SAID = '{"why": "none", "idioms": []}'
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for entry in CURRENT.values():
+        monkeypatch.setenv(str(entry.api_key_env), KEY)
+
+
+def entry_of(name: str, **changes: Any) -> LLMEntry:
+    """An example with other fields, as a job knows it: from its spec, which sorts fields."""
+    fields = {**read_yaml(EXAMPLES)[name], **changes}
+    return LLMEntry.from_spec(LLMEntry.model_validate(fields).execution_spec(), label=name)
+
+
+def asked(folder: Path, entry: LLMEntry, question: Question, **settings: Any) -> Answer:
+    own = {"max_cost_usd": 1000, "max_attempts": 1, **settings}
+    (answer,) = ask(
+        [question], entry, settings_for(folder, **own), folder / "a.jsonl", progress=False
+    ).values()
+    return answer
+
+
+CLAUDE = {
+    "model": "claude-sonnet-5-5",
+    "system": [{"type": "text", "text": "Be brief."}],
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "Any idiom?"}]}],
+}
+GEMINI = {
+    "system_instruction": {"parts": [{"text": "Be brief."}]},
+    "contents": [{"role": "user", "parts": [{"text": "Any idiom?"}]}],
+}
+PLAIN = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Any idiom?"}]
+CONTROLS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ("claude-sonnet-5.5", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}},
+     {"max_tokens": 900},
+     CLAUDE | {"max_tokens": 900, "thinking": {"type": "adaptive"},
+               "output_config": {"effort": "max"}}),
+    ("claude-sonnet-5.5",
+     {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}}, {},
+     CLAUDE | {"max_tokens": 16000,
+               "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}}),
+    ("claude-sonnet-5.5", {"output_config": {"effort": "low"}}, {"response_format": FORM},
+     CLAUDE | {"max_tokens": 16000, "output_config": {"effort": "low"},
+               "output_format": {"type": "json_schema", "schema": SCHEMA}}),
+    ("claude-haiku-4.5", {"thinking": {"type": "enabled", "budget_tokens": 1024}}, {},
+     CLAUDE | {"model": "claude-haiku-4-5-20251001", "max_tokens": 8000,
+               "thinking": {"type": "enabled", "budget_tokens": 1024}}),
+    ("gemini-3.8-flash", {"generationConfig": {"thinkingConfig": {"thinkingLevel": "high"}}},
+     {"temperature": 0.25, "seed": 3},
+     GEMINI | {"generationConfig": {"temperature": 0.25, "seed": 3,
+                                    "thinkingConfig": {"thinkingLevel": "high"}}}),
+    ("gpt-5.4-mini", {"reasoning_effort": "xhigh", "verbosity": "low"}, {"max_tokens": 50},
+     {"model": "gpt-5.4-mini-2026-03-17", "messages": PLAIN, "max_completion_tokens": 50,
+      "reasoning_effort": "xhigh", "verbosity": "low"}),
+    ("gpt-6-sol", {"reasoning": {"effort": "none"}}, {"max_tokens": 50, "response_format": FORM},
+     {"model": "gpt-6-sol", "input": PLAIN, "max_output_tokens": 50,
+      "reasoning": {"effort": "none"},
+      "text": {"format": {"type": "json_schema", **FORM["json_schema"]}}}),
+    ("gpt-6-sol", {"text": {"verbosity": "low"}}, {"response_format": FORM},
+     {"model": "gpt-6-sol", "input": PLAIN,
+      "text": {"verbosity": "low", "format": {"type": "json_schema", **FORM["json_schema"]}}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "body", "parameters", "expected"), CONTROLS)
+def test_raw_fields_are_sent_as_written_and_recorded(
+    folder: Path, name: str, body: dict[str, Any], parameters: dict[str, Any], expected: Any
+) -> None:
+    entry = entry_of(name, body=body)
+    question = make_question(entry, TURNS, parameters)
+    with ProviderServer() as server:
+        served = server.play(entry)
+        answer = asked(folder, served, question)
+        assert asked(folder, served, question, mode="replay") == answer
+        (request,) = server.requests
+        # A recording is read only under the same body.
+        for other in (None, {**body, "x": 1}):
+            another = served.model_copy(update={"body": other})
+            with pytest.raises(UserError, match=r"1 answer of .* is not recorded"):
+                asked(folder, another, make_question(another, TURNS, parameters), mode="replay")
+    assert request.body == expected
+    if '"properties"' in json.dumps(expected):
+        assert '"properties": {"why"' in json.dumps(request.body)
+    assert answer.sent and body_of(question, answer.sent) == expected
+    assert verify(folder / "a.jsonl") == []
+    (line,) = read_lines(folder / "a.jsonl")
+    assert line.question() == question and json.loads(line.value["question"]["body"]) == body
+
+
+def test_an_entry_without_raw_fields_keeps_its_keys() -> None:
+    question = make_question(spec_for(), TURNS, {"seed": 1})
+    assert question.content().keys() == {"model", "messages", "parameters", "sample"}
+    assert question.key == "41d6b79ef79aa468d434f21eef2b942e53347c79c0b65678805e8a573904b86a"
+
+
+def test_the_order_of_raw_fields_is_part_of_the_key() -> None:
+    keys = {
+        make_question(spec_for(body={"s": order}), TURNS, {}).key
+        for order in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1.0, "b": 2})
+    }
+    assert len(keys) == 2
+    assert input_tokens_at_most(make_question(spec_for(body={"s": "é"}), TURNS, {})) == (
+        input_tokens_at_most(make_question(spec_for(), TURNS, {})) + len('{"s": "\\u00e9"}')
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"body": {"model": "x"}}, "body: model is not for an entry to set"),
+        ({"body": {"messages": []}}, "body: messages is not for an entry to set"),
+        ({"body": {"stream": False}}, "body: stream is not for an entry to set"),
+        ({"body": {"max_completion_tokens": 9}}, "max_completion_tokens is not for an entry"),
+        ({"body": {"generationConfig": {"maxOutputTokens": 9}}}, "maxOutputTokens is not for an"),
+        ({"body": {"seed": 1}}, "body: seed is in accepts or defaults, too"),
+        ({"body": {"topP": 1}, "defaults": {"top_p": 1}}, "topP is in accepts or defaults, too"),
+        ({"body": {}}, "body: Dictionary should have at least 1 item"),
+        ({"body": {"m": [{"cache_control": {}}]}, "prices": {"input": 1, "output": 1}},
+         "body: cache_control needs prices.cache_write"),
+        ({"litellm_id": "openai/responses/m"}, "accepts: /responses does not take seed"),
+        ({"litellm_id": "openai/responses/m", "accepts": [], "source": "folder", "path": "x.gguf",
+          "api_base": None, "api_key_env": None, "prices": None}, "not by /responses"),
+        ({"batch_invariant": True}, "batch_invariant is for a server that is started"),
+    ],
+)  # fmt: skip
+def test_a_wrong_entry_is_one_line(fields: dict[str, Any], message: str) -> None:
+    entry = {**spec_for().model_dump(), **fields}
+    with pytest.raises(UserError) as error:
+        validated(LLMEntry, entry, where="models.yaml: m", mend="correct it")
+    assert message in str(error.value)
+
+
+def test_a_clash_with_what_a_run_asks_is_one_line(folder: Path) -> None:
+    body = {"generationConfig": {"responseMimeType": "text/plain"}}
+    with ProviderServer() as server:
+        entry = server.play(entry_of("gemini-3.8-flash", body=body))
+        question = make_question(entry, TURNS, {"response_format": FORM})
+        with pytest.raises(
+            UserError,
+            match="its own response_mime_type, so body cannot set generationConfig",
+        ):
+            asked(folder, entry, question)
+        assert server.requests == []
+
+
+def test_fields_are_merged_without_loss() -> None:
+    ours = {"a": {"b": 1}, "c": 2}
+    assert merged(ours, {"a": {"d": {"e": 3}}, "f": [4]}) == {
+        "a": {"b": 1, "d": {"e": 3}}, "c": 2, "f": [4],
+    }  # fmt: skip
+    assert ours == {"a": {"b": 1}, "c": 2}
+    for clash in ({"c": 2}, {"a": 1}, {"a": {"b": 1}}, {"A": {"d": 3}}, {"a": {"B_": 1}}):
+        with pytest.raises(ValueError, match="so body cannot set"):
+            merged(ours, clash)
+    question = make_question(spec_for(body={"c": {"d": 1}}), [("user", "x")], {})
+    sent = {"model": "test-model", "messages": [{"role": "user", "content": "x"}]}
+    path = "/v1/chat/completions"
+    assert difference(question, path, sent) == 'has c none where the question has {"d": 1}'
+    assert difference(question, path, {**sent, "c": {"d": 1}}) is None
+
+
+def test_a_field_that_the_provider_refuses_is_told_in_its_words(folder: Path) -> None:
+    refused = {"error": {"message": "Unknown name 'thinkinConfig'", "code": 400}}
+    with ProviderServer(refused, status=400) as server:
+        for name in ("gemini-3.8-flash", "gpt-6-sol", "claude-haiku-4.5"):
+            entry = server.play(entry_of(name, body={"thinkinConfig": 1}))
+            with pytest.raises(UserError, match="Unknown name 'thinkinConfig'") as error:
+                asked(folder, entry, make_question(entry, TURNS, {"max_tokens": 9}))
+            assert "\n" not in str(error.value)
+        assert len(server.requests) == 3
+    assert Ledger(folder).spending().usd == 0
+
+
+def test_structured_output_of_claude_is_an_answer(folder: Path) -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    with ProviderServer(message(thought, {"type": "text", "text": SAID})) as server:
+        form = {"type": "json_schema", "schema": SCHEMA}
+        for body, wanted in (
+            ({"output_config": {"format": form}}, {}),
+            ({"output_config": {"effort": "low"}}, {"response_format": FORM}),
+        ):
+            entry = server.play(entry_of("claude-sonnet-5.5", body=body))
+            answer = asked(folder, entry, make_question(entry, TURNS, wanted))
+            assert (answer.text, answer.reasoning, answer.tool_calls) == (SAID, "hm", None)
+            assert answer.finish_reason == "stop"
+
+
+CACHED = {"cached_tokens": 60, "cache_write_tokens": 30}
+USAGES: list[tuple[str, dict[str, Any], float]] = [
+    # 10 of 100 tokens as they are, 60 read, 30 written; 30 tokens out, 20 of them thoughts.
+    ("gpt-5.4-mini", chat(usage={
+        "prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 130,
+        "prompt_tokens_details": CACHED, "completion_tokens_details": {"reasoning_tokens": 20}}),
+     10 * 1 + 60 * 0.5 + 30 * 1.5 + 10 * 4 + 20 * 8),
+    ("gpt-6-sol", response(output("hi"), usage={
+        "input_tokens": 100, "output_tokens": 30, "total_tokens": 130,
+        "input_tokens_details": CACHED, "output_tokens_details": {"reasoning_tokens": 20}}),
+     10 * 1 + 60 * 0.5 + 30 * 1.5 + 10 * 4 + 20 * 8),
+    ("claude-sonnet-5.5", message({"type": "text", "text": "hi"}, usage={
+        "input_tokens": 10, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 30,
+        "output_tokens": 30, "output_tokens_details": {"thinking_tokens": 20}}),
+     10 * 1 + 60 * 0.5 + 30 * 1.5 + 10 * 4 + 20 * 8),
+    ("gemini-3.8-flash", generated({"text": "hi"}, usageMetadata={
+        "promptTokenCount": 100, "cachedContentTokenCount": 60, "candidatesTokenCount": 10,
+        "thoughtsTokenCount": 20, "totalTokenCount": 130}),
+     40 * 1 + 60 * 0.5 + 10 * 4 + 20 * 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "reply", "micro_usd"), USAGES)
+def test_the_ledger_prices_what_the_usage_reports(
+    folder: Path, name: str, reply: dict[str, Any], micro_usd: float
+) -> None:
+    prices = {"input": 1, "cached_input": 0.5, "cache_write": 1.5, "output": 4, "reasoning": 8}
+    with ProviderServer(reply) as server:
+        entry = server.play(entry_of(name, prices=prices))
+        answer = asked(folder, entry, make_question(entry, TURNS, {"max_tokens": 40}))
+        assert Ledger(folder).spending().usd == micro_usd / 1e6
+    assert (answer.input_tokens, answer.output_tokens, answer.reasoning_tokens) == (100, 30, 20)
+    assert answer.cached_tokens == 60
+
+
+CALLED = {"type": "function_call", "name": "look_up", "arguments": '{"pie": 1}', "call_id": "c"}
+THOUGHT = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
+RESPONSES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (response(THOUGHT, output("a"), output("b")), {"text": "ab", "reasoning": "hm"}),
+    (response(THOUGHT, status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+     {"text": None, "finish_reason": "length"}),
+    (response(output("x"), incomplete_details={"reason": "content_filter"}),
+     {"text": "x", "finish_reason": "content_filter"}),
+    (response(output("No.", "refusal")), {"text": None, "refusal": "No."}),
+    (response(CALLED), {"finish_reason": "tool_calls",
+                        "tool_calls": (ToolCall(name="look_up", arguments='{"pie": 1}'),)}),
+    (response(), {"text": None, "finish_reason": "stop"}),
+    ({"output": "odd", "usage": {"input_tokens": 9, "output_tokens": 3}, "model": SERVED},
+     {"text": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "kept"), RESPONSES)
+def test_what_responses_bills_is_an_answer(
+    folder: Path, reply: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    with ProviderServer(reply) as server:
+        entry = server.play(entry_of("gpt-6-sol"))
+        answer = asked(folder, entry, make_question(entry, TURNS, {}))
+    expected = {"finish_reason": answer.finish_reason, "input_tokens": 9, "output_tokens": 3}
+    for field, value in (expected | kept).items():
+        assert getattr(answer, field) == value, field
+
+
+def test_failures_of_responses_are_those_of_any_provider(folder: Path) -> None:
+    for status, reply, told in (
+        (429, {"error": {"message": "slow down"}}, "RateLimitError: .*slow down"),
+        (500, {"error": {"message": "oops"}}, "InternalServerError"),
+        (
+            401,
+            {"error": {"message": f"wrong key {KEY}"}},
+            r"the provider refuses: .*OPENAI_API_KEY\]",
+        ),
+        (200, {"error": {"message": "later"}}, "MalformedResponseError"),
+    ):
+        with ProviderServer(reply, status=status) as server:
+            entry = server.play(entry_of("gpt-6-sol"))
+            with pytest.raises(UserError, match=told):
+                asked(folder, entry, make_question(entry, TURNS, {}), max_attempts=2)
+            assert len(server.requests) == (1 if status == 401 else 2)
+
+
+def test_a_model_of_responses_alone_is_told_how_to_be_asked(folder: Path) -> None:
+    with ProviderServer() as server:
+        entry = server.play(entry_of("gpt-5.4-mini", litellm_id="openai/gpt-5.5-pro", body=None))
+        with pytest.raises(UserError, match=r"/responses, .* as openai/responses/<name>"):
+            asked(folder, entry, make_question(entry, TURNS, {}))
+        assert server.requests == []
+
+
+def test_examples_are_asked_as_they_say_at_the_stated_prices(folder: Path) -> None:
+    table = importlib.resources.files("litellm") / "model_prices_and_context_window_backup.json"
+    known = json.loads(table.read_text(encoding="utf-8"))
+    values = {"temperature": 0, "top_p": 0.5, "top_k": 4, "max_tokens": 90, "seed": 1}
+    assert len({entry.provider for entry in CURRENT.values()}) >= 4 and len(CURRENT) >= 6
+    for name, entry in CURRENT.items():
+        wire = entry.litellm_id.replace("responses/", "")
+        facts = known.get(wire) or known[wire.partition("/")[2]]
+        assert entry.paid
+        stated = {
+            "input": "input_cost_per_token",
+            "output": "output_cost_per_token",
+            "cached_input": "cache_read_input_token_cost",
+            "cache_write": "cache_creation_input_token_cost",
+            "reasoning": "output_cost_per_reasoning_token",
+        }
+        for field, key in stated.items():
+            usd = facts.get(key)
+            wanted = None if usd is None else pytest.approx(usd * 1e6)
+            assert getattr(entry.paid, field) == wanted, (name, field)
+        assert entry.max_output_tokens == facts["max_output_tokens"]
+        assert (str(entry.ends) if entry.ends else None) == facts.get("deprecation_date")
+        with ProviderServer() as server:
+            question = make_question(entry, TURNS, {**values, "response_format": FORM})
+            assert not {"response_format"} & {*question.dropped}
+            asked(folder, server.play(entry), question)
+            (request,) = server.requests
+        assert merged({}, entry.body or {}).keys() <= request.body.keys()
+    assert verify(folder / "a.jsonl") == []
+
+
+def test_the_documented_entry_is_one() -> None:
+    (block,) = re.findall(
+        r"(?s)```yaml entry\n(.*?)```", (ROOT / "docs/models.md").read_text("utf-8")
+    )
+    (entry,) = yaml.safe_load(block).values()
+    assert LLMEntry.model_validate(entry).body == {"output_config": {"effort": "low"}}
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = 0
+    try:
+        command(["ask", *arguments])
+    except SystemExit as error:
+        code = int(error.code or 0)
+    return code, *capsys.readouterr()
+
+
+def test_one_question_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fields = read_yaml(EXAMPLES)["claude-haiku-4.5"]
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 30}
+    reply = message({"type": "text", "text": f"yes {KEY}"}, usage=usage)
+    Path("config.yaml").write_text("studies: [jam]\n")
+    Path("cap.yaml").write_text("llm: {max_cost_usd: 1}\n")
+    with ProviderServer(reply) as server:
+        entry = {**fields, "api_base": server.address}
+        models = {"claude": entry, "bm25": {"kind": "bm25", "label": "b", "licence": "none"}}
+        Path("models.yaml").write_text(json.dumps(models))
+        line = ("--model", "claude", "--configfile", "cap.yaml", "Any idiom?")
+
+        code, out, err = run(capsys, "--model", "claude", "Any idiom?")
+        assert (code, out) == (2, "") and err.startswith("error: Claude Haiku 4.5: it costs money")
+        assert run(capsys, "--model", "bm25", "x")[2].startswith("error: --model: no chat model")
+        code, out, err = run(capsys, "--parameters", '{"maxtokens": 1}', *line)
+        assert code == 2 and "error: --parameters: maxtokens" in err
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+        assert "ANTHROPIC_API_KEY is not set" in run(capsys, *line)[2]
+        assert server.requests == []
+
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        code, out, err = run(capsys, "--parameters", '{"max_tokens": 3000, "seed": 1}', *line)
+        again = run(capsys, "--parameters", '{"max_tokens": 3000, "seed": 1}', *line)
+        (request,) = server.requests
+    assert code == 0 and "not accepted, so not sent: seed" in err
+    head, _, rest = out.partition("\nanswer: ")
+    assert head.startswith("sent to /v1/messages:\n")
+    assert json.loads(head.partition("\n")[2]) == request.body
+    assert request.body["thinking"] == fields["body"]["thinking"]
+    assert rest.splitlines() == [
+        "yes [ANTHROPIC_API_KEY]",
+        "answered by claude-haiku-4-5-20251001, finish reason stop",
+        "tokens: 100 in, 90 read from the cache, 30 out, 0 for thoughts",
+        f"cost: ${(10 * 1 + 90 * 0.1 + 30 * 5) / 1e6:.6f}",
+        "recorded in recordings/ask/claude.jsonl",
+    ]
+    assert KEY not in out + err and again[1].endswith(
+        "already recorded in recordings/ask/claude.jsonl\n"
+    )
+    assert Ledger(Path("recordings")).spending().usd == pytest.approx(169e-6)
