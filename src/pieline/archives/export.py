@@ -83,9 +83,8 @@ def export_runs(
         UserError: there are no such runs, or a file is not what its evidence says.
     """
     chains, members = Chains(), dict[str, bytes]()
-    runs = [
-        run for path in _metric_files() if wanted(path) and (run := _run(path, chains, members))
-    ]
+    metrics = [path for path in _metric_files() if _predictions(path, chains) and wanted(path)]
+    runs = [run for path in metrics if (run := _run(path, chains, members))]
     if not runs:
         raise UserError(
             "no finished runs to export",
@@ -106,9 +105,11 @@ def export_runs(
     return manifest
 
 
-def predictions_of(metrics: str, files: Iterable[str]) -> str:
-    """Those of some files that are the predictions of a metric file; empty if none are."""
+def _predictions(metrics: str, chains: Chains) -> str:
+    """The predictions of a metric file; empty if it is of no run."""
+    evidence = chains.evidence(metrics)
     stem = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
+    files = evidence.made_from if evidence else ()
     return next((path for path in files if path.startswith(f"{stem}.")), "")
 
 
@@ -118,14 +119,13 @@ def _metric_files() -> list[str]:
 
 
 def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun | None:
-    """The run of a metric file, whose files are added to `members`; None if it has no run."""
-    evidence = chains.evidence(metrics)
-    predictions = predictions_of(metrics, evidence.made_from) if evidence else ""
+    """The run of a metric file, whose files are added to `members`; None if it is external."""
+    evidence, predictions = chains.evidence(metrics), _predictions(metrics, chains)
     # What was made elsewhere has no weights here: its file is the user's own.
     conditions = validated(
         Conditions, read_json(metrics)["conditions"], where=metrics, mend="make it again"
     )
-    if not (evidence and predictions and conditions.weights):
+    if not evidence or not conditions.weights:
         return None
     check_evidence([evidence.path])
     files = [predictions]
