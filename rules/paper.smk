@@ -142,6 +142,7 @@ rule results_page:
         evidence=WHOLE.evidence(),
         metrics=lambda wildcards: WHOLE.metrics(),
         behind=lambda wildcards: WHOLE.behind(),
+        beside=WHOLE.beside(),
     output:
         page=shown("paper_tables/index.html"),
         evidence=directory("paper_tables/items"),

@@ -1,7 +1,7 @@
 """Write the results page, and beside it the files that its numbers open."""
 
 from pieline.core.evidence import check_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import optional, start_log
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import load_descriptions
 from pieline.results.claims.tables import load_catalogue
@@ -22,4 +22,5 @@ write_page(
     models=load_descriptions(snakemake.params.models),
     depth=snakemake.params.depth,
     items=snakemake.output.evidence,
+    other=optional(snakemake.input.beside),
 )

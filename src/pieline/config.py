@@ -45,6 +45,11 @@ class PageSettings(Settings):
     """How much of the predictions the results page holds."""
 
     depth: PositiveInt = Field(default=10, description="Documents shown for a query.")
+    beside: str | None = Field(
+        default=None,
+        description="Working directory of another run, which the page links to with its result"
+        " once that run has been made.",
+    )
 
 
 class RehearsalSettings(Settings):

@@ -40,12 +40,14 @@ class Displays(Frozen):
         mark: what stands over everything that shows the run: it is no result, or of own data.
         data: `sample`, `released` or `own`.
         document: all tables and figures in one file.
+        archives: names of the archives that predictions were taken from.
     """
 
     studies: tuple[StudyDisplays, ...]
     mark: str = ""
     data: str = "sample"
     document: str = "paper_tables/paper.tex"
+    archives: tuple[str, ...] = ()
 
     def papers(self) -> dict[str, str]:
         """The papers' titles by study."""

@@ -94,6 +94,15 @@ class Whole:
             mark=self.mark,
             data=self.config.data,
             document=self._document,
+            archives=tuple(
+                sorted(
+                    {
+                        offer.archive.name
+                        for study in self.studies
+                        for offer in study.archived.values()
+                    }
+                )
+            ),
         )
 
     @property
@@ -244,6 +253,12 @@ class Whole:
             models=self.models(),
             workflow="Snakefile" if self.run.root == Path() else None,
         ).canonical()
+
+    def beside(self) -> list[str]:
+        """The printed numbers of the run that the page links to, if that run has been made."""
+        folder = self.config.page.beside
+        path = Path(folder or "", "paper_tables", "printed_numbers.csv")
+        return [str(path)] if folder and path.exists() else []
 
     def takings(self) -> list[Taking]:
         """What jobs take from archives."""

@@ -144,6 +144,7 @@ def write_page(
     absent: Mapping[str, str],
     models: Sequence[ModelDescription],
     depth: int,
+    other: str | None = None,
 ) -> None:
     """Write the results page and the files that its numbers open.
 
@@ -158,6 +159,7 @@ def write_page(
         absent: why CSVs of ours with printed numbers were not made, by name.
         models: of models.yaml.
         depth: documents shown for a query.
+        other: printed_numbers.csv of another run, to which the page links.
 
     Raises:
         UserError: a file behind the numbers is not the one that they were computed from.
@@ -184,6 +186,9 @@ def write_page(
         kind=_kind(displays, cells),
         mark=displays.mark,
         summary=summarize(counted),
+        archives=displays.archives,
+        other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
+        scores=_scores_by_paper(read_numbers(other)) if other else {},
         describe=describe,
         kinds_of=kinds_of,
         states=STATES,
@@ -210,6 +215,14 @@ def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
         return "rehearsal"
     of_sample = any("sample data" in cell.reason for cell in cells)
     return "mixed" if of_sample and displays.data == "released" else displays.data
+
+
+def _scores_by_paper(numbers: Iterable[PrintedNumber]) -> dict[str, tuple[int, int]]:
+    """How many printed scores were reproduced, and how many there are, of papers with any."""
+    scores = [number for number in numbers if number.kind == "score"]
+    printed = Counter(number.paper for number in scores)
+    equal = Counter(number.paper for number in scores if number.verdict == "reproduced")
+    return {paper: (count, printed[paper]) for paper, count in equal.items()}
 
 
 def _needs(numbers: Sequence[PrintedNumber], labels: Mapping[str | None, str]) -> list[Need]:
