@@ -313,3 +313,26 @@ for taking in WHOLE.takings():
             recordings=taking.recordings,
         script:
             "../scripts/take_archived.py"
+
+
+rule export_runs:
+    """All runs of this configuration as one archive, for machines without GPU or key."""
+    input:
+        lambda wildcards: [
+            path
+            for study in STUDIES
+            for metrics in study.run_metrics()
+            if metrics in study.metrics()
+            for path in (metrics, evidence_of(metrics))
+        ],
+    output:
+        "results/runs.tar.zst",
+    log:
+        "logs/export_runs.log",
+    localrule: True
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("export_runs"),
+    script:
+        "../scripts/export_runs.py"

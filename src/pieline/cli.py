@@ -118,6 +118,7 @@ def _recompute(options: argparse.Namespace) -> None:
     from pieline.core.yamls import merge, read_yaml
     from pieline.models.registry import load_registry
 
+    os.environ.setdefault("TQDM_DISABLE", "1")
     root = Path(os.path.relpath(Path(__file__).parents[2]))
     settings: dict[str, Any] = {}
     for file in [root / "config.yaml", *options.configfile]:

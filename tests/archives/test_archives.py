@@ -10,6 +10,7 @@ import pytest
 from pieline.archives.export import export_runs
 from pieline.archives.manifest import MANIFEST, Archive, Manifest, read_archive
 from pieline.archives.matching import offer
+from pieline.archives.recompute import recompute
 from pieline.archives.verify import check_released, defects, take, verified
 from pieline.cli import command
 from pieline.core.conditions import Conditions
@@ -22,11 +23,14 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import read_answers, record
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.predictions.bm25 import build_index, search
+from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.predictions.runs import write_run
 from pieline.studies.idiolink.records import Document, Query
 
 DATASET = "results/datasets/idiolink/test"
 RUN = "results/predictions/idiolink/test/bm25/sentence/seed-0.run.gz"
+TUNING = "results/predictions/idiolink/val/bm25/sentence/tuning.json"
 RANKED = "results/metrics/idiolink/test/bm25/sentence/seed-0.json"
 ANSWERED = "results/metrics/idiots/talker/zero_shot/seed-1.json"
 PREDICTIONS = "results/predictions/idiots/talker/zero_shot/seed-1.jsonl"
@@ -62,9 +66,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     IdiolinkDataset("test", "full", True, documents, [query]).save(DATASET)
     files = [str(path) for path in sorted(Path(DATASET).iterdir())]
     write_evidence(evidence_of(f"{DATASET}/documents.jsonl"), files=files, made_from=[RAW, INDEXES])
-    write_run(RUN, {"q1": {"d2": 0.9, "d0": 0.5, "d1": 0.25}}, tag="bm25")
+    point = Bm25Parameters(k1=0.9, b=0.4)
+    tuning = Tuning(query_mode="sentence", composition="full", chosen=point, grid=[])
+    write_json(TUNING, tuning.model_dump())
+    made(TUNING, [])
+    index = build_index(documents, point)
+    ranked = search(index, documents, [query], query_mode="sentence", top_k=3, progress=False)
+    write_run(RUN, ranked, tag="bm25")
     made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl"])
-    metric(RANKED, [RUN, f"{DATASET}/meanings.jsonl"])
+    metric(RANKED, [RUN, TUNING, f"{DATASET}/meanings.jsonl"])
     answer = Answer(key=QUESTION.key, text="Yes.")
     record("recordings/idiots/talker/run.jsonl", [(QUESTION, answer)])
     write_text(PREDICTIONS, '{"id":"s1"}\n')
@@ -101,7 +111,7 @@ def test_an_archive_has_equal_bytes_and_every_file_of_its_runs(folder: Path) -> 
     assert Path("one.tar.zst").read_bytes() == Path("two.tar.zst").read_bytes()
     assert [run.metrics for run in manifest.runs] == [RANKED, ANSWERED]
     ranked, answered = manifest.runs
-    assert ranked.files == (RUN, evidence_of(RUN))
+    assert ranked.files == (RUN, TUNING, evidence_of(RUN), evidence_of(TUNING))
     assert set(ranked.raw) == {RAW, INDEXES}
     assert set(answered.raw) == {"prompts/idiots/detect.jinja"}
     assert answered.recordings == "recordings/idiots/talker/zero_shot/seed-1.jsonl"
@@ -152,6 +162,25 @@ def test_predictions_and_answers_are_put_back(
     write_text(f"{DATASET}/queries.jsonl", "other\n")
     with pytest.raises(UserError, match="is not the file that"):
         check_evidence([evidence_of(RUN)])
+
+
+def test_rows_are_computed_again(folder: Path) -> None:
+    """A ranking by another system is noticed, though its archive agrees with itself."""
+    export_runs("a.tar.zst")
+    with verified("a.tar.zst") as (archive, place):
+        same, line = recompute(archive.runs[RANKED], place, [], sample=20)
+        assert (same, line) == (True, "1 queries, 3 scores: largest difference 0")
+    write_run(RUN, {"q1": {"d2": 0.9, "d0": 0.5, "d1": 0.25}}, tag="bm25")
+    made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl"])
+    metric(RANKED, [RUN, TUNING, f"{DATASET}/meanings.jsonl"])
+    export_runs("b.tar.zst")
+    with verified("b.tar.zst") as (archive, place):
+        same, line = recompute(archive.runs[RANKED], place, [], sample=20)
+        assert not same
+        assert "DIFFERENT" in line
+        Path(f"{DATASET}/queries.jsonl").unlink()
+        same, line = recompute(archive.runs[RANKED], place, [], sample=20)
+        assert line.startswith(f"not recomputed: {DATASET}/queries.jsonl is not here")
 
 
 def test_other_answers_to_the_same_question_are_refused(folder: Path) -> None:

@@ -131,8 +131,10 @@ def _similarities(
     from pieline.studies.idiolink.predictions.encoders import load_encoder
 
     entry = EmbedderEntry.from_spec(canonical_json(run.conditions.weights))
-    require_weights(entry, None)
-    model = load_encoder(entry, weights=None)
+    unpacked = Path("results/raw/weights", Path(run.predictions).parts[4])
+    weights = str(unpacked) if unpacked.is_dir() else None
+    require_weights(entry, weights)
+    model = load_encoder(entry, weights=weights)
     wanted = {name for names in best.values() for name in names}
     some = [document for document in documents if document.id in wanted]
     vectors = embed_index(model, some, entry, progress=False)
