@@ -1,6 +1,6 @@
 """Take predictions from an archive of runs, after a check of all that it holds."""
 
-from pieline.archives.verify import take, verified
+from pieline.audit.archives import take, verified
 from pieline.core.jobs import start_log
 
 start_log(snakemake.log[0])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pieline.archives.verify import check_released, take, verified
+from pieline.audit.archives import check_released, take, verified
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.upstream import load_upstream

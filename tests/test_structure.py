@@ -18,6 +18,7 @@ LAYERS = [
     "languages",
     "models",
     "llm",
+    "archives",
     "reporting",
     "study",
     "text_study",
@@ -27,6 +28,7 @@ LAYERS = [
     "results",
     "planned",
     "resources",
+    "audit",
 ]
 """From the bottom; programs (cli, schemas) stand above all of them."""
 STAGES = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]

@@ -100,7 +100,7 @@ def _export_runs(options: argparse.Namespace) -> None:
 
 def _verify_runs(options: argparse.Namespace) -> None:
     from pieline.archives.manifest import read_archive
-    from pieline.archives.verify import defects
+    from pieline.audit.archives import defects
 
     if problems := defects(options.archive):
         print("\n".join(problems), file=sys.stderr)
@@ -112,8 +112,8 @@ def _verify_runs(options: argparse.Namespace) -> None:
 
 
 def _recompute(options: argparse.Namespace) -> None:
-    from pieline.archives.recompute import recompute
-    from pieline.archives.verify import verified
+    from pieline.audit.archives import verified
+    from pieline.audit.recompute import recompute
     from pieline.config import layered, load_config, load_studies
     from pieline.core.yamls import merge, read_yaml
     from pieline.models.registry import load_registry

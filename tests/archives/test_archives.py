@@ -10,8 +10,8 @@ import pytest
 from pieline.archives.export import export_runs
 from pieline.archives.manifest import MANIFEST, Archive, Manifest, read_archive
 from pieline.archives.matching import offer
-from pieline.archives.recompute import recompute
-from pieline.archives.verify import check_released, defects, take, verified
+from pieline.audit.archives import check_released, defects, take, verified
+from pieline.audit.recompute import recompute
 from pieline.cli import command
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
