@@ -128,7 +128,7 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
     if not evidence or not conditions.weights:
         return None
     check_evidence([evidence.path])
-    files = [predictions]
+    files = [predictions, *_made_with(predictions)]
     files += [path for path in evidence.made_from if path.startswith(PREDICTIONS)]
     files = list(dict.fromkeys(files))
     files += [evidence_of(path) for path in files]
@@ -153,6 +153,18 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
         packages={name: version for each in behind for name, version in each.packages.items()},
         seconds=_seconds(metrics),
     )
+
+
+def _made_with(predictions: str) -> list[str]:
+    """The rankings that the same job made, in other query modes.
+
+    Snakemake looks for changed settings only where it knows all outputs of a job.
+    """
+    path = Path(predictions)
+    if not path.name.endswith(".run.gz"):
+        return []
+    rankings = map(str, sorted(path.parent.parent.glob(f"*/{path.name}")))
+    return [path for path in rankings if Path(evidence_of(path)).exists()]
 
 
 def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]) -> str:

@@ -1,0 +1,46 @@
+"""An archive exported by one clone, and taken by another that computed nothing."""
+
+import os
+from pathlib import Path
+
+from support import copy_project, run_snakemake
+
+from pieline.archives.export import export_runs
+
+METRICS = "results/metrics/idiolink/test/sbert+sentence+paper/sentence/seed-42.json"
+HEAVY = ("embed", "fine_tune", "fine_tune_tagger", "prompt_idioms", "tag_idioms", "idiots_detect")
+
+
+def planned(output: str) -> set[str]:
+    """The rules of a dry run's table of jobs."""
+    table = output.partition("Job stats:")[2].partition("\ntotal")[0]
+    return {line.split()[0] for line in table.splitlines() if line.strip()}
+
+
+def test_another_clone_scores_what_an_archive_has(default_run: Path, tmp_path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(default_run)
+    try:
+        export_runs(tmp_path / "sample.tar.zst")
+    finally:
+        os.chdir(here)
+    project = copy_project(tmp_path / "project")
+    archives = f"archives=[{tmp_path / 'sample.tar.zst'}]"
+
+    plan = run_snakemake(project, "-n", "--config", archives, "--", "all")
+    assert plan.returncode == 0, plan.stderr
+    assert "take_idiolink_sbert_sentence_paper_from_sample" in planned(plan.stdout)
+    assert not planned(plan.stdout) & set(HEAVY)
+    assert "taken from archive sample: 34 runs of idiolink" in plan.stderr
+
+    made = run_snakemake(project, "--cores", "2", "--config", archives, "--", METRICS)
+    assert made.returncode == 0, made.stderr
+    assert (project / METRICS).read_bytes() == (default_run / METRICS).read_bytes()
+
+    other = "idiolink={finetuning: {seeds: [42], max_epochs: 3}}"
+    plan = run_snakemake(project, "-n", "--config", archives, other, "--", METRICS)
+    assert "fine_tune" in planned(plan.stdout)
+    assert (
+        "not taken from archive sample (setting max_epochs 3, archive 2): 2 runs, such as"
+        in plan.stderr
+    )
