@@ -4,5 +4,6 @@ from pieline.audit.archives import take, verified
 from pieline.core.jobs import start_log
 
 start_log(snakemake.log[0])
-with verified(snakemake.input.archive) as (archive, folder):
-    take(archive, folder, snakemake.params.files, snakemake.params.recordings)
+files = snakemake.params.files
+with verified(snakemake.input.archive, only=files) as (archive, folder):
+    take(archive, folder, files, snakemake.params.recordings)

@@ -33,9 +33,14 @@ _FOLDERS = (PREDICTIONS, "results/datasets/idiolink/", "recordings/", "results/t
 
 @contextmanager
 def verified(
-    path: str | Path, *, most_bytes: int = MOST_UNPACKED
+    path: str | Path, *, only: Collection[str] | None = None, most_bytes: int = MOST_UNPACKED
 ) -> Iterator[tuple[Archive, Path]]:
     """Unpack an archive into a temporary folder, after every check.
+
+    Args:
+        path: the archive.
+        only: predictions whose content is read; of all others only the digests are checked.
+        most_bytes: that it may unpack to.
 
     Raises:
         UserError: not an archive, or something is wrong with it; the first defect, and how many
@@ -43,10 +48,10 @@ def verified(
     """
     archive = read_archive(path)
     with tempfile.TemporaryDirectory() as folder:
-        first, *others = [*_defects(archive, Path(folder), most_bytes), None]
-        if first:
-            more = f" ({len(others) - 1} more: pieline runs verify)" if others[:-1] else ""
-            raise UserError(f"{first}{more}", where=path, mend=REFUSED)
+        found = list(_defects(archive, Path(folder), most_bytes, only))
+        if found:
+            more = f" ({len(found) - 1} more: pieline runs verify)" if found[1:] else ""
+            raise UserError(f"{found[0]}{more}", where=path, mend=REFUSED)
         yield archive, Path(folder)
 
 
@@ -57,7 +62,7 @@ def defects(path: str | Path, *, most_bytes: int = MOST_UNPACKED) -> list[str]:
         UserError: it is none.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return list(_defects(read_archive(path), Path(folder), most_bytes))
+        return list(_defects(read_archive(path), Path(folder), most_bytes, None))
 
 
 def check_released(
@@ -119,7 +124,9 @@ def take(
             shutil.copyfile(folder / name, temporary)
 
 
-def _defects(archive: Archive, folder: Path, most_bytes: int) -> Iterator[str]:
+def _defects(
+    archive: Archive, folder: Path, most_bytes: int, only: Collection[str] | None
+) -> Iterator[str]:
     stated = archive.manifest.files
     belongs = [name for name in stated if name.startswith(_FOLDERS)]
     there = unpack(
@@ -136,6 +143,8 @@ def _defects(archive: Archive, folder: Path, most_bytes: int) -> Iterator[str]:
     used: set[str] = set()
     for run in archive.manifest.runs:
         used |= {*run.files, *run.training, *filter(None, [run.recordings])}
+        if only is not None and run.predictions not in only:
+            continue
         yield from (f"{run.metrics}: {what}" for what in _defects_of_run(run, folder, stated))
     for where, dataset in archive.manifest.datasets.items():
         used |= {*dataset.files}

@@ -69,7 +69,8 @@ def rank(
 
     Equal scores are ordered by descending document id, as trec_eval orders them, so that the run
     means the same to every tool and on every processor. `scores` are one row of shape (documents,)
-    a query, in the order of `document_ids`.
+    a query, in the order of `document_ids`. Those of 32 bits get the fewest digits that tell them
+    apart, which makes a run a third smaller.
     """
     place = np.empty(len(document_ids), dtype=np.intp)
     place[np.argsort(np.asarray(document_ids), kind="stable")[::-1]] = np.arange(len(place))
@@ -77,7 +78,8 @@ def rank(
     for query_id, row in zip(query_ids, scores, strict=True):
         near = _at_least_the_kth(row, top_k)
         best = near[np.lexsort((place[near], -row[near]))[:top_k]]
-        run[query_id] = {document_ids[index]: float(row[index]) for index in best}
+        # `str` has fewer digits than the same number as a double.
+        run[query_id] = {document_ids[index]: float(str(row[index])) for index in best}
     return run
 
 
