@@ -210,7 +210,7 @@ def test_what_is_not_printed_has_its_neighbours_numbers() -> None:
 def test_the_scripts_write_what_the_jobs_would(dataset: IdiolinkDataset, tmp_path: Path) -> None:
     composed = dataset.composed("lit_idiom")
     composed.save(tmp_path)
-    documents, queries, *_ = composed.files(tmp_path)
+    documents, queries = tmp_path / "documents.jsonl", tmp_path / "queries.jsonl"
     printed = [PUBLISHED / "tables.yaml"]
     ranks, tuned = tmp_path / "made.run.gz", tmp_path / "tuning.json"
     run_script(
