@@ -38,10 +38,13 @@ UNREAD = {
     "comparison": {"input.published"},
     "idiolink_checks": {"input.data"},
     "idiolink_composition": {
-        "input.documents", "input.queries", "output.documents", "output.qrels", "output.queries",
+        "input.documents", "input.queries",
+        "output.documents", "output.meanings", "output.qrels", "output.queries",
     },
-    "idiolink_dataset": {"output.documents", "output.qrels", "output.queries"},
-    "idiolink_metrics": {"input.documents", "input.qrels", "input.queries"},
+    "idiolink_dataset": {
+        "output.documents", "output.meanings", "output.qrels", "output.queries",
+    },
+    "idiolink_metrics": {"input.meanings"},
     "idiots_dataset": {"output.sentences"},
     "idiots_metrics": {"input.sentences"},
     "idiots_review_cases": {"input.sentences"},
