@@ -128,7 +128,7 @@ def accuracy_vs_drift(given: Given) -> Figure:
         axis.set(title=GROUPS[setting], xlabel="negative drift (%)")
         axis.set(xlim=(0, widest), ylim=(100 - deepest, 100))
         if not own:
-            axis.text(0.5, 0.03, "no drift of ours is known", transform=axis.transAxes, ha="center")
+            axis.text(0.5, 0.03, "no measured drift", transform=axis.transAxes, ha="center")
         drawn[axis] = [*theirs, *own]
     axes[0].set_ylabel("accuracy on originals (%)")
     return _finish(figure, runs, drawn, _notes(runs, given))
@@ -273,8 +273,10 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
     return [mark for mark in marks if mark not in unnamed]
 
 
-def _name(axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark]) -> None:
-    """Write names where no other name or mark is; the figure must be laid out."""
+def _name(
+    axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark], numbers: Mapping[str, int]
+) -> None:
+    """Write the models' numbers beside their marks; the figure must be laid out."""
     if not named:
         return
     halo = [patheffects.withStroke(linewidth=1.2, foreground="white")]
@@ -282,8 +284,8 @@ def _name(axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark]) -> None:
         axis.text(
             mark.x,
             mark.y,
-            mark.label,
-            fontsize=5,
+            str(numbers[mark.key.model]),
+            fontsize=6,
             color=_colour(mark.key.language),
             weight="normal" if mark.printed else "bold",
             path_effects=halo,
@@ -306,11 +308,7 @@ def _name(axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark]) -> None:
         objects=boxes,
         ax=axis,
         arrowprops={"arrowstyle": "-", "color": "#999999", "lw": 0.4, "zorder": 1},
-        expand=(1.1, 1.4),
-        force_text=(1.2, 1.8),
-        force_static=(1.2, 1.8),
-        force_pull=(0.002, 0.002),
-        max_move=(20, 20),
+        expand=(1.1, 1.2),
         iter_lim=600,
     )
 
@@ -343,14 +341,19 @@ def _finish(
     for size in dict.fromkeys((*sizes[:1], *sizes[-1:])):
         key(f"{size:g}B", filled=False, area=marker_area(told[size]))
     if None in told:
-        key("size not told", filled=False, area=UNKNOWN_SIZE)
+        key("size not published", filled=False, area=UNKNOWN_SIZE)
     columns = min(5, (len(names) + 1) // 2)
     figure.legend(handles, names, loc="outside upper center", ncols=columns)
-    _note(figure, runs, notes)
-    # Legend and notes take their room first: a name is placed in pixels.
+    labels = {
+        mark.key.model: mark.label for mark in sorted(marks, key=lambda mark: not mark.printed)
+    }
+    numbers = {model: number for number, model in enumerate(labels, start=1)}
+    listed = (f"{numbers[model]} {label}" for model, label in labels.items())
+    _note(figure, runs, ["  ".join(listed), *notes])
+    # Legend and notes take their room first: a number is placed in pixels.
     figure.draw_without_rendering()
     for axis, wanted in named.items():
-        _name(axis, wanted, drawn[axis])
+        _name(axis, wanted, drawn[axis], numbers)
     return figure
 
 
