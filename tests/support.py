@@ -84,9 +84,14 @@ for line in sys.stdin:
 
 @cache
 def _snakemake() -> Forks:
-    # The last is what Snakemake imports when it reads its first file.
+    # After the first, what Snakemake and the library import when they read the rules. Nothing that
+    # reads the environment as it is imported (tqdm, huggingface_hub), and nothing of the library.
     return Forks(
-        "import snakemake.cli, snakemake.storage, smart_open; snakemake.cli.get_argument_parser()"
+        "import snakemake.cli, snakemake.storage, smart_open, snakemake.executors.dryrun, nbformat;"
+        "import grimp, httpx, filelock, zstandard, click, rapidfuzz, difflib, statistics;"
+        "snakemake.cli.get_argument_parser();"
+        # A run is short: looking for garbage takes longer than what it would free is worth.
+        "gc.disable()"
     )
 
 
@@ -117,10 +122,12 @@ def run_snakemake(
 
 
 def copy_project(target: Path) -> Path:
-    """Copy what a run needs of the project: no outputs, no caches, nothing hidden."""
+    """Copy what a run needs of the project: no outputs, nothing hidden; the library as compiled."""
 
     def not_copied(folder: str, names: list[str]) -> set[str]:
-        hidden = {name for name in names if name.startswith((".", "__pycache__"))}
+        hidden = {name for name in names if name.startswith(".")}
+        if not Path(folder).is_relative_to(ROOT / "src"):
+            hidden.add("__pycache__")
         return hidden | OUTPUTS if Path(folder) == ROOT else hidden
 
     shutil.copytree(ROOT, target, ignore=not_copied)

@@ -18,12 +18,6 @@ from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.study import Run
 
 RECORDINGS = ROOT / "recordings/idiolink_construction"
-TARGETS = [
-    "paper_tables/idiolink_dataset.tex",
-    "paper_tables/idiolink_construction.tex",
-    "paper_tables/figures/idiolink_domains.pdf",
-    "results/variants/idiolink/review.csv",
-]
 
 
 def test_the_recordings_are_what_the_script_says(tmp_path: Path) -> None:
@@ -53,23 +47,13 @@ def test_every_recorded_answer_says_that_people_wrote_it() -> None:
     assert set(origins) == {"hand-written"}
 
 
-@pytest.fixture(scope="module")
-def constructed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the construction of the sample has run."""
-    folder = tmp_path_factory.mktemp("construction")
-    snakefile = str(ROOT / "Snakefile")
-    result = run_snakemake(folder, "-s", snakefile, "--cores", "2", *TARGETS)
-    assert result.returncode == 0, result.stderr[-3000:]
-    return folder
-
-
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
 
-def test_table_1_counts_the_constructed_data_set(constructed: Path) -> None:
-    rows = rows_of(constructed / "paper_tables/idiolink_dataset.csv")
+def test_table_1_counts_the_constructed_data_set(default_run: Path) -> None:
+    rows = rows_of(default_run / "paper_tables/idiolink_dataset.csv")
     ours = {(row["split"], row["metric"]): int(row["ours"]) for row in rows if not row["id"]}
     assert [ours[name, "pies"] for name in ("train", "validation", "test", "test_gold")] == [
         *(1, 1, 2, 1)
@@ -78,18 +62,18 @@ def test_table_1_counts_the_constructed_data_set(constructed: Path) -> None:
     assert {row["comparable"] for row in rows} == {"no"}
 
 
-def test_the_constructed_data_set_passes_every_check(constructed: Path) -> None:
+def test_the_constructed_data_set_passes_every_check(default_run: Path) -> None:
     report = json.loads(
-        (constructed / "results/metrics/idiolink/checks/constructed.json").read_text("utf-8")
+        (default_run / "results/metrics/idiolink/checks/constructed.json").read_text("utf-8")
     )
     assert {name: item["count"] for name, item in report["checks"].items() if item["count"]} == {}
     assert report["gold_pies"] == ["cold feet"]
     assert report["sample"] is True
 
 
-def test_every_turn_of_the_construction_was_taken(constructed: Path) -> None:
+def test_every_turn_of_the_construction_was_taken(default_run: Path) -> None:
     metrics = json.loads(
-        (constructed / "results/metrics/idiolink/construction.json").read_text("utf-8")
+        (default_run / "results/metrics/idiolink/construction.json").read_text("utf-8")
     )
     assert metrics["generation"]["documents"]["answers"] == {
         "ok": 8,
@@ -103,17 +87,17 @@ def test_every_turn_of_the_construction_was_taken(constructed: Path) -> None:
     assert metrics["silver"]["confirmed"] == 2
 
 
-def test_tables_say_that_the_answers_are_scripted(constructed: Path) -> None:
-    text = (constructed / "paper_tables/idiolink_construction.tex").read_text(encoding="utf-8")
+def test_tables_say_that_the_answers_are_scripted(default_run: Path) -> None:
+    text = (default_run / "paper_tables/idiolink_construction.tex").read_text(encoding="utf-8")
     assert "answers are scripted by hand; no model gave them" in text
-    rows = rows_of(constructed / "paper_tables/idiolink_construction.csv")
+    rows = rows_of(default_run / "paper_tables/idiolink_construction.csv")
     assert len(rows) == 20 + 4
     assert {row["comparable"] for row in rows} == {"no"}
 
 
-def test_the_table_lists_what_each_reading_of_the_filter_keeps(constructed: Path) -> None:
+def test_the_table_lists_what_each_reading_of_the_filter_keeps(default_run: Path) -> None:
     """The default is the released filter, and every number states that the text differs."""
-    rows = rows_of(constructed / "paper_tables/idiolink_construction.csv")
+    rows = rows_of(default_run / "paper_tables/idiolink_construction.csv")
     ours = {row["id"].removeprefix("idiolink."): row["ours"] for row in rows}
     kept = {name: ours[f"kept_by_{name}"] for name in ("paper", "released")}
     assert kept == {"paper": "8", "released": "10"}
@@ -136,8 +120,8 @@ def test_the_reading_of_the_filter_is_stated_where_it_is_not_the_text(
     assert IdiolinkSettings().construction.semantics == "released"
 
 
-def test_corrections_reach_the_data_set(constructed: Path) -> None:
-    folder = constructed / "results/datasets/idiolink/constructed"
+def test_corrections_reach_the_data_set(default_run: Path) -> None:
+    folder = default_run / "results/datasets/idiolink/constructed"
     texts = {
         item["id"]: item
         for item in json.loads((folder / "test/indexes.json").read_text(encoding="utf-8"))
@@ -148,21 +132,18 @@ def test_corrections_reach_the_data_set(constructed: Path) -> None:
     assert texts["011_s05_lit_01"]["is_gold"] is False
 
 
-def test_the_experiments_can_take_the_constructed_data_set(constructed: Path) -> None:
+def test_the_experiments_can_take_the_constructed_data_set(finished: Path) -> None:
     target = "results/datasets/idiolink/test/manifest.json"
-    snakefile = str(ROOT / "Snakefile")
     setting = "idiolink={dataset: constructed}"
-    result = run_snakemake(
-        constructed, "-s", snakefile, "--cores", "1", target, "--config", setting
-    )
+    result = run_snakemake(finished, "--cores", "1", target, "--config", setting)
     assert result.returncode == 0, result.stderr[-3000:]
-    manifest = json.loads((constructed / target).read_text(encoding="utf-8"))
+    manifest = json.loads((finished / target).read_text(encoding="utf-8"))
     assert (manifest["documents"], manifest["queries"], manifest["pies"]) == (40, 8, 2)
     assert manifest["released"] is False
 
 
 def test_a_changed_prompt_needs_new_answers_and_says_so_in_one_line(
-    constructed: Path, tmp_path: Path
+    default_run: Path, tmp_path: Path
 ) -> None:
     """Nothing is asked of a paid model behind the user's back, and no traceback is shown."""
     prompt = tmp_path / "queries.jinja"
@@ -174,7 +155,7 @@ def test_a_changed_prompt_needs_new_answers_and_says_so_in_one_line(
     task = study.writing("queries").model_copy(
         update={
             "inputs": {
-                "pairs": str(constructed / "results/originals/idiolink/pairs.jsonl"),
+                "pairs": str(default_run / "results/originals/idiolink/pairs.jsonl"),
                 "prompt": str(prompt),
             },
             "outputs": {

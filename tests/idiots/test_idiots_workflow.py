@@ -167,7 +167,7 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
             return Reply(status=400, body=b'{"error": {"message": "bad request"}}')
         return BILLED[list(BILLED)[len(server.requests) % len(BILLED)]]
 
-    targets = ("paper_tables/idiots_detection.tex", "paper_tables/jam_statistics.tex")
+    targets = TARGETS[:1]
     with FaultServer(faulty) as server:
         ends = date.today() + timedelta(20)
         serve(project, server, prices=None, ends=ends)
@@ -194,7 +194,6 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
             str(ends).encode() in path.read_bytes() for path in written if path.is_file()
         )
         assert reason in (project / targets[0]).read_text(encoding="utf-8")
-        assert (project / targets[1]).exists()
 
         # Another model takes over: few answers are paid for, once, and none becomes a prediction.
         server.requests.clear()

@@ -11,17 +11,15 @@ from pieline.studies.jam.datasets.dataset import load_manifest
 from pieline.studies.jam.records import JamSentence, Original, Variant, by_original
 
 
-def test_the_sample_becomes_a_dataset(project):
+def test_the_sample_becomes_a_dataset(default_run):
     tasks = "results/variants/jam/english.tasks.json"
-    result = run_snakemake(project, "--cores", "1", "results/datasets/jam/english.jsonl", tasks)
-    assert result.returncode == 0, result.stderr[-4000:]
-    folder = project / "results" / "datasets" / "jam"
+    folder = default_run / "results" / "datasets" / "jam"
     sentences = load_jsonl(folder / "english.jsonl", JamSentence)
     groups = by_original(sentences)
     assert (len(sentences), len(groups)) == (164, 41)
     originals = {
         item.id: item
-        for item in load_jsonl(project / "results/originals/jam/english.jsonl", Original)
+        for item in load_jsonl(default_run / "results/originals/jam/english.jsonl", Original)
     }
     for name, (first, *variants) in groups.items():
         assert (first.id, first.sentence) == (name, originals[name].sentence)
@@ -35,7 +33,7 @@ def test_the_sample_becomes_a_dataset(project):
     assert (manifest.figurative, manifest.literal, manifest.unique_pies) == (29, 12, 37)
     assert manifest.dropped_originals == ["test-0023"]
     assert not manifest.is_released
-    shown = json.loads((project / tasks).read_text(encoding="utf-8"))
+    shown = json.loads((default_run / tasks).read_text(encoding="utf-8"))
     assert len(shown) == 125
     assert shown[0]["data"]["item_id"] == "test-0001-v1"
 
@@ -162,10 +160,8 @@ def test_decisions_and_annotations_of_ones_own(project):
     assert manifest.originals == 27
 
 
-def test_people_label_the_form_and_are_scored(project):
-    result = run_snakemake(project, "--cores", "1", "jam_human_form")
-    assert result.returncode == 0, result.stderr[-4000:]
-    form = project / "results/datasets/jam/english.human_form.csv"
+def test_people_label_the_form_and_are_scored(finished):
+    form = finished / "results/datasets/jam/english.human_form.csv"
     with form.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 41
@@ -174,17 +170,17 @@ def test_people_label_the_form_and_are_scored(project):
         choice = "ambiguous" if number < 4 else "figurative"
         result_value = {"from_name": "label", "value": {"choices": [choice]}}
         task["annotations"] = [{"result": [result_value], "completed_by": 7}]
-    (project / "second.json").write_text(json.dumps(exported), encoding="utf-8")
-    with (project / "first.csv").open("w", encoding="utf-8", newline="") as stream:
+    (finished / "second.json").write_text(json.dumps(exported), encoding="utf-8")
+    with (finished / "first.csv").open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, rows[0])
         writer.writeheader()
         writer.writerows({**row, "label": "figurative"} for row in rows)
     config = "jam: {humans: [first.csv, second.json]}\n"
-    (project / "people.yaml").write_text(config, encoding="utf-8")
+    (finished / "people.yaml").write_text(config, encoding="utf-8")
     table = "paper_tables/jam_humans.csv"
-    result = run_snakemake(project, "--cores", "1", "--configfile", "people.yaml", "--", table)
+    result = run_snakemake(finished, "--cores", "1", "--configfile", "people.yaml", "--", table)
     assert result.returncode == 0, result.stderr[-4000:]
-    with (project / table).open(encoding="utf-8", newline="") as stream:
+    with (finished / table).open(encoding="utf-8", newline="") as stream:
         numbers = {row["id"]: row["ours"] for row in csv.DictReader(stream)}
     assert numbers["jam.human_variants"] == "41"
     assert numbers["jam.human_accuracy_first"] == f"{100 * 29 / 41:.1f}"

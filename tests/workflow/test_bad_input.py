@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import run_snakemake
+from support import ROOT, run_snakemake
+
+from pieline.core.errors import UserError
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.datasets.reading import read_split
 
 DATASET = "results/datasets/idiolink/test/manifest.json"
 RELEASED = ("--configfile", "config/released.yaml", "--config")
-Records = list[dict[str, object]]
 
 
 def errors(stderr: str) -> list[str]:
@@ -35,13 +37,6 @@ def fails(project: Path, *arguments: str, rule: str = "", log: str = "") -> str:
     return line
 
 
-def change_documents(project: Path, change: Callable[[Records], object]) -> None:
-    path = project / "data/sample/idiolink/test/indexes.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    change(rows)
-    path.write_text(json.dumps(rows), encoding="utf-8")
-
-
 def test_wrong_json(project: Path) -> None:
     path = project / "data/sample/idiolink/test/indexes.json"
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -54,30 +49,37 @@ def test_wrong_json(project: Path) -> None:
     assert not (project / DATASET).exists()
 
 
-def test_duplicate_id(project: Path) -> None:
-    change_documents(project, lambda rows: rows[1].update(id=rows[0]["id"]))
-    line = fails(project, DATASET)
-    assert "indexes.json: duplicate id '004_s01_idiom_01'" in line
-
-
-def test_span_that_is_not_in_its_sentence(project: Path) -> None:
-    change_documents(project, lambda rows: rows[2].update(span="kick the bucket"))
-    line = fails(project, DATASET)
-    assert "indexes.json: record 3 (" in line
-    assert "span 'kick the bucket' is not in its sentence; correct this record" in line
-
-
-def test_unknown_usage(project: Path) -> None:
-    change_documents(project, lambda rows: rows[0].update(usage="ironic"))
-    line = fails(project, DATASET)
-    assert "record 1 (" in line
-    assert "usage: Input should be 'literal', 'idiomatic', 'simplification' or 'sense'" in line
-    assert "'ironic'" in line
-
-
-def test_missing_field(project: Path) -> None:
-    change_documents(project, lambda rows: rows[0].pop("subject"))
-    assert "subject: Field required" in fails(project, DATASET)
+# `test_wrong_json` shows what becomes of such an error in a job.
+@pytest.mark.parametrize(
+    ("number", "fields", "problem"),
+    [
+        (1, {"id": "004_s01_idiom_01"}, r"indexes\.json: duplicate id '004_s01_idiom_01'"),
+        (
+            2,
+            {"span": "kick the bucket"},
+            r"indexes\.json: record 3 \(.*"
+            "span 'kick the bucket' is not in its sentence; correct this record",
+        ),
+        (
+            0,
+            {"usage": "ironic"},
+            r"record 1 \(.*usage: Input should be 'literal', 'idiomatic', 'simplification' or "
+            "'sense'.*'ironic'",
+        ),
+        (0, {"subject": None}, "subject: Field required"),
+    ],
+)
+def test_wrong_record(
+    tmp_path: Path, number: int, fields: dict[str, str | None], problem: str
+) -> None:
+    sample = ROOT / "data/sample/idiolink/test"
+    rows = json.loads((sample / "indexes.json").read_text(encoding="utf-8"))
+    changed = rows[number] | fields
+    rows[number] = {name: value for name, value in changed.items() if value is not None}
+    path = tmp_path / "indexes.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(UserError, match=problem):
+        read_split(path, sample / "queries.json")
 
 
 def test_unknown_model_name(project: Path) -> None:
@@ -98,13 +100,12 @@ def test_mistyped_config_key(project: Path) -> None:
     assert line == f"error: config.yaml: {expected}"
 
 
-def test_mistyped_key_of_an_entry(project: Path) -> None:
-    path = project / "models.yaml"
-    text = path.read_text(encoding="utf-8").replace("\nsbert:\n", "\nsbert:\n  poling: mean\n")
-    path.write_text(text, encoding="utf-8")
-    line = fails(project, "all")
-    assert "models.yaml: sbert: " in line
-    assert "poling" in line
+def test_mistyped_key_of_an_entry(tmp_path: Path) -> None:
+    text = (ROOT / "models.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "models.yaml"
+    path.write_text(text.replace("\nsbert:\n", "\nsbert:\n  poling: mean\n"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"models\.yaml: sbert: .*poling"):
+        load_registry(path)
 
 
 @pytest.mark.parametrize(("file", "key"), [("models.yaml", "sbert"), ("config.yaml", "idiots")])
@@ -115,8 +116,8 @@ def test_key_that_stands_twice(project: Path, file: str, key: str) -> None:
     assert re.search(rf"{file}:\d+: not valid YAML: key '{key}' stands twice", line)
 
 
-@pytest.mark.parametrize("name", ["idiolink/test/indexes.json", "idiolink/val/queries.json"])
-def test_mirror_without_the_file(project: Path, tmp_path: Path, name: str) -> None:
+def test_mirror_without_the_file(project: Path, tmp_path: Path) -> None:
+    name = "idiolink/test/indexes.json"
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     line = fails(project, *RELEASED, f"mirror={mirror}", "--", f"results/raw/{name}")
