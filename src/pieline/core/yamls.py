@@ -13,8 +13,8 @@ from pieline.core.files import read_text
 from pieline.core.records import validated
 
 
-class _Strict(yaml.constructor.SafeConstructor):
-    """Refuses a key that stands twice in a mapping, and what is no character."""
+class _StrictLoader(yaml.SafeLoader):
+    """A safe loader that refuses a key that stands twice in a mapping, and what is no character."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -37,23 +37,6 @@ class _Strict(yaml.constructor.SafeConstructor):
         return super().construct_scalar(node)
 
 
-class _StrictLoader(_Strict, yaml.SafeLoader):
-    """Written in Python: the same error messages whatever libyaml is there."""
-
-
-if hasattr(yaml, "CSafeLoader"):
-
-    class _FastLoader(yaml.composer.Composer, _Strict, yaml.CSafeLoader):
-        """Four times faster by libyaml, whose own composer crashes on deep nesting."""
-
-        def __init__(self, text: str) -> None:
-            yaml.CSafeLoader.__init__(self, text)
-            yaml.composer.Composer.__init__(self)
-
-else:
-    _FastLoader = _StrictLoader  # type: ignore[assignment,misc]
-
-
 def read_yaml(path: str | Path) -> Any:
     """Read a YAML file.
 
@@ -69,10 +52,6 @@ def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
     Raises:
         UserError: it is not YAML, or has a key twice; names file and line.
     """
-    try:
-        return yaml.load(text, Loader=_FastLoader)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError):
-        pass  # reported below
     try:
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
