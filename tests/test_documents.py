@@ -24,7 +24,7 @@ DOCUMENTS = [
     path
     for path in [
         *ROOT.glob("*.md"),
-        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("rehearsal/*.md"),
         *ROOT.glob("data/sample/*/*.md"),
     ]
@@ -195,7 +195,7 @@ def _section(kind: Any, part: str, name: str) -> Any:
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="without pdflatex the graph is smaller")
 @pytest.mark.parametrize(
     ("document", "target"),
-    [("docs/rulegraph.md", "all"), ("docs/stages.md", "paper_tables/idiolink_zero_shot.tex")],
+    [("docs/rulegraph.md", "all"), ("docs/design.md", "paper_tables/idiolink_zero_shot.tex")],
 )
 def test_the_rule_graph_is_that_of_the_rules(document: str, target: str, project: Path) -> None:
     drawn = run_snakemake(project, "--rulegraph", "mermaid-js", target)
@@ -227,9 +227,9 @@ def test_what_a_release_states_agrees() -> None:
 
 
 def test_the_table_of_claims_is_that_of_the_ledger(tmp_path: Path) -> None:
-    document = tmp_path / "artifact.md"
-    kept = _text(ROOT / "docs/artifact.md")
-    shutil.copyfile(ROOT / "docs/artifact.md", document)
+    document = tmp_path / "reviewers.md"
+    kept = _text(ROOT / "docs/reviewers.md")
+    shutil.copyfile(ROOT / "docs/reviewers.md", document)
     subprocess.run([sys.executable, ROOT / "tools/claims_table.py", document], check=True)
     assert _text(document) == kept, "run tools/claims_table.py"
 
@@ -270,11 +270,11 @@ def _stated() -> dict[str, list[str]]:
     of_spans = _three_seeds("span", spread=False)
     return {
         "README.md": [f"{len(claims)} claims", f"{of_sentences} and {of_spans} against"],
-        "docs/artifact.md": [
+        "docs/reviewers.md": [
             f"{len(claims)} claims",
             f"first {sum(1 for claim in claims if claim.verify)} rows",
         ],
-        "docs/finetuning.md": [
+        "docs/studies/finetuning.md": [
             f"{modes['documents']:,} documents and {modes['queries']:,} queries",
             f"{seconds['each_mode']} s against {seconds['library']} s, "
             f"{faster['each_mode']:.1f} times",
@@ -291,7 +291,7 @@ def _stated() -> dict[str, list[str]]:
             f"{took['open']['seconds']:.1f} s with {took['open']['peak_mb']} MB",
             f"in {took['append five, put in order']['seconds']:.1f} s",
         ],
-        "docs/idiolink_construction.md": [
+        "docs/studies/idiolink_construction.md": [
             f"makes {calls['calls']:,} for",
             f"${calls['usd_without_thoughts']} and",
             f"${calls['usd_of_1000_thought_tokens_a_call']}:",

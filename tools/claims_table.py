@@ -1,4 +1,4 @@
-"""Write the table of claims into docs/artifact.md, from published/claims.yaml.
+"""Write the table of claims into docs/reviewers.md, from published/claims.yaml.
 
     python tools/claims_table.py [DOCUMENT]
 
@@ -100,7 +100,7 @@ def _last(claim: Claim) -> str:
 
 def main() -> None:
     """Replace the document's table."""
-    document = Path(sys.argv[1]) if sys.argv[1:] else PUBLISHED.parent / "docs/artifact.md"
+    document = Path(sys.argv[1]) if sys.argv[1:] else PUBLISHED.parent / "docs/reviewers.md"
     lines = read_text(document).splitlines()
     first = lines.index(HEADER)
     table = [HEADER, "|---|---|---|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows())]

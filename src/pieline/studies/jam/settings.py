@@ -155,7 +155,7 @@ class JamSettings(Settings):
     asking: Literal["paper", "released"] = Field(
         default="paper",
         description="How the paper's settings ask: by its text, or in the form of the released code"
-        " (docs/jam_experiments.md has both side by side).",
+        " (docs/studies/jam_experiments.md has both side by side).",
     )
     released_prompts: str | None = Field(
         default=None,
