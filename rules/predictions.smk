@@ -134,6 +134,45 @@ rule rank_by_embedding:
         "../scripts/rank_by_embedding.py"
 
 
+rule rerank:
+    """The documents of a first-stage run, in the order of a cross-encoder's scores."""
+    input:
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
+        first_stage=lambda wildcards: IDIOLINK.first_stage_run(
+            wildcards.model, wildcards.index, wildcards.query_mode
+        ),
+        evidence=lambda wildcards: evidence_of(
+            IDIOLINK.first_stage_run(wildcards.model, wildcards.index, wildcards.query_mode)
+        ),
+        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+    output:
+        idiolink_paths.RUN,
+        evidence=evidence_of(idiolink_paths.RUN),
+    log:
+        log_of(idiolink_paths.RUN),
+    benchmark:
+        "logs/benchmarks/idiolink/{index}/{model}/{query_mode}/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=IDIOLINK.run.constraint("reranker"),
+        query_mode="(instruction_)?sentence",
+    conda:
+        "../envs/gpu.yaml"
+    # Sums depend on their number.
+    threads: 1
+    resources:
+        mem_mb=growing(model_memory),
+        runtime=growing(180),
+        gpu=gpus,
+        gpu_mem_mb=gpu_memory,
+    params:
+        *modules("rerank"),
+        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
+        spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
+    script:
+        "../scripts/rerank.py"
+
+
 rule idiots_review_cases:
     """The answers that found an idiom, for people to judge."""
     input:

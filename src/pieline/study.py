@@ -33,6 +33,7 @@ from pieline.llm.task import Task
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
+from pieline.models.rankers import RerankerEntry
 from pieline.models.reference import Specs, entry_deviations, load_reference
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.given import Given
@@ -271,7 +272,10 @@ class Run:
         fields = set(ModelDescription.model_fields) - {"name"}
         said = {name: self.registry[name].model_dump(include=fields) for name in names}
         for name, of_model in said.items():
-            external = of_model["kind"] == "predictions"
+            entry = self.registry[name]
+            external = isinstance(entry, PredictionsEntry)
+            if isinstance(entry, RerankerEntry):
+                of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
             if mark := MADE_ELSEWHERE if external else marks.get(name):
                 of_model["label"] += f" ({mark})"
         return tuple(ModelDescription(name=name, **of_model) for name, of_model in said.items())

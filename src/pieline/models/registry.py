@@ -12,8 +12,17 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry, CausalEntry, EncoderEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionsEntry
+from pieline.models.rankers import RerankerEntry
 
-AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry | PredictionsEntry
+AnyEntry = (
+    Bm25Entry
+    | CausalEntry
+    | EmbedderEntry
+    | EncoderEntry
+    | LLMEntry
+    | PredictionsEntry
+    | RerankerEntry
+)
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]

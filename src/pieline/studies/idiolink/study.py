@@ -16,6 +16,7 @@ from pieline.languages.spelling import normalise
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.llm import LLMEntry
+from pieline.models.rankers import RerankerEntry
 from pieline.reporting.given import Given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
@@ -56,6 +57,10 @@ TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 SPLITS = ("train", "val", "test")
 TEXT_FILES = ("indexes", "queries")
+OWN_RANKERS = ("reranker",)
+"""Kinds of models that rank documents and that the paper does not have."""
+NO_SPAN_VECTOR = "token vectors are not available"
+"""Why a model is not run in the span modes."""
 
 
 def index_name(composition: str) -> str:
@@ -86,15 +91,24 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [name for name in models if name not in self.settings.leave_out]
 
     def left_out(self) -> dict[str, str]:
-        """Models that the configuration names and leaves out, with its reasons."""
-        return dict(self.settings.leave_out)
+        """Models that the configuration names and leaves out, and modes that they do not have."""
+        settings = self.settings
+        without = {
+            f"{model}/{mode}": NO_SPAN_VECTOR
+            for model in settings.models
+            if not self._has_token_vectors(model)
+            for mode in settings.query_modes
+            if mode.endswith("span")
+        }
+        return settings.leave_out | without
 
     def check(self, where: str) -> None:
         """Raise a `UserError` for unknown models and for texts that nothing makes."""
         settings, tuning = self.settings, self.settings.finetuning
-        kinds = ("bm25", "embedder", "predictions")
+        kinds = ("bm25", "embedder", *OWN_RANKERS, "predictions")
         self.check_models(settings.models, *kinds, where=f"{where}.models")
         self.check_taken(settings.models, where=f"{where}.models")
+        self._check_first_stages(where)
         for name in settings.models:
             for one in self.taken(name):
                 if one.setting not in QUERY_MODES or one.seed:
@@ -142,6 +156,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                     f"{wanted} where the released tuples have {most}",
                     where=f"{where}.finetuning.{name}",
                     mend="lower it, or set tuples: sampled",
+                )
+
+    def _check_first_stages(self, where: str) -> None:
+        for name, first in self.first_stages().items():
+            place = f"{self.run.entry_file(name)}: {name}.first_stage"
+            self.check_models([first], "bm25", "embedder", where=place)
+            if first in self.settings.leave_out:
+                raise UserError(
+                    f"{first!r} is left out, so {name!r} has nothing to rank",
+                    where=f"{where}.leave_out",
+                    mend=f"remove {name!r} from idiolink.models",
                 )
 
     def _check_own_data(self, where: str) -> None:
@@ -199,7 +224,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def ranker_constraint(self) -> str:
         """What matches everything that ranks documents."""
-        return f"{self.embedder_constraint()}|{self.run.constraint('bm25', 'predictions')}"
+        others = self.run.constraint("bm25", *OWN_RANKERS, "predictions")
+        return f"{self.embedder_constraint()}|{others}"
 
     # Data sets, models and their runs
 
@@ -219,13 +245,30 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def models(self) -> list[str]:
         """What ranks, what is trained, and who writes and judges texts."""
         roles = self.roles().values() if self.constructs() else ()
-        return list(
-            dict.fromkeys([*self.settings.models, *self.settings.finetuning.models, *roles])
-        )
+        settings = self.settings
+        ranking = [*settings.models, *self.first_stages().values(), *settings.finetuning.models]
+        return list(dict.fromkeys([*ranking, *roles]))
 
     def named(self, *kinds: str) -> list[str]:
         """The models of these kinds that are run as published."""
         return [name for name in self.settings.models if self.run.registry[name].kind in kinds]
+
+    def first_stages(self) -> dict[str, str]:
+        """The model whose runs each reranker takes, by the reranker's name."""
+        entries = ((name, self.run.registry[name]) for name in self.settings.models)
+        return {name: it.first_stage for name, it in entries if isinstance(it, RerankerEntry)}
+
+    def first_stage_run(self, model: str, index: str, query_mode: str) -> str:
+        """The run that a reranker takes: of the same mode, of BM25 that of the sentences."""
+        entry = self.run.entry(model)
+        assert isinstance(entry, RerankerEntry)
+        takes_none = isinstance(self.run.entry(entry.first_stage), Bm25Entry)
+        mode = "sentence" if takes_none else query_mode
+        return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
+
+    def _has_token_vectors(self, model: str) -> bool:
+        """Whether a model gives a span a vector of its own."""
+        return not isinstance(self.run.entry(model), RerankerEntry)
 
     def tuned_models(self) -> list[str]:
         """The fine-tuned models: model+training mode+loss."""
@@ -238,7 +281,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def modes_of(self, model: str) -> list[str]:
-        """Query modes in which a model is evaluated; BM25 takes no instruction."""
+        """Query modes in which a model is evaluated.
+
+        BM25 takes no instruction, and a reranker, which reads pairs of texts, no span.
+        """
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
         if taken := self.taken(model):
@@ -249,6 +295,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             mode
             for mode in self.settings.query_modes
             if instructed or not mode.startswith("instruction")
+            if self._has_token_vectors(model) or not mode.endswith("span")
         ]
 
     def metrics_files(self, composition: str, models: Iterable[str]) -> list[str]:
@@ -332,10 +379,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
     def made_together(self, metrics: str) -> list[str]:
-        """All query modes of an embedder, which one job ranks."""
+        """All query modes of an embedder, which one job ranks; BM25 and rerankers rank one by one."""
         run = match_path(paths.METRICS, metrics)
         assert run
-        if isinstance(self.run.entry(run["model"]), Bm25Entry):
+        if isinstance(self.run.entry(run["model"]), Bm25Entry | RerankerEntry):
             return [metrics]
         modes = self.modes_of(run["model"])
         return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
@@ -463,10 +510,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         Loss, tuples and inputs are told but are no deviation: the paper describes one way, its
         released code goes another, and it is not known which of them its numbers come from.
         """
+        return self.of_data(self._conditions(model, *also)).canonical()
+
+    def _conditions(self, model: str, *also: str) -> Conditions:
+        """The same, whatever the data."""
         settings = self.settings
         told = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
         if self.taken(model):
-            return self.of_data(self.elsewhere(**told)).canonical()
+            return self.elsewhere(**told)
         found = [
             *self.run.changed_entry(model),
             *deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}),
@@ -485,13 +536,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             training = self.training(base, train_mode, loss, seed="0")
             told |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
             found += _training_deviations(base, training)
-        return self.of_data(
-            Conditions(
-                settings=told,
-                weights=json.loads(entry.execution_spec()),
-                deviations=tuple(found),
-            )
-        ).canonical()
+        weights = json.loads(entry.execution_spec())
+        if isinstance(entry, RerankerEntry):
+            first = self._conditions(entry.first_stage)
+            told |= {"first_stage": first.settings}
+            weights |= {"first_stage_weights": first.weights}
+            found += [reason for reason in first.deviations if reason not in found]
+        return Conditions(settings=told, weights=weights, deviations=tuple(found))
 
     def data_conditions(self, origin: str) -> str:
         """Those of counts of a data set, as canonical JSON: how it was constructed, if it was."""
@@ -704,7 +755,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 filter_report=paths.FILTER_REPORT,
             )
         embedders = self.named("embedder")
-        rows = self.named("embedder", "predictions")
+        rows = self.named("embedder", *OWN_RANKERS, "predictions")
         yield self._table(
             "idiolink_zero_shot",
             "zero_shot:zero_shot",
@@ -773,22 +824,23 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for name in self.metrics_files(composition, models)
         )
         if every and set(settings.compositions) - {"full"}:
+            ranking = self.named("bm25", "embedder", *OWN_RANKERS)
             yield self._table(
                 "idiolink_ablation",
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
-                Given(metrics=every, models=self.described(self.named("bm25", "embedder"))),
+                Given(metrics=every, models=self.described(ranking)),
                 published="idiolink_bm25_ablation",
             )
         if tests := self.significance_tests():
-            ranking = self.described(dict.fromkeys([*models, *tuned]))
+            tested = self.described(dict.fromkeys([*models, *tuned]))
             yield self._table(
                 "idiolink_significance",
                 "significance:significance",
                 "not in the paper",
                 "Paired randomisation tests over PIEs between query modes, with intervals.",
-                Given(metrics=tuple(tests), models=ranking),
+                Given(metrics=tuple(tests), models=tested),
             )
         modes = [mode for model in models for mode in self.modes_of(model)]
         if len(modes) > len(set(modes)):

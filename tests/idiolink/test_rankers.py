@@ -1,0 +1,231 @@
+"""Rerankers against transformers alone, and what the study makes of them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from run_script import run_script
+from support import ROOT
+from test_formats import SENTENCE, TEXTS
+from test_standins import DOCUMENTS, QUERIES
+from test_wide_tables import metrics, written
+from tiny_models import save_tiny
+from tokenizers import Tokenizer, processors
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from pieline.core.errors import UserError
+from pieline.core.files import write_json
+from pieline.core.records import save_jsonl, validated
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import ENTRY, AnyEntry, load_registry
+from pieline.resources import PlannedJob, resources
+from pieline.studies.idiolink.predictions.reranking import load_reranker
+from pieline.studies.idiolink.predictions.runs import RankedRun, read_run, write_run
+from pieline.studies.idiolink.settings import IdiolinkSettings
+from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.studies.idiolink.tables.zero_shot import zero_shot
+from pieline.study import Run
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+PAIRS = {
+    "bert": "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+    "xlm-roberta": "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
+}
+"""What public cross-encoders of a family put around a pair of texts, with the types of tokens."""
+KEPT = DOCUMENTS[:2]
+"""What the first stage keeps of the first three documents."""
+RERANKER = {"kind": "reranker", "first_stage": "bm25"}
+
+
+def entry(folder: Path | str = ".", **fields: Any) -> Any:
+    """An entry of models.yaml for a folder."""
+    given = {"label": "Tiny", "licence": "CC0-1.0", "checkpoint": "tiny", "source": "folder"}
+    given |= {"path": str(folder), "max_length": 512, "batch_size": 3}
+    return validated(ENTRY, given | fields, where="entry", mend="")
+
+
+def save_reranker(family: str, folder: Path, *, scores: int = 1) -> Path:
+    """Write a tiny cross-encoder with the class and the pairs of a public one."""
+    save_tiny(family, folder)
+    torch.manual_seed(1)
+    model = AutoModelForSequenceClassification.from_config(
+        AutoConfig.from_pretrained(folder, num_labels=scores)
+    )
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(folder)
+    place = str(folder / "tokenizer.json")
+    tokenizer = Tokenizer.from_file(place)
+    names = {part.partition(":")[0] for part in PAIRS[family].split()} - {"$A", "$B"}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        pair=PAIRS[family], special_tokens=[(name, tokenizer.token_to_id(name)) for name in names]
+    )
+    tokenizer.save(place)
+    return folder
+
+
+def logits(family: str, folder: Path) -> Callable[[str, str], float]:
+    """The score of a pair of texts, unpadded, with transformers alone."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+
+    def score(query: str, document: str) -> float:
+        tokens = []
+        for part in PAIRS[family].split():
+            name, kind = part.split(":")
+            text = {"$A": query, "$B": document}.get(name)
+            ids = (
+                tokenizer.encode(text, add_special_tokens=False).ids
+                if text
+                else [tokenizer.token_to_id(name)]
+            )
+            tokens += [(number, int(kind)) for number in ids]
+        ids, types = torch.tensor(tokens).T.unsqueeze(1)
+        with torch.inference_mode():
+            return float(model(input_ids=ids, token_type_ids=types).logits)
+
+    return score
+
+
+def run_of(script: str, ranker: Any, mode: str, folder: Path) -> RankedRun:
+    """The run that a script writes for the queries in a mode."""
+    first = {query.id: {text.id: 1.0 for text in KEPT} for query in QUERIES}
+    write_run(folder / "first.run.gz", first, tag="first")
+    save_jsonl(folder / "documents.jsonl", DOCUMENTS[:3])
+    save_jsonl(folder / "queries.jsonl", QUERIES)
+    run_script(
+        script,
+        input={
+            "first_stage": folder / "first.run.gz",
+            "documents": folder / "documents.jsonl",
+            "queries": folder / "queries.jsonl",
+        },
+        output=[folder / f"{mode}.run.gz"],
+        params={"spec": ranker.execution_spec()},
+        wildcards={"model": "tiny", "query_mode": mode},
+    )
+    return read_run(folder / f"{mode}.run.gz")
+
+
+@pytest.mark.parametrize("family", PAIRS)
+def test_a_reranker_equals_transformers_alone(family: str, tmp_path: Path) -> None:
+    folder = save_reranker(family, tmp_path / "weights")
+    reference = logits(family, folder)
+    ranker = entry(folder, **RERANKER, passage_prefix="It: ")
+    instruction = TEXTS["instruction_newline_query"].removesuffix(SENTENCE)
+    for mode in ("sentence", "instruction_sentence"):
+        found = run_of("rerank", ranker, mode, tmp_path)
+        for query in QUERIES:
+            head = instruction.replace("break the ice", query.span) if mode != "sentence" else ""
+            expected = {
+                text.id: reference(head + query.sentence, f"It: {text.sentence}") for text in KEPT
+            }
+            assert found[query.id] == pytest.approx(expected, abs=1e-5)
+            assert list(found[query.id]) == sorted(expected, key=lambda name: -expected[name])
+
+
+def test_a_model_that_was_not_trained_to_rank_is_one_line(tmp_path: Path) -> None:
+    save_tiny("bert", tmp_path / "encoder")
+    with pytest.raises(UserError, match=r"2 of the model's weights are missing.*classifier"):
+        load_reranker(entry(tmp_path / "encoder", **RERANKER))
+    save_reranker("bert", tmp_path / "classifier", scores=2)
+    with pytest.raises(UserError, match="2 scores per pair of texts"):
+        load_reranker(entry(tmp_path / "classifier", **RERANKER))
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"pickled": True}, "need safetensors"),
+        ({"source": "hub", "path": None}, "source 'hub' needs a 'revision'"),
+        ({"code_revision": "abc"}, "'code_revision' cannot be passed on"),
+    ],
+)
+def test_weights_are_pinned_safetensors(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        entry(**RERANKER, **fields)
+
+
+def study(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
+    """The study with models of one's own besides those of the project."""
+    run = Run(REGISTRY | own, LLMSettings(), root=ROOT)
+    return IdiolinkStudy(IdiolinkSettings.model_validate({"models": list(own)} | settings), run)
+
+
+class TestStudy:
+    def test_a_reranker_takes_the_runs_of_its_first_stage(self) -> None:
+        own = {"over-bm25": entry(**RERANKER)}
+        own["over-sbert"] = own["over-bm25"].model_copy(update={"first_stage": "sbert"})
+        made = study(own)
+        place = "results/predictions/idiolink/test-lit_idiom/{}/{}/seed-0.run.gz".format
+        asked = ("test-lit_idiom", "instruction_sentence")
+        # BM25 takes no instruction.
+        assert made.first_stage_run("over-bm25", *asked) == place("bm25", "sentence")
+        assert made.first_stage_run("over-sbert", *asked) == place("sbert", asked[1])
+        assert made.modes_of("over-bm25") == ["sentence", "instruction_sentence"]
+        assert made.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
+        labels = [model.label for model in made.run.described(own)]
+        assert labels == ["Tiny (over BM25)", f"Tiny (over {REGISTRY['sbert'].label})"]
+
+    def test_the_first_stage_is_a_part_of_the_conditions(self) -> None:
+        over = {name: entry(**RERANKER | {"first_stage": name}) for name in ("bm25", "sbert")}
+        plain = {name: study({"rr": ranker}).conditions("rr") for name, ranker in over.items()}
+        assert plain["bm25"] != plain["sbert"]
+        other = study({"rr": over["bm25"]}, bm25={"k1": [0.9]})
+        stated = json.loads(other.conditions("rr"))
+        assert stated["settings"]["first_stage"]["k1"] == [0.9]
+        assert len(stated["deviations"]) == 1
+        assert study({"rr": over["sbert"]}, bm25={"k1": [0.9]}).conditions("rr") == plain["sbert"]
+
+    @pytest.mark.parametrize(
+        ("first", "settings", "problem"),
+        [
+            ("bm-25", {}, "rr.first_stage: unknown model 'bm-25'; did you mean 'bm25'"),
+            ("gpt-4o-mini", {}, "rr.first_stage: model 'gpt-4o-mini' is of kind 'llm'"),
+            (
+                "bge-m3",
+                {"models": ["rr", "bge-m3"], "leave_out": {"bge-m3": "no GPU"}},
+                "'bge-m3' is left out, so 'rr' has nothing to rank",
+            ),
+        ],
+    )
+    def test_a_first_stage_that_cannot_be(
+        self, first: str, settings: dict[str, Any], problem: str
+    ) -> None:
+        with pytest.raises(UserError, match=problem):
+            study({"rr": entry(**RERANKER | {"first_stage": first})}, **settings)
+
+    def test_span_modes_are_empty_with_their_reason(self, tmp_path: Path) -> None:
+        made = study({"rr": entry(**RERANKER)})
+        (table,) = (table for table in made.tables() if table.name == "idiolink_zero_shot")
+        files = []
+        for mode in ("sentence", "instruction_sentence"):
+            files.append(str(tmp_path / f"{mode}.json"))
+            write_json(files[-1], metrics("rr", mode, (50, 60)).model_dump())
+        assert len(files) == len(table.given.metrics)
+        content = zero_shot(table.given.model_copy(update={"metrics": tuple(files)}))
+        assert [row.labels[0] for row in content.groups[-1].rows] == ["Tiny (over BM25)"]
+        cells = {
+            row["query_mode"]: (row["ours"], row["reason"])
+            for row in written(content, tmp_path)[1]
+            if (row["model"], row["metric"]) == ("rr", "ndcg_at_10")
+        }
+        assert cells["sentence"][0] == cells["instruction_sentence"][0] == "60.00"
+        for mode in ("span", "instruction_span"):
+            assert cells[mode][0] == ""
+            assert cells[mode][1].startswith("not run: token vectors are not available")
+
+    def test_the_estimate_counts_pairs(self, tmp_path: Path) -> None:
+        save_jsonl(tmp_path / "documents.jsonl", DOCUMENTS)
+        save_jsonl(tmp_path / "queries.jsonl", QUERIES)
+        files = [str(tmp_path / "documents.jsonl"), str(tmp_path / "queries.jsonl")]
+        hours = {}
+        for rule in ("rerank", "embed"):
+            job = PlannedJob(rule, "rr", 1, files, ())
+            found = resources([job], {"rr": entry(**RERANKER)}, [], {})[0].gpu_hours
+            hours[rule] = found or 0
+        assert hours["rerank"] > hours["embed"]
