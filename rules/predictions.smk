@@ -173,6 +173,41 @@ rule rerank:
         "../scripts/rerank.py"
 
 
+rule late_interaction:
+    """The best documents of each query by MaxSim over token vectors, in all query modes."""
+    input:
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
+        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+    output:
+        runs=expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
+        evidence=expand(
+            evidence_of(idiolink_paths.RUN), query_mode=IDIOLINK.query_modes, allow_missing=True
+        ),
+    log:
+        log_of(idiolink_paths.RUN.replace("{query_mode}", "all")),
+    benchmark:
+        "logs/benchmarks/idiolink/{index}/{model}/late_interaction/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=IDIOLINK.run.constraint("late_interaction"),
+    conda:
+        "../envs/gpu.yaml"
+    # Sums depend on their number.
+    threads: 1
+    resources:
+        mem_mb=growing(model_memory),
+        runtime=growing(180),
+        gpu=gpus,
+        gpu_mem_mb=gpu_memory,
+    params:
+        *modules("late_interaction"),
+        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
+        spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
+        top_k=IDIOLINK.settings.top_k,
+    script:
+        "../scripts/late_interaction.py"
+
+
 rule idiots_review_cases:
     """The answers that found an idiom, for people to judge."""
     input:

@@ -1,6 +1,7 @@
-"""Rerankers against transformers alone, and what the study makes of them."""
+"""Rerankers and late interaction against transformers alone, and what the study makes of them."""
 
 import json
+import string
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,14 @@ from typing import Any
 import pytest
 import torch
 from run_script import run_script
+from safetensors.torch import load_file, save_file
 from support import ROOT
 from test_formats import SENTENCE, TEXTS
 from test_standins import DOCUMENTS, QUERIES
 from test_wide_tables import metrics, written
-from tiny_models import save_tiny
+from tiny_models import WORDS, save_tiny
 from tokenizers import Tokenizer, processors
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification, BertModel
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
@@ -22,12 +24,20 @@ from pieline.core.records import save_jsonl, validated
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import ENTRY, AnyEntry, load_registry
 from pieline.resources import PlannedJob, resources
-from pieline.studies.idiolink.predictions.reranking import load_reranker
+from pieline.studies.idiolink.predictions.rankers import (
+    load_late_interaction,
+    load_reranker,
+    query_token_vectors,
+    ranker_text,
+)
 from pieline.studies.idiolink.predictions.runs import RankedRun, read_run, write_run
+from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.study import Run
+from rehearsal.weights.anatomy import Anatomy
+from rehearsal.weights.checkpoints import save_checkpoint
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 PAIRS = {
@@ -111,6 +121,24 @@ def run_of(script: str, ranker: Any, mode: str, folder: Path) -> RankedRun:
     return read_run(folder / f"{mode}.run.gz")
 
 
+def run_script_of_all_modes(ranker: Any, folder: Path) -> dict[str, RankedRun]:
+    """The runs of late interaction by query mode."""
+    save_jsonl(folder / "documents.jsonl", DOCUMENTS[:3])
+    save_jsonl(folder / "queries.jsonl", QUERIES)
+    runs = {mode: folder / mode / "seed-0.run.gz" for mode in QUERY_MODES}
+    run_script(
+        "late_interaction",
+        input={name: folder / f"{name}.jsonl" for name in ("documents", "queries")},
+        output={
+            "runs": list(runs.values()),
+            "evidence": [folder / mode / "seed-0.evidence.json" for mode in runs],
+        },
+        params={"spec": ranker.execution_spec(), "top_k": 3},
+        wildcards={"model": "tiny"},
+    )
+    return {mode: read_run(path) for mode, path in runs.items()}
+
+
 @pytest.mark.parametrize("family", PAIRS)
 def test_a_reranker_equals_transformers_alone(family: str, tmp_path: Path) -> None:
     folder = save_reranker(family, tmp_path / "weights")
@@ -156,6 +184,101 @@ def study(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
     return IdiolinkStudy(IdiolinkSettings.model_validate({"models": list(own)} | settings), run)
 
 
+COLBERT = {
+    "query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 32,
+    "doc_maxlen": 12, "mask_punctuation": True, "attend_to_mask_tokens": False,
+}  # fmt: skip
+LATE = {"kind": "late_interaction", "instruction_format": "instruction_space_query"}
+
+
+def save_colbert(folder: Path, *, projects: bool = True) -> Path:
+    """Write a tiny ColBERTv2: its files, its markers, its expansion of queries."""
+    save_checkpoint(Anatomy("bert", hidden=32), folder, words=("[unused0]", "[unused1]", *WORDS))
+    weights = load_file(folder / "model.safetensors")
+    found = {f"bert.{name}": tensor for name, tensor in weights.items()}
+    if projects:
+        torch.manual_seed(2)
+        found["linear.weight"] = torch.randn(8, 32)
+        write_json(folder / "artifact.metadata", COLBERT)
+        config = json.loads((folder / "config.json").read_text())
+        write_json(folder / "config.json", config | {"architectures": ["HF_ColBERT"]})
+    save_file(found, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+class ColBert:
+    """ColBERTv2 with transformers alone, one unpadded text at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.model = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
+        self.weight = load_file(folder / "model.safetensors")["linear.weight"]
+        self.skipped = {self.tokenizer.token_to_id(sign) for sign in string.punctuation}
+
+    def vectors(self, marker: str, text: str, length: int = 0) -> tuple[list[int], torch.Tensor]:
+        """Tokens of a text between its marker and `length`, and all their unit vectors."""
+        found = self.tokenizer.encode(text, add_special_tokens=False).ids
+        named = [self.tokenizer.token_to_id(name) for name in ("[CLS]", marker, "[SEP]", "[MASK]")]
+        ids = [*named[:2], *found, named[2]]
+        mask = [1] * len(ids) + [0] * (length - len(ids))
+        ids += [named[3]] * (length - len(ids))
+        with torch.inference_mode():
+            hidden = self.model(
+                input_ids=torch.tensor([ids]), attention_mask=torch.tensor([mask])
+            ).last_hidden_state[0]
+        return ids, torch.nn.functional.normalize(hidden @ self.weight.T, dim=-1)
+
+    def score(self, query: torch.Tensor, document: str) -> float:
+        """MaxSim of a query's vectors with a document, whose punctuation does not count."""
+        ids, vectors = self.vectors("[unused1]", document)
+        kept = vectors[[number not in self.skipped for number in ids]]
+        return float((query @ kept.T).max(dim=1).values.sum())
+
+    def query(self, head: str, text: str, span: tuple[int, int] | None) -> torch.Tensor:
+        """Vectors of a query, expanded to 32 tokens, or those of its span."""
+        vectors = self.vectors("[unused0]", head + text, 32)[1]
+        if not span:
+            return vectors
+        encoding = self.tokenizer.encode(head + text, add_special_tokens=False)
+        first, last = len(head) + span[0], len(head) + span[1]
+        places = [2 + n for n, (a, b) in enumerate(encoding.offsets) if a < last and b > first]
+        return vectors[places]
+
+
+def test_late_interaction_equals_transformers_alone(tmp_path: Path) -> None:
+    folder = save_colbert(tmp_path / "weights")
+    reference = ColBert(folder)
+    ranker = entry(folder, **LATE, query_prefix="Query: ", passage_prefix="It: ")
+    instruction = TEXTS["instruction_space_query"].removesuffix(SENTENCE)
+    runs = run_script_of_all_modes(ranker, tmp_path)
+    assert sorted(runs) == sorted(QUERY_MODES)
+    for mode, found in runs.items():
+        for query in QUERIES:
+            instructed = mode.startswith("instruction")
+            head = instruction.replace("break the ice", query.span) if instructed else "Query: "
+            find = query.sentence.rindex if instructed else query.sentence.index
+            start = find(query.span)
+            span = (start, start + len(query.span)) if mode.endswith("span") else None
+            vectors = reference.query(head, query.sentence, span)
+            expected = {
+                text.id: reference.score(vectors, f"It: {text.sentence}") for text in DOCUMENTS[:3]
+            }
+            assert found[query.id] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_checkpoint_without_a_projection_is_one_line(tmp_path: Path) -> None:
+    folder = save_colbert(tmp_path / "weights", projects=False)
+    with pytest.raises(UserError, match="tiny: it has no projection of its token vectors"):
+        load_late_interaction(entry(folder, **LATE))
+
+
+def test_a_span_beyond_the_longest_input_is_one_line(tmp_path: Path) -> None:
+    model = load_late_interaction(entry(save_colbert(tmp_path / "weights"), **LATE, max_length=33))
+    text = ranker_text(QUERIES[1], entry(**LATE), "instruction_sentence")
+    with pytest.raises(UserError, match="the span lies beyond the model's 33 tokens"):
+        query_token_vectors(model, [text], batch_size=1)
+
+
 class TestStudy:
     def test_a_reranker_takes_the_runs_of_its_first_stage(self) -> None:
         own = {"over-bm25": entry(**RERANKER)}
@@ -170,6 +293,14 @@ class TestStudy:
         assert made.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
         labels = [model.label for model in made.run.described(own)]
         assert labels == ["Tiny (over BM25)", f"Tiny (over {REGISTRY['sbert'].label})"]
+
+    def test_late_interaction_has_every_query_mode(self) -> None:
+        made = study({"late": entry(**LATE)})
+        assert made.modes_of("late") == list(QUERY_MODES)
+        assert made.left_out() == {}
+        tables = {table.name: table.given.metrics for table in made.tables()}
+        assert len(tables["idiolink_zero_shot"]) == 4
+        assert len(tables["idiolink_ablation"]) == 3 * 4
 
     def test_the_first_stage_is_a_part_of_the_conditions(self) -> None:
         over = {name: entry(**RERANKER | {"first_stage": name}) for name in ("bm25", "sbert")}

@@ -53,6 +53,7 @@ UNREAD = {
     "fine_tune": {"input.local", "params.threads"},
     "fine_tune_tagger": {"input.model_files"},
     "jam_attention": {"input.model_files"},
+    "late_interaction": {"input.local"},
     "rerank": {"input.local"},
     "unpack_weights": {"input.local"},
     # What the params say to read.

@@ -47,3 +47,9 @@ class RerankerEntry(RankerEntry):
     first_stage: Name = Field(
         description="The model whose run is ranked anew: one of kind bm25 or embedder."
     )
+
+
+class LateInteractionEntry(RankerEntry):
+    """A model that compares every token of a query with every token of a document (MaxSim)."""
+
+    kind: Literal["late_interaction"]

@@ -12,13 +12,14 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry, CausalEntry, EncoderEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionsEntry
-from pieline.models.rankers import RerankerEntry
+from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 
 AnyEntry = (
     Bm25Entry
     | CausalEntry
     | EmbedderEntry
     | EncoderEntry
+    | LateInteractionEntry
     | LLMEntry
     | PredictionsEntry
     | RerankerEntry

@@ -57,7 +57,7 @@ TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 SPLITS = ("train", "val", "test")
 TEXT_FILES = ("indexes", "queries")
-OWN_RANKERS = ("reranker",)
+OWN_RANKERS = ("reranker", "late_interaction")
 """Kinds of models that rank documents and that the paper does not have."""
 NO_SPAN_VECTOR = "token vectors are not available"
 """Why a model is not run in the span modes."""
@@ -379,7 +379,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
     def made_together(self, metrics: str) -> list[str]:
-        """All query modes of an embedder, which one job ranks; BM25 and rerankers rank one by one."""
+        """All query modes, which one job ranks; of BM25 and of rerankers each by itself."""
         run = match_path(paths.METRICS, metrics)
         assert run
         if isinstance(self.run.entry(run["model"]), Bm25Entry | RerankerEntry):
