@@ -134,6 +134,33 @@ rule rank_by_embedding:
         "../scripts/rank_by_embedding.py"
 
 
+# The same of a provider's vectors: the query modes that are texts.
+use rule rank_by_embedding as rank_by_api_embedding with:
+    input:
+        all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
+        document_vectors=lambda wildcards: IDIOLINK.vectors(
+            wildcards.index, wildcards.model, "documents", wildcards.seed
+        ),
+        query_vectors=lambda wildcards: [
+            IDIOLINK.vectors(
+                wildcards.index, wildcards.model, wildcards.query_mode, wildcards.seed
+            )
+        ],
+        evidence=lambda wildcards: [
+            evidence_of(IDIOLINK.vectors(wildcards.index, wildcards.model, texts, wildcards.seed))
+            for texts in ("documents", wildcards.query_mode)
+        ],
+    output:
+        runs=[idiolink_paths.RUN],
+        evidence=[evidence_of(idiolink_paths.RUN)],
+    log:
+        log_of(idiolink_paths.RUN),
+    wildcard_constraints:
+        model=alternatives(IDIOLINK.api_embedders()),
+
+
 rule rerank:
     """The documents of a first-stage run, in the order of a cross-encoder's scores."""
     input:

@@ -30,6 +30,7 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
+from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
@@ -717,8 +718,17 @@ class Study(ABC, Generic[S]):
                         )
                 seen.append(one.file)
 
-    def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:
-        """Raise a `UserError` for a name or a kind that cannot be used, or a missing checkpoint."""
+    def check_models(
+        self, names: Iterable[str], *kinds: str, where: str, have_weights: bool = False
+    ) -> None:
+        """Raise a `UserError` for a name or a kind that cannot be used, or a missing checkpoint.
+
+        Args:
+            names: of models.
+            kinds: that can be used.
+            where: the setting that names them.
+            have_weights: whether an embedder behind an API cannot be used.
+        """
         usable = self.run.names(*kinds)
         for name in names:
             if name not in self.run.registry:
@@ -729,5 +739,9 @@ class Study(ABC, Generic[S]):
                     f"model {name!r} is of kind {self.run.registry[name].kind!r}",
                     where=where,
                     mend=f"this study takes {' and '.join(sorted(kinds))}",
+                )
+            if have_weights and isinstance(self.run.registry[name], ApiEmbedderEntry):
+                raise UserError(
+                    f"{name!r} is behind an API", where=where, mend="name a model with weights"
                 )
             self.run.check_folder(name)

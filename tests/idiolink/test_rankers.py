@@ -1,6 +1,7 @@
 """Rerankers and late interaction against transformers alone, and what the study makes of them."""
 
 import json
+import re
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -24,11 +25,11 @@ from pieline.core.records import save_jsonl, validated
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import ENTRY, AnyEntry, load_registry
 from pieline.resources import PlannedJob, resources
+from pieline.studies.idiolink.predictions.query_texts import text_in_mode
 from pieline.studies.idiolink.predictions.rankers import (
     load_late_interaction,
     load_reranker,
     query_token_vectors,
-    ranker_text,
 )
 from pieline.studies.idiolink.predictions.runs import RankedRun, read_run, write_run
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -274,9 +275,17 @@ def test_a_checkpoint_without_a_projection_is_one_line(tmp_path: Path) -> None:
 
 def test_a_span_beyond_the_longest_input_is_one_line(tmp_path: Path) -> None:
     model = load_late_interaction(entry(save_colbert(tmp_path / "weights"), **LATE, max_length=33))
-    text = ranker_text(QUERIES[1], entry(**LATE), "instruction_sentence")
+    text = text_in_mode(QUERIES[1], entry(**LATE), "instruction_sentence")
     with pytest.raises(UserError, match="the span lies beyond the model's 33 tokens"):
         query_token_vectors(model, [text], batch_size=1)
+
+
+def api_embedder(**fields: Any) -> Any:
+    """An entry of models.yaml for a model behind an API."""
+    given = {"kind": "embedder", "source": "api", "label": "API", "licence": "none"}
+    given |= {"litellm_id": "openai/embed", "provider": "openai", "api_key_env": "TEST_KEY"}
+    given |= {"prices": "free", "trained_with_instructions": False}
+    return validated(ENTRY, given | fields, where="entry", mend="")
 
 
 class TestStudy:
@@ -301,6 +310,43 @@ class TestStudy:
         tables = {table.name: table.given.metrics for table in made.tables()}
         assert len(tables["idiolink_zero_shot"]) == 4
         assert len(tables["idiolink_ablation"]) == 3 * 4
+
+    def test_a_provider_embeds_texts_and_no_spans(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TEST_KEY", "key")
+        own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
+        made = study(own)
+        assert made.modes_of("api") == ["sentence", "instruction_sentence"]
+        assert made.left_out()["api/span"] == "token vectors are not available"
+        (asked,) = (each for each in made.llm_tasks() if each.name == "idiolink_embed")
+        outputs = [task.outputs["vectors"] for task in asked.tasks()]
+        assert outputs == [
+            f"results/predictions/idiolink/test/api/vectors-{texts}/seed-0.npy"
+            for texts in ("documents", "sentence", "instruction_sentence")
+        ]
+        assert len({task.recordings for task in asked.tasks()}) == 3
+        assert not re.fullmatch(made.embedder_constraint(), "api")
+        assert re.fullmatch(made.ranker_constraint(), "api")
+        # A changed entry asks anew, and changes the conditions of nothing else.
+        other = study(own | {"api": api_embedder(query_prefix="q: ")})
+        (changed,) = (each for each in other.llm_tasks() if each.name == "idiolink_embed")
+        assert changed.tasks()[0].spec != asked.tasks()[0].spec
+        assert made.conditions("api") != other.conditions("api")
+        assert made.conditions("bm25") == other.conditions("bm25")
+
+    def test_without_key_and_recordings_it_is_a_row_with_its_reason(self, tmp_path: Path) -> None:
+        own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
+        made = study(own)
+        reason = "nothing is recorded, and the environment variable TEST_KEY is not set"
+        assert made.left_out() == {"api": reason, "rr": f"api: {reason}"}
+        assert made.llm_tasks()[-1].tasks() == made.run_metrics() == []
+        (table,) = (table for table in made.tables() if table.name == "idiolink_zero_shot")
+        content = zero_shot(table.given)
+        shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
+        assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
+
+    def test_it_cannot_be_fine_tuned(self) -> None:
+        with pytest.raises(UserError, match=r"finetuning\.models: 'api' is behind an API"):
+            study({"api": api_embedder()}, finetuning={"models": ["api"]})
 
     def test_the_first_stage_is_a_part_of_the_conditions(self) -> None:
         over = {name: entry(**RERANKER | {"first_stage": name}) for name in ("bm25", "sbert")}

@@ -30,7 +30,7 @@ UNREAD = {
     # The task writes them, and reads its own inputs; a fresh run is another one.
     "ask": {
         "input.files", "output.predictions", "output.report", "output.texts", "output.variants",
-        "output.verdicts", "params.fresh",
+        "output.vectors", "output.verdicts", "params.fresh",
     },
     "serve": {"input.files"},
     # What is read or written as the folder of another file that is named.

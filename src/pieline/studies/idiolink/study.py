@@ -13,6 +13,7 @@ from pieline.core.errors import UserError
 from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.languages.spelling import normalise
+from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.llm import LLMEntry
@@ -21,6 +22,7 @@ from pieline.reporting.given import Given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.originals.domains import Collection
+from pieline.studies.idiolink.predictions.api_embedding import Embedding
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import QUERY_MODES, Document, query_scores_file
 from pieline.studies.idiolink.settings import (
@@ -59,6 +61,7 @@ SPLITS = ("train", "val", "test")
 TEXT_FILES = ("indexes", "queries")
 OWN_RANKERS = ("reranker", "late_interaction")
 """Kinds of models that rank documents and that the paper does not have."""
+TEXT_MODES = ("sentence", "instruction_sentence")
 NO_SPAN_VECTOR = "token vectors are not available"
 """Why a model is not run in the span modes."""
 
@@ -80,6 +83,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         super().__init__(settings, run, chosen=chosen)
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
+        self._not_run = settings.leave_out | self._unanswered()
         self.settings = settings.model_copy(
             update={
                 "models": self._run_here(settings.models),
@@ -88,7 +92,26 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def _run_here(self, models: Iterable[str]) -> list[str]:
-        return [name for name in models if name not in self.settings.leave_out]
+        return [name for name in models if name not in self._not_run]
+
+    def _unanswered(self) -> dict[str, str]:
+        """Embedders behind an API that cannot be asked and have no recorded vectors, with reasons.
+
+        And the rerankers that would take their runs.
+        """
+        firsts = self.first_stages()
+        reasons = {
+            name: reason
+            for name in (*self.settings.models, *firsts.values())
+            if isinstance(self.run.registry[name], ApiEmbedderEntry)
+            if (reason := self.run.unanswered(name, self._vector_recordings(name, "documents")))
+        }
+        over = {name: f"{it}: {reasons[it]}" for name, it in firsts.items() if it in reasons}
+        return {
+            name: reason
+            for name, reason in (reasons | over).items()
+            if name in self.settings.models
+        }
 
     def left_out(self) -> dict[str, str]:
         """Models that the configuration names and leaves out, and modes that they do not have."""
@@ -100,7 +123,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for mode in settings.query_modes
             if mode.endswith("span")
         }
-        return settings.leave_out | without
+        return self._not_run | without
 
     def check(self, where: str) -> None:
         """Raise a `UserError` for unknown models and for texts that nothing makes."""
@@ -125,7 +148,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 mend="leave out only what idiolink.models or idiolink.finetuning.models names",
             )
         for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
-            self.check_models(names, "embedder", where=f"{where}.finetuning.{field}")
+            place = f"{where}.finetuning.{field}"
+            self.check_models(names, "embedder", where=place, have_weights=True)
         self.check_models(self.roles().values(), "llm", where=f"{where}.construction")
         if settings.dataset == "constructed" and not self.constructs():
             raise UserError(
@@ -218,14 +242,20 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def embedder_constraint(self) -> str:
-        """What matches an embedder of models.yaml, and one fine-tuned from it."""
+        """What matches an embedder with weights, and one fine-tuned from it."""
         modes, losses = alternatives(TRAIN_MODES), alternatives(get_args(Loss))
-        return rf"({self.run.constraint('embedder')})(\+({modes})\+({losses}))?"
+        local = alternatives({*self.run.names("embedder")} - {*self.api_embedders()})
+        return rf"({local})(\+({modes})\+({losses}))?"
+
+    def api_embedders(self) -> list[str]:
+        """The embedders of models.yaml whose vectors come from a provider."""
+        entries = self.run.registry.items()
+        return [name for name, entry in entries if isinstance(entry, ApiEmbedderEntry)]
 
     def ranker_constraint(self) -> str:
         """What matches everything that ranks documents."""
         others = self.run.constraint("bm25", *OWN_RANKERS, "predictions")
-        return f"{self.embedder_constraint()}|{others}"
+        return f"{self.embedder_constraint()}|{alternatives(self.api_embedders())}|{others}"
 
     # Data sets, models and their runs
 
@@ -240,7 +270,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def vectors(self, index: str, model: str, what: str, seed: str) -> str:
         """Embeddings of the `documents` of the whole split, or of queries in a mode."""
         split = index.split("-", maxsplit=1)[0]
-        return paths.VECTORS.format(split=split, model=model, texts=what, seed=seed)
+        pattern = paths.API_VECTORS if model in self.api_embedders() else paths.VECTORS
+        return pattern.format(split=split, model=model, texts=what, seed=seed)
 
     def models(self) -> list[str]:
         """What ranks, what is trained, and who writes and judges texts."""
@@ -268,7 +299,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def _has_token_vectors(self, model: str) -> bool:
         """Whether a model gives a span a vector of its own."""
-        return not isinstance(self.run.entry(model), RerankerEntry)
+        return not isinstance(self.run.entry(model), ApiEmbedderEntry | RerankerEntry)
 
     def tuned_models(self) -> list[str]:
         """The fine-tuned models: model+training mode+loss."""
@@ -283,7 +314,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def modes_of(self, model: str) -> list[str]:
         """Query modes in which a model is evaluated.
 
-        BM25 takes no instruction, and a reranker, which reads pairs of texts, no span.
+        BM25 takes no instruction. A reranker, which reads pairs of texts, and a provider, which
+        returns one vector of a text, take no span.
         """
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
@@ -379,10 +411,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
     def made_together(self, metrics: str) -> list[str]:
-        """All query modes, which one job ranks; of BM25 and of rerankers each by itself."""
+        """All query modes, which one job ranks; of some kinds each by itself."""
         run = match_path(paths.METRICS, metrics)
         assert run
-        if isinstance(self.run.entry(run["model"]), Bm25Entry | RerankerEntry):
+        alone = Bm25Entry | RerankerEntry | ApiEmbedderEntry
+        if isinstance(self.run.entry(run["model"]), alone):
             return [metrics]
         modes = self.modes_of(run["model"])
         return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
@@ -703,9 +736,26 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _recordings(self, model: str, task: str) -> str:
         return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
 
+    def embedding(self, split: str, model: str, texts: str, seed: str) -> Embedding:
+        """The task of embedding the documents of a split, or its queries in a mode."""
+        files = paths.dataset(split)
+        where = {"split": split, "model": model, "texts": texts, "seed": seed}
+        return Embedding(
+            model=model,
+            spec=self.run.entry(model).execution_spec(),
+            inputs={"texts": files["documents" if texts == "documents" else "queries"]},
+            outputs={"vectors": paths.API_VECTORS.format(**where)},
+            recordings=self._vector_recordings(model, texts),
+            texts=texts,
+        )
+
+    def _vector_recordings(self, model: str, texts: str) -> str:
+        return self.run.recordings("idiolink_embedding", model, f"{texts}.jsonl")
+
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Texts are written, and judged."""
+        """Texts are written, and judged; and providers embed them."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
+        models, apis = self.settings.models, self.api_embedders()
         where = {"collection": alternatives(COLLECTIONS)}
         written, judged = (
             {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
@@ -721,6 +771,23 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 runs,
                 where,
                 after_answers=("texts",),
+            ),
+            LLMTaskSpec(
+                "idiolink_embed",
+                Embedding,
+                {"vectors": paths.API_VECTORS},
+                self.embedding,
+                [
+                    {"split": "test", "model": model, "texts": texts, "seed": "0"}
+                    for model in dict.fromkeys([*models, *self.first_stages().values()])
+                    if model in apis
+                    for texts in ("documents", *TEXT_MODES)
+                    if texts == "documents" or texts in self.settings.query_modes
+                ],
+                {
+                    "model": alternatives(apis),
+                    "texts": alternatives(["documents", *TEXT_MODES]),
+                },
             ),
         ]
 
@@ -761,7 +828,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "zero_shot:zero_shot",
             "Table 2",
             "Zero-shot retrieval in four query modes, in per cent.",
-            self.given(self.metrics_files("full", rows), rows, "embedder"),
+            self._with_own(self.given(self.metrics_files("full", rows), rows, "embedder")),
             published="idiolink_table2",
         )
         if embedders:
@@ -950,6 +1017,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             files["published"] = self.run.here(f"published/{published}.csv")
         maker = f"pieline.studies.idiolink.tables.{maker}"
         return Table(name, place, caption, maker, given.of(**files))
+
+    def _with_own(self, given: Given) -> Given:
+        """The same, with the models that are left out and that the paper does not have."""
+        registry = self.run.registry
+        own = [name for name in self._not_run if registry[name].published_as is None]
+        return given.model_copy(update={"absent": (*given.absent, *self.described(own))})
 
     def _checkpoints(self) -> dict[str, Any]:
         """Entries of the paper's embedders and of the construction's models, as Table 6 is told."""

@@ -123,7 +123,8 @@ class JamStudy(Study[JamSettings]):
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
         if settings.attention:
             model, place = settings.attention.model, f"{where}.attention.model"
-            self.check_models([model], "embedder", "causal_lm", where=place)
+            kinds = ("embedder", "causal_lm")
+            self.check_models([model], *kinds, where=place, have_weights=True)
         for name in settings.models:
             if any(one.language is None for one in self.taken(name)):
                 raise UserError(

@@ -19,8 +19,7 @@ from pieline.models.weights import weights_location
 from pieline.studies.idiolink.predictions.embedding import span_mask
 from pieline.studies.idiolink.predictions.query_texts import (
     QueryText,
-    instructed_text,
-    plain_text,
+    text_in_mode,
 )
 from pieline.studies.idiolink.predictions.runs import RankedRun, rank
 from pieline.studies.idiolink.records import Document, Query
@@ -28,17 +27,6 @@ from pieline.studies.idiolink.records import Document, Query
 _QUERIES_AT_ONCE = 64
 _PROJECTION = "linear.weight"
 """Name of a projection's weights, in a folder of their own or among those of the transformer."""
-
-
-def ranker_text(query: Query, entry: RankerEntry, mode: str) -> QueryText:
-    """What a reranker or late-interaction model reads of a query in a query mode.
-
-    Raises:
-        UserError: the span is not in the sentence.
-    """
-    if mode.startswith("instruction"):
-        return instructed_text(query, instruction_format=entry.instruction_format)
-    return plain_text(query, query_prefix=entry.query_prefix)
 
 
 def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEncoder:
@@ -110,7 +98,7 @@ def rerank(
     texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
     run: RankedRun = {}
     for query in Progress(queries, desc="re-ranking", unit="queries", shown=progress):
-        text, found = ranker_text(query, entry, mode).text, list(first_stage[query.id])
+        text, found = text_in_mode(query, entry, mode).text, list(first_stage[query.id])
         scores = model.predict(
             [(text, texts[name]) for name in found],
             batch_size=entry.batch_size,
@@ -183,7 +171,7 @@ def search(
     ]
     runs = {}
     for prefix in ("", "instruction_"):
-        read = [ranker_text(query, entry, f"{prefix}sentence") for query in queries]
+        read = [text_in_mode(query, entry, f"{prefix}sentence") for query in queries]
         whole, of_spans = query_token_vectors(model, read, batch_size=entry.batch_size)
         for mode, vectors in (("sentence", whole), ("span", of_spans)):
             scores = _scores(model, vectors, of_documents, desc=f"{prefix}{mode}")
