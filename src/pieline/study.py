@@ -31,6 +31,7 @@ from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.api_embedder import ApiEmbedderEntry
+from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
@@ -213,12 +214,15 @@ class Run:
         if not isinstance(entry, CheckpointEntry):
             return
         where = f"{self.entry_file(model)}: {model}"
-        if entry.source == "folder" and not Path(str(entry.path)).exists():
-            raise UserError(
-                f"no such folder: {entry.path}",
-                where=where,
-                mend=f"correct path (a relative path counts from {Path.cwd()})",
-            )
+        folders = {"path": entry.path if entry.source == "folder" else None}
+        folders["adapter"] = entry.adapter if isinstance(entry, EmbedderEntry) else None
+        for name, folder in folders.items():
+            if folder and not Path(folder).exists():
+                raise UserError(
+                    f"no such folder: {folder}",
+                    where=where,
+                    mend=f"correct {name} (a relative path counts from {Path.cwd()})",
+                )
         is_here = Path(entry.checkpoint, "config.json").exists()
         if entry.source == "hub" and is_here and not entry.revision:
             raise UserError(
@@ -258,12 +262,14 @@ class Run:
         return [f"results/raw/weights/{model}"] if unpacked else []
 
     def weights_files(self, model: str) -> list[str]:
-        """The files of a local checkpoint, so that a job which loads it is stale if one changes."""
+        """The files of a local checkpoint or adapter, so that a job is stale if one changes."""
         entry = self.entry(model)
-        if not isinstance(entry, CheckpointEntry) or entry.source != "folder":
-            return []
-        place = Path(str(entry.path))
-        files = [place] if place.is_file() else place.rglob("*")
+        own = isinstance(entry, CheckpointEntry) and entry.source == "folder"
+        places = [Path(str(vars(entry)["path"]))] if own else []
+        places += (
+            [Path(entry.adapter)] if isinstance(entry, EmbedderEntry) and entry.adapter else []
+        )
+        files = {file for place in places for file in (place, *place.rglob("*"))}
         return sorted(str(file) for file in files if file.is_file())
 
     def described(
