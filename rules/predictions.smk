@@ -134,6 +134,107 @@ rule rank_by_embedding:
         "../scripts/rank_by_embedding.py"
 
 
+# The same of a provider's vectors: the query modes that are texts.
+use rule rank_by_embedding as rank_by_api_embedding with:
+    input:
+        all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
+        document_vectors=lambda wildcards: IDIOLINK.vectors(
+            wildcards.index, wildcards.model, "documents", wildcards.seed
+        ),
+        query_vectors=lambda wildcards: [
+            IDIOLINK.vectors(
+                wildcards.index, wildcards.model, wildcards.query_mode, wildcards.seed
+            )
+        ],
+        evidence=lambda wildcards: [
+            evidence_of(IDIOLINK.vectors(wildcards.index, wildcards.model, texts, wildcards.seed))
+            for texts in ("documents", wildcards.query_mode)
+        ],
+    output:
+        runs=[idiolink_paths.RUN],
+        evidence=[evidence_of(idiolink_paths.RUN)],
+    log:
+        log_of(idiolink_paths.RUN),
+    wildcard_constraints:
+        model=alternatives(IDIOLINK.api_embedders()),
+
+
+rule rerank:
+    """The documents of a first-stage run, in the order of a cross-encoder's scores."""
+    input:
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
+        first_stage=lambda wildcards: IDIOLINK.first_stage_run(
+            wildcards.model, wildcards.index, wildcards.query_mode
+        ),
+        evidence=lambda wildcards: evidence_of(
+            IDIOLINK.first_stage_run(wildcards.model, wildcards.index, wildcards.query_mode)
+        ),
+        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+    output:
+        idiolink_paths.RUN,
+        evidence=evidence_of(idiolink_paths.RUN),
+    log:
+        log_of(idiolink_paths.RUN),
+    benchmark:
+        "logs/benchmarks/idiolink/{index}/{model}/{query_mode}/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=IDIOLINK.run.constraint("reranker"),
+        query_mode="(instruction_)?sentence",
+    conda:
+        "../envs/gpu.yaml"
+    # Sums depend on their number.
+    threads: 1
+    resources:
+        mem_mb=growing(model_memory),
+        runtime=growing(180),
+        gpu=gpus,
+        gpu_mem_mb=gpu_memory,
+    params:
+        *modules("rerank"),
+        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
+        spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
+    script:
+        "../scripts/rerank.py"
+
+
+rule late_interaction:
+    """The best documents of each query by MaxSim over token vectors, in all query modes."""
+    input:
+        documents=idiolink_paths.dataset("{index}")["documents"],
+        queries=idiolink_paths.dataset("{index}")["queries"],
+        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+    output:
+        runs=expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
+        evidence=expand(
+            evidence_of(idiolink_paths.RUN), query_mode=IDIOLINK.query_modes, allow_missing=True
+        ),
+    log:
+        log_of(idiolink_paths.RUN.replace("{query_mode}", "all")),
+    benchmark:
+        "logs/benchmarks/idiolink/{index}/{model}/late_interaction/seed-{seed}.tsv"
+    wildcard_constraints:
+        model=IDIOLINK.run.constraint("late_interaction"),
+    conda:
+        "../envs/gpu.yaml"
+    # Sums depend on their number.
+    threads: 1
+    resources:
+        mem_mb=growing(model_memory),
+        runtime=growing(180),
+        gpu=gpus,
+        gpu_mem_mb=gpu_memory,
+    params:
+        *modules("late_interaction"),
+        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
+        spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
+        top_k=IDIOLINK.settings.top_k,
+    script:
+        "../scripts/late_interaction.py"
+
+
 rule idiots_review_cases:
     """The answers that found an idiom, for people to judge."""
     input:

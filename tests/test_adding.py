@@ -16,6 +16,10 @@ BLOCK = re.compile(r"(?ms)^```(\w+)(?: (file):(\S+))?\n(.*?)^```$")
 
 PROMISED = {
     "A model": ("paper_tables/idiolink_zero_shot.csv", "minilm-cls,"),
+    "A reranker, a late-interaction model, an embedder behind an API": (
+        "",
+        "results/predictions/idiolink/test/minilm-reranker/instruction_sentence/seed-0.run.gz",
+    ),
     "Predictions made elsewhere": (
         "paper_tables/idiots_detection.csv",
         "my-system,every-the,1,accuracy,",

@@ -27,6 +27,8 @@ from pieline.studies.idiolink.records import QUERY_MODES
 _RULE = re.compile(r"^ *(?:local)?rule (\w+):$")
 _FIELDS = ("input", "output", "wildcards", "resources")
 _FIELD = re.compile(rf"^ +({'|'.join(_FIELDS)}): (.*)$")
+_RERANKED = 100
+"""Documents that a first-stage run keeps for each query, if idiolink.top_k is the default."""
 _TEXTS = re.compile(r"^(?!.*/tuples/).*\.(jsonl|tsv)$")
 
 
@@ -172,7 +174,13 @@ def _of_model(
             paths = [path for path in job.inputs if _TEXTS.search(path)]
             if any(path in unknown or not Path(path).exists() for path in paths):
                 return ModelResources(model, len(jobs), None, download, None)
-            texts, tokens = (sum(sizes) for sizes in zip(*map(_size, paths), strict=True))
+            sizes = [_size(path) for path in paths]
+            texts, tokens = (sum(each) for each in zip(*sizes, strict=True))
+            if job.rule == "rerank":
+                # A pair of texts for each document that the first stage keeps, in one query mode.
+                (documents, of_documents), (asked_for, of_queries) = sizes
+                pairs = of_queries + asked_for * of_documents / documents
+                tokens = _RERANKED * pairs / len(QUERY_MODES)
             passes = epochs.get(job.rule, 0)
             seconds += gpu_seconds(entry, 1, tokens * (not passes), tokens * passes)
             if passes:

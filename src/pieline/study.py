@@ -30,9 +30,12 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
+from pieline.models.api_embedder import ApiEmbedderEntry
+from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
+from pieline.models.rankers import RerankerEntry
 from pieline.models.reference import Specs, entry_deviations, load_reference
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.given import Given
@@ -211,12 +214,15 @@ class Run:
         if not isinstance(entry, CheckpointEntry):
             return
         where = f"{self.entry_file(model)}: {model}"
-        if entry.source == "folder" and not Path(str(entry.path)).exists():
-            raise UserError(
-                f"no such folder: {entry.path}",
-                where=where,
-                mend=f"correct path (a relative path counts from {Path.cwd()})",
-            )
+        folders = {"path": entry.path if entry.source == "folder" else None}
+        folders["adapter"] = entry.adapter if isinstance(entry, EmbedderEntry) else None
+        for name, folder in folders.items():
+            if folder and not Path(folder).exists():
+                raise UserError(
+                    f"no such folder: {folder}",
+                    where=where,
+                    mend=f"correct {name} (a relative path counts from {Path.cwd()})",
+                )
         is_here = Path(entry.checkpoint, "config.json").exists()
         if entry.source == "hub" and is_here and not entry.revision:
             raise UserError(
@@ -256,12 +262,14 @@ class Run:
         return [f"results/raw/weights/{model}"] if unpacked else []
 
     def weights_files(self, model: str) -> list[str]:
-        """The files of a local checkpoint, so that a job which loads it is stale if one changes."""
+        """The files of a local checkpoint or adapter, so that a job is stale if one changes."""
         entry = self.entry(model)
-        if not isinstance(entry, CheckpointEntry) or entry.source != "folder":
-            return []
-        place = Path(str(entry.path))
-        files = [place] if place.is_file() else place.rglob("*")
+        own = isinstance(entry, CheckpointEntry) and entry.source == "folder"
+        places = [Path(str(vars(entry)["path"]))] if own else []
+        places += (
+            [Path(entry.adapter)] if isinstance(entry, EmbedderEntry) and entry.adapter else []
+        )
+        files = {file for place in places for file in (place, *place.rglob("*"))}
         return sorted(str(file) for file in files if file.is_file())
 
     def described(
@@ -271,7 +279,10 @@ class Run:
         fields = set(ModelDescription.model_fields) - {"name"}
         said = {name: self.registry[name].model_dump(include=fields) for name in names}
         for name, of_model in said.items():
-            external = of_model["kind"] == "predictions"
+            entry = self.registry[name]
+            external = isinstance(entry, PredictionsEntry)
+            if isinstance(entry, RerankerEntry):
+                of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
             if mark := MADE_ELSEWHERE if external else marks.get(name):
                 of_model["label"] += f" ({mark})"
         return tuple(ModelDescription(name=name, **of_model) for name, of_model in said.items())
@@ -713,8 +724,17 @@ class Study(ABC, Generic[S]):
                         )
                 seen.append(one.file)
 
-    def check_models(self, names: Iterable[str], *kinds: str, where: str) -> None:
-        """Raise a `UserError` for a name or a kind that cannot be used, or a missing checkpoint."""
+    def check_models(
+        self, names: Iterable[str], *kinds: str, where: str, have_weights: bool = False
+    ) -> None:
+        """Raise a `UserError` for a name or a kind that cannot be used, or a missing checkpoint.
+
+        Args:
+            names: of models.
+            kinds: that can be used.
+            where: the setting that names them.
+            have_weights: whether an embedder behind an API cannot be used.
+        """
         usable = self.run.names(*kinds)
         for name in names:
             if name not in self.run.registry:
@@ -725,5 +745,9 @@ class Study(ABC, Generic[S]):
                     f"model {name!r} is of kind {self.run.registry[name].kind!r}",
                     where=where,
                     mend=f"this study takes {' and '.join(sorted(kinds))}",
+                )
+            if have_weights and isinstance(self.run.registry[name], ApiEmbedderEntry):
+                raise UserError(
+                    f"{name!r} is behind an API", where=where, mend="name a model with weights"
                 )
             self.run.check_folder(name)

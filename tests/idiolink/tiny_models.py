@@ -17,12 +17,14 @@ _WORDS = (
     *("warm", "water", "in", "it", "query", "Instruct"),
 )
 """Pieces of their own in each vocabulary; other words are spelled."""
+WORDS = tuple(word for word in _WORDS if word.islower())
+"""Those of an uncased vocabulary."""
 DECODERS = ("qwen2", "qwen3", "mistral", "llama", "gemma2")
 
 
 def save_tiny(family: str, folder: Path, *, pooling: str | None = None) -> Path:
     """Write a tiny model of a family; with `pooling` as a sentence-transformers folder."""
-    words = tuple(word for word in _WORDS if family in DECODERS or word.islower())
+    words = _WORDS if family in DECODERS else WORDS
     return save_checkpoint(Anatomy(family, pooling, hidden=32), folder, words=words)
 
 

@@ -64,7 +64,8 @@ class FaultServer(LoopbackServer):
         return f"{self.address}/v1"
 
     async def exchange(self, received: Received, send: Callable[[Reply], Awaitable[bool]]) -> None:
-        text = received.body["messages"][-1]["content"]
+        asked = received.body
+        text = asked["input"][0] if "input" in asked else asked["messages"][-1]["content"]
         self._attempts[text] += 1
         request = Request(
             text, self._attempts[text], time.monotonic(), received.body, received.headers

@@ -30,7 +30,7 @@ UNREAD = {
     # The task writes them, and reads its own inputs; a fresh run is another one.
     "ask": {
         "input.files", "output.predictions", "output.report", "output.texts", "output.variants",
-        "output.verdicts", "params.fresh",
+        "output.vectors", "output.verdicts", "params.fresh",
     },
     "serve": {"input.files"},
     # What is read or written as the folder of another file that is named.
@@ -53,6 +53,8 @@ UNREAD = {
     "fine_tune": {"input.local", "params.threads"},
     "fine_tune_tagger": {"input.model_files"},
     "jam_attention": {"input.model_files"},
+    "late_interaction": {"input.local"},
+    "rerank": {"input.local"},
     "unpack_weights": {"input.local"},
     # What the params say to read.
     "table": {"input.given"},

@@ -11,9 +11,12 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
 
+EMBEDDED = "embedded"
+"""Role of a text that is not answered but embedded: the only turn of its question."""
+
 
 class Message(NamedTuple):
-    """One turn of the conversation: role (`system`, `user` or `assistant`) and text."""
+    """One turn of the conversation: role (`system`, `user`, `assistant`, `EMBEDDED`) and text."""
 
     role: str
     content: str
@@ -46,6 +49,11 @@ class Question:
         plain = {name: _plain(value) for name, value in sorted(self.parameters.items())}
         object.__setattr__(self, "parameters", plain)
         object.__setattr__(self, "body", {name: _plain(part) for name, part in self.body.items()})
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether it asks for the vector of its text."""
+        return self.messages[0].role == EMBEDDED
 
     def content(self) -> dict[str, Any]:
         """Return the content that the key is computed from."""

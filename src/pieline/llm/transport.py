@@ -12,6 +12,9 @@ import logging
 import math
 import os
 import socket
+import sys
+from array import array
+from base64 import b64encode
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -144,11 +147,11 @@ class _Client(AsyncHTTPHandler):
     first, and has what the second offers.
     """
 
-    _openai: AsyncOpenAI | None = None
+    openai: AsyncOpenAI | None = None
 
     def __init__(self, api_key: str, api_base: str | None) -> None:
         super().__init__(event_hooks={"request": [_check], "response": [_keep]})
-        self._openai = AsyncOpenAI(
+        self.openai = AsyncOpenAI(
             api_key=api_key,
             base_url=api_base or os.environ.get("OPENAI_API_BASE"),
             organization=os.environ.get("OPENAI_ORGANIZATION"),
@@ -157,7 +160,7 @@ class _Client(AsyncHTTPHandler):
         )
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._openai, name)
+        return getattr(self.openai, name)
 
 
 class _Model(LiteLLM):
@@ -219,8 +222,8 @@ class Transport:
             fields = await self._request(exchange)
         except Exception as error:
             fields = self._fields_without_response(error, exchange)
-        if not fields:
-            raise MalformedResponseError("the answer has neither choices nor usage")
+        if not fields or (question.is_embedded and "text" not in fields):
+            raise MalformedResponseError("the answer has neither choices, nor usage, nor a vector")
         if exchange.sent is None:
             raise UserError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
         body = _response_body(exchange)
@@ -253,6 +256,14 @@ class Transport:
                     original_exception=error,
                 ) from error
             return _responses_fields(_response_body(exchange))
+        if question.is_embedded:
+            await litellm.aembedding(
+                model=self._spec.litellm_id,
+                input=[turn.content for turn in question.messages],
+                **self._once | {"client": self._client.openai},
+                **self._address,
+            )
+            return _embedding_fields(_response_body(exchange))
         turns = [AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages]
         # None: not agno's own defaults.
         model = _Model(
@@ -364,6 +375,20 @@ def _responses_fields(body: dict[str, Any]) -> dict[str, Any]:
         "cache_write_tokens": inputs.get("cache_write_tokens"),
         "reasoning_tokens": (usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
     }
+
+
+def _embedding_fields(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that an answer keeps of an embedding; empty if it has no finite vector."""
+    try:
+        vector = array("f", body["data"][0]["embedding"])
+    except (LookupError, TypeError, OverflowError):
+        return {}
+    if not vector or not all(map(math.isfinite, vector)):
+        return {}
+    if sys.byteorder == "big":
+        vector.byteswap()
+    counts = {"input_tokens": None} | _token_counts(body) | {"output_tokens": 0}
+    return {"text": b64encode(vector.tobytes()).decode(), **counts}
 
 
 def _response_body(exchange: _Exchange) -> dict[str, Any]:

@@ -158,6 +158,10 @@ def responses_body(question: Question) -> Body:
     return {"model": name_on_the_wire(question.model), "input": turns, **fields}
 
 
+def _embeddings(question: Question, model: str, body: Body) -> Body:
+    return {"model": model, "input": [turn.content for turn in question.messages]}
+
+
 def _messages(question: Question, model: str, body: Body) -> Body:
     system, turns = _system_apart(question.messages)
     fields = _renamed(question.parameters, {"stop": "stop_sequences"})
@@ -212,6 +216,7 @@ def _renamed(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
 
 _FORMATS: dict[str, Callable[[Question, str, Body], Body]] = {
     "/chat/completions": _chat,
+    "/embeddings": _embeddings,
     "/responses": lambda question, *_: responses_body(question),
     "/messages": _messages,
     "/models/{model}:generateContent": _generate_content,

@@ -80,6 +80,11 @@ class EmbedderEntry(CheckpointEntry):
         description="Token that ended every input in training. It is added where the tokenizer adds"
         " none; an empty text says that there is none. Null: what the tokenizer's files say.",
     )
+    adapter: str | None = Field(
+        default=None,
+        description="Folder with a LoRA adapter as peft saves it, which is added to the weights;"
+        " absolute or counted from the working directory.",
+    )
     bidirectional: bool = Field(
         default=False, description="Let a decoder's tokens attend both ways."
     )
@@ -100,6 +105,8 @@ class EmbedderEntry(CheckpointEntry):
         # sentence-transformers drops it on the way to the model's class.
         if self.code_revision and self.pooling == "checkpoint":
             raise ValueError("'code_revision' needs a 'pooling' other than 'checkpoint'")
+        if self.adapter and self.must_be_unpacked:
+            raise ValueError("'adapter' needs a base model in safetensors")
         return self
 
     def with_inputs(self, inputs: Inputs) -> Self:

@@ -46,7 +46,7 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
             raise UserError(
                 "it is an adapter (LoRA)",
                 where=where,
-                mend="merge it with its base model, and name the folder of the merged model",
+                mend="name its base model here, and its folder as adapter",
             ) from None
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(

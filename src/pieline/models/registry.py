@@ -3,18 +3,52 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import Discriminator, Field, Tag, TypeAdapter
 
 from pieline.core.errors import UserError
 from pieline.core.records import Name, validated
 from pieline.core.yamls import read_yaml
+from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry, CausalEntry, EncoderEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionsEntry
+from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 
-AnyEntry = Bm25Entry | CausalEntry | EmbedderEntry | EncoderEntry | LLMEntry | PredictionsEntry
-Entry = Annotated[AnyEntry, Field(discriminator="kind")]
+AnyEntry = (
+    ApiEmbedderEntry
+    | Bm25Entry
+    | CausalEntry
+    | EmbedderEntry
+    | EncoderEntry
+    | LateInteractionEntry
+    | LLMEntry
+    | PredictionsEntry
+    | RerankerEntry
+)
+
+
+def _place(fields: Any) -> str:
+    """Where an embedder's vectors come from."""
+    source = fields.get("source") if isinstance(fields, dict) else fields.source
+    return "api" if source == "api" else "weights"
+
+
+_Embedder = Annotated[
+    Annotated[ApiEmbedderEntry, Tag("api")] | Annotated[EmbedderEntry, Tag("weights")],
+    Discriminator(_place),
+]
+Entry = Annotated[
+    Bm25Entry
+    | CausalEntry
+    | _Embedder
+    | EncoderEntry
+    | LateInteractionEntry
+    | LLMEntry
+    | PredictionsEntry
+    | RerankerEntry,
+    Field(discriminator="kind"),
+]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]
 _NAMED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[Name, Any])

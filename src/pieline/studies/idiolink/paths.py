@@ -34,6 +34,9 @@ VECTORS = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.npy"
 """Embeddings of `documents`, or of the queries in a query mode."""
 VECTORS_MANIFEST = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.json"
 
+API_VECTORS = VECTORS.replace("{texts}", "vectors-{texts}")
+"""Those of a provider, each file with evidence of its own."""
+
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
 QUERY_SCORES = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.queries.csv"
 SIGNIFICANCE = "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json"

@@ -13,13 +13,16 @@ from pieline.core.errors import UserError
 from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.languages.spelling import normalise
+from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.llm import LLMEntry
+from pieline.models.rankers import RerankerEntry
 from pieline.reporting.given import Given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.originals.domains import Collection
+from pieline.studies.idiolink.predictions.api_embedding import Embedding
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import QUERY_MODES, Document, query_scores_file
 from pieline.studies.idiolink.settings import (
@@ -56,6 +59,11 @@ TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 SPLITS = ("train", "val", "test")
 TEXT_FILES = ("indexes", "queries")
+OWN_RANKERS = ("reranker", "late_interaction")
+"""Kinds of models that rank documents and that the paper does not have."""
+TEXT_MODES = ("sentence", "instruction_sentence")
+NO_SPAN_VECTOR = "token vectors are not available"
+"""Why a model is not run in the span modes."""
 
 
 def index_name(composition: str) -> str:
@@ -75,6 +83,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         super().__init__(settings, run, chosen=chosen)
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
+        self._not_run = settings.leave_out | self._unanswered()
         self.settings = settings.model_copy(
             update={
                 "models": self._run_here(settings.models),
@@ -83,18 +92,46 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def _run_here(self, models: Iterable[str]) -> list[str]:
-        return [name for name in models if name not in self.settings.leave_out]
+        return [name for name in models if name not in self._not_run]
+
+    def _unanswered(self) -> dict[str, str]:
+        """Embedders behind an API that cannot be asked and have no recorded vectors, with reasons.
+
+        And the rerankers that would take their runs.
+        """
+        firsts = self.first_stages()
+        reasons = {
+            name: reason
+            for name in (*self.settings.models, *firsts.values())
+            if isinstance(self.run.registry[name], ApiEmbedderEntry)
+            if (reason := self.run.unanswered(name, self._vector_recordings(name, "documents")))
+        }
+        over = {name: f"{it}: {reasons[it]}" for name, it in firsts.items() if it in reasons}
+        return {
+            name: reason
+            for name, reason in (reasons | over).items()
+            if name in self.settings.models
+        }
 
     def left_out(self) -> dict[str, str]:
-        """Models that the configuration names and leaves out, with its reasons."""
-        return dict(self.settings.leave_out)
+        """Models that the configuration names and leaves out, and modes that they do not have."""
+        settings = self.settings
+        without = {
+            f"{model}/{mode}": NO_SPAN_VECTOR
+            for model in settings.models
+            if not self._has_token_vectors(model)
+            for mode in settings.query_modes
+            if mode.endswith("span")
+        }
+        return self._not_run | without
 
     def check(self, where: str) -> None:
         """Raise a `UserError` for unknown models and for texts that nothing makes."""
         settings, tuning = self.settings, self.settings.finetuning
-        kinds = ("bm25", "embedder", "predictions")
+        kinds = ("bm25", "embedder", *OWN_RANKERS, "predictions")
         self.check_models(settings.models, *kinds, where=f"{where}.models")
         self.check_taken(settings.models, where=f"{where}.models")
+        self._check_first_stages(where)
         for name in settings.models:
             for one in self.taken(name):
                 if one.setting not in QUERY_MODES or one.seed:
@@ -111,7 +148,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 mend="leave out only what idiolink.models or idiolink.finetuning.models names",
             )
         for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
-            self.check_models(names, "embedder", where=f"{where}.finetuning.{field}")
+            place = f"{where}.finetuning.{field}"
+            self.check_models(names, "embedder", where=place, have_weights=True)
         self.check_models(self.roles().values(), "llm", where=f"{where}.construction")
         if settings.dataset == "constructed" and not self.constructs():
             raise UserError(
@@ -142,6 +180,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                     f"{wanted} where the released tuples have {most}",
                     where=f"{where}.finetuning.{name}",
                     mend="lower it, or set tuples: sampled",
+                )
+
+    def _check_first_stages(self, where: str) -> None:
+        for name, first in self.first_stages().items():
+            place = f"{self.run.entry_file(name)}: {name}.first_stage"
+            self.check_models([first], "bm25", "embedder", where=place)
+            if first in self.settings.leave_out:
+                raise UserError(
+                    f"{first!r} is left out, so {name!r} has nothing to rank",
+                    where=f"{where}.leave_out",
+                    mend=f"remove {name!r} from idiolink.models",
                 )
 
     def _check_own_data(self, where: str) -> None:
@@ -193,13 +242,20 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def embedder_constraint(self) -> str:
-        """What matches an embedder of models.yaml, and one fine-tuned from it."""
+        """What matches an embedder with weights, and one fine-tuned from it."""
         modes, losses = alternatives(TRAIN_MODES), alternatives(get_args(Loss))
-        return rf"({self.run.constraint('embedder')})(\+({modes})\+({losses}))?"
+        local = alternatives({*self.run.names("embedder")} - {*self.api_embedders()})
+        return rf"({local})(\+({modes})\+({losses}))?"
+
+    def api_embedders(self) -> list[str]:
+        """The embedders of models.yaml whose vectors come from a provider."""
+        entries = self.run.registry.items()
+        return [name for name, entry in entries if isinstance(entry, ApiEmbedderEntry)]
 
     def ranker_constraint(self) -> str:
         """What matches everything that ranks documents."""
-        return f"{self.embedder_constraint()}|{self.run.constraint('bm25', 'predictions')}"
+        others = self.run.constraint("bm25", *OWN_RANKERS, "predictions")
+        return f"{self.embedder_constraint()}|{alternatives(self.api_embedders())}|{others}"
 
     # Data sets, models and their runs
 
@@ -214,18 +270,36 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def vectors(self, index: str, model: str, what: str, seed: str) -> str:
         """Embeddings of the `documents` of the whole split, or of queries in a mode."""
         split = index.split("-", maxsplit=1)[0]
-        return paths.VECTORS.format(split=split, model=model, texts=what, seed=seed)
+        pattern = paths.API_VECTORS if model in self.api_embedders() else paths.VECTORS
+        return pattern.format(split=split, model=model, texts=what, seed=seed)
 
     def models(self) -> list[str]:
         """What ranks, what is trained, and who writes and judges texts."""
         roles = self.roles().values() if self.constructs() else ()
-        return list(
-            dict.fromkeys([*self.settings.models, *self.settings.finetuning.models, *roles])
-        )
+        settings = self.settings
+        ranking = [*settings.models, *self.first_stages().values(), *settings.finetuning.models]
+        return list(dict.fromkeys([*ranking, *roles]))
 
     def named(self, *kinds: str) -> list[str]:
         """The models of these kinds that are run as published."""
         return [name for name in self.settings.models if self.run.registry[name].kind in kinds]
+
+    def first_stages(self) -> dict[str, str]:
+        """The model whose runs each reranker takes, by the reranker's name."""
+        entries = ((name, self.run.registry[name]) for name in self.settings.models)
+        return {name: it.first_stage for name, it in entries if isinstance(it, RerankerEntry)}
+
+    def first_stage_run(self, model: str, index: str, query_mode: str) -> str:
+        """The run that a reranker takes: of the same mode, of BM25 that of the sentences."""
+        entry = self.run.entry(model)
+        assert isinstance(entry, RerankerEntry)
+        takes_none = isinstance(self.run.entry(entry.first_stage), Bm25Entry)
+        mode = "sentence" if takes_none else query_mode
+        return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
+
+    def _has_token_vectors(self, model: str) -> bool:
+        """Whether a model gives a span a vector of its own."""
+        return not isinstance(self.run.entry(model), ApiEmbedderEntry | RerankerEntry)
 
     def tuned_models(self) -> list[str]:
         """The fine-tuned models: model+training mode+loss."""
@@ -238,7 +312,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def modes_of(self, model: str) -> list[str]:
-        """Query modes in which a model is evaluated; BM25 takes no instruction."""
+        """Query modes in which a model is evaluated.
+
+        BM25 takes no instruction. A reranker, which reads pairs of texts, and a provider, which
+        returns one vector of a text, take no span.
+        """
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
         if taken := self.taken(model):
@@ -249,6 +327,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             mode
             for mode in self.settings.query_modes
             if instructed or not mode.startswith("instruction")
+            if self._has_token_vectors(model) or not mode.endswith("span")
         ]
 
     def metrics_files(self, composition: str, models: Iterable[str]) -> list[str]:
@@ -332,10 +411,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
     def made_together(self, metrics: str) -> list[str]:
-        """All query modes of an embedder, which one job ranks."""
+        """All query modes, which one job ranks; of some kinds each by itself."""
         run = match_path(paths.METRICS, metrics)
         assert run
-        if isinstance(self.run.entry(run["model"]), Bm25Entry):
+        alone = Bm25Entry | RerankerEntry | ApiEmbedderEntry
+        if isinstance(self.run.entry(run["model"]), alone):
             return [metrics]
         modes = self.modes_of(run["model"])
         return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
@@ -463,10 +543,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         Loss, tuples and inputs are told but are no deviation: the paper describes one way, its
         released code goes another, and it is not known which of them its numbers come from.
         """
+        return self.of_data(self._conditions(model, *also)).canonical()
+
+    def _conditions(self, model: str, *also: str) -> Conditions:
+        """The same, whatever the data."""
         settings = self.settings
         told = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
         if self.taken(model):
-            return self.of_data(self.elsewhere(**told)).canonical()
+            return self.elsewhere(**told)
         found = [
             *self.run.changed_entry(model),
             *deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}),
@@ -485,13 +569,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             training = self.training(base, train_mode, loss, seed="0")
             told |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
             found += _training_deviations(base, training)
-        return self.of_data(
-            Conditions(
-                settings=told,
-                weights=json.loads(entry.execution_spec()),
-                deviations=tuple(found),
-            )
-        ).canonical()
+        weights = json.loads(entry.execution_spec())
+        if isinstance(entry, RerankerEntry):
+            first = self._conditions(entry.first_stage)
+            told |= {"first_stage": first.settings}
+            weights |= {"first_stage_weights": first.weights}
+            found += [reason for reason in first.deviations if reason not in found]
+        return Conditions(settings=told, weights=weights, deviations=tuple(found))
 
     def data_conditions(self, origin: str) -> str:
         """Those of counts of a data set, as canonical JSON: how it was constructed, if it was."""
@@ -652,9 +736,26 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _recordings(self, model: str, task: str) -> str:
         return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
 
+    def embedding(self, split: str, model: str, texts: str, seed: str) -> Embedding:
+        """The task of embedding the documents of a split, or its queries in a mode."""
+        files = paths.dataset(split)
+        where = {"split": split, "model": model, "texts": texts, "seed": seed}
+        return Embedding(
+            model=model,
+            spec=self.run.entry(model).execution_spec(),
+            inputs={"texts": files["documents" if texts == "documents" else "queries"]},
+            outputs={"vectors": paths.API_VECTORS.format(**where)},
+            recordings=self._vector_recordings(model, texts),
+            texts=texts,
+        )
+
+    def _vector_recordings(self, model: str, texts: str) -> str:
+        return self.run.recordings("idiolink_embedding", model, f"{texts}.jsonl")
+
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Texts are written, and judged."""
+        """Texts are written, and judged; and providers embed them."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
+        models, apis = self.settings.models, self.api_embedders()
         where = {"collection": alternatives(COLLECTIONS)}
         written, judged = (
             {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
@@ -670,6 +771,23 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 runs,
                 where,
                 after_answers=("texts",),
+            ),
+            LLMTaskSpec(
+                "idiolink_embed",
+                Embedding,
+                {"vectors": paths.API_VECTORS},
+                self.embedding,
+                [
+                    {"split": "test", "model": model, "texts": texts, "seed": "0"}
+                    for model in dict.fromkeys([*models, *self.first_stages().values()])
+                    if model in apis
+                    for texts in ("documents", *TEXT_MODES)
+                    if texts == "documents" or texts in self.settings.query_modes
+                ],
+                {
+                    "model": alternatives(apis),
+                    "texts": alternatives(["documents", *TEXT_MODES]),
+                },
             ),
         ]
 
@@ -704,13 +822,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 filter_report=paths.FILTER_REPORT,
             )
         embedders = self.named("embedder")
-        rows = self.named("embedder", "predictions")
+        rows = self.named("embedder", *OWN_RANKERS, "predictions")
         yield self._table(
             "idiolink_zero_shot",
             "zero_shot:zero_shot",
             "Table 2",
             "Zero-shot retrieval in four query modes, in per cent.",
-            self.given(self.metrics_files("full", rows), rows, "embedder"),
+            self._with_own(self.given(self.metrics_files("full", rows), rows, "embedder")),
             published="idiolink_table2",
         )
         if embedders:
@@ -773,22 +891,23 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for name in self.metrics_files(composition, models)
         )
         if every and set(settings.compositions) - {"full"}:
+            ranking = self.named("bm25", "embedder", *OWN_RANKERS)
             yield self._table(
                 "idiolink_ablation",
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
-                Given(metrics=every, models=self.described(self.named("bm25", "embedder"))),
+                Given(metrics=every, models=self.described(ranking)),
                 published="idiolink_bm25_ablation",
             )
         if tests := self.significance_tests():
-            ranking = self.described(dict.fromkeys([*models, *tuned]))
+            tested = self.described(dict.fromkeys([*models, *tuned]))
             yield self._table(
                 "idiolink_significance",
                 "significance:significance",
                 "not in the paper",
                 "Paired randomisation tests over PIEs between query modes, with intervals.",
-                Given(metrics=tuple(tests), models=ranking),
+                Given(metrics=tuple(tests), models=tested),
             )
         modes = [mode for model in models for mode in self.modes_of(model)]
         if len(modes) > len(set(modes)):
@@ -898,6 +1017,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             files["published"] = self.run.here(f"published/{published}.csv")
         maker = f"pieline.studies.idiolink.tables.{maker}"
         return Table(name, place, caption, maker, given.of(**files))
+
+    def _with_own(self, given: Given) -> Given:
+        """The same, with the models that are left out and that the paper does not have."""
+        registry = self.run.registry
+        own = [name for name in self._not_run if registry[name].published_as is None]
+        return given.model_copy(update={"absent": (*given.absent, *self.described(own))})
 
     def _checkpoints(self) -> dict[str, Any]:
         """Entries of the paper's embedders and of the construction's models, as Table 6 is told."""

@@ -122,8 +122,7 @@ class JamStudy(Study[JamSettings]):
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
         if settings.attention:
-            model, place = settings.attention.model, f"{where}.attention.model"
-            self.check_models([model], "embedder", "causal_lm", where=place)
+            self._check_attention(settings.attention.model, f"{where}.attention.model")
         for name in settings.models:
             if any(one.language is None for one in self.taken(name)):
                 raise UserError(
@@ -155,6 +154,15 @@ class JamStudy(Study[JamSettings]):
                 else f"there are no released variants in {find(lacking).label}",
                 where=f"{where}.variants.model",
                 mend="name a model that writes them, or choose the source 'none'",
+            )
+
+    def _check_attention(self, model: str, where: str) -> None:
+        self.check_models([model], "embedder", "causal_lm", where=where, have_weights=True)
+        if getattr(self.run.entry(model), "adapter", None):
+            raise UserError(
+                f"{model!r} has an adapter, which is added only to embed",
+                where=where,
+                mend="merge it with its base model, and name the merged one",
             )
 
     def _check_prompts(self, where: str) -> None:

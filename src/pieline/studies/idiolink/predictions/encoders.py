@@ -10,6 +10,7 @@ from sentence_transformers.models import Normalize, Pooling, Transformer
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_folder, sha256
+from pieline.models.adapters import merge_adapter
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.loading import loading, require_all_weights, require_finite, require_tokenizer
 from pieline.models.weights import weights_location
@@ -61,6 +62,9 @@ def load_encoder(
             require_pooling_in_files(location, where)
         model = _assembled(entry, location, device=device, dtype=dtype or entry.dtype)
         require_all_weights(backbone_of(model), location, where)
+        # Fine-tuned weights have it already.
+        if entry.adapter and not weights:
+            merge_adapter(backbone_of(model), entry.adapter, where)
         require_finite(model, where)
         require_tokenizer(model.tokenizer, backbone_of(model), location, where)
     if len(model) < 2 or not isinstance(model[1], Pooling | LatentAttentionPooling):
@@ -166,11 +170,15 @@ def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> 
         entry: the model's entry.
         weights: folder that is loaded instead of the entry's own.
     """
-    if entry.source == "hub" and not weights:
-        return {}
-    folder = Path(weights or weights_location(entry))
-    if not folder.is_dir():
-        return {}
+    found = {}
+    if entry.source != "hub" or weights:
+        found = _digests(Path(weights or weights_location(entry)))
+    if entry.adapter and not weights:
+        found |= {f"adapter/{name}": sha for name, sha in _digests(Path(entry.adapter)).items()}
+    return found
+
+
+def _digests(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): sha256(path)
         for path in sorted(folder.rglob("*"))

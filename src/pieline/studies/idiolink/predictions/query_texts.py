@@ -1,6 +1,7 @@
 """What text of a query an embedder reads, in each query mode (IdioLink, appendix B)."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from pieline.core.errors import UserError
 from pieline.models.embedder import EmbedderEntry
@@ -107,6 +108,29 @@ def query_text(
     if by_span and entry.span_query_prefix is not None:
         prefix = entry.span_query_prefix
     return plain_text(query, query_prefix=prefix, pool_prefix=entry.pool_prefixes)
+
+
+class QueryFormat(Protocol):
+    """Fields of an entry whose model reads texts, without spans."""
+
+    @property
+    def instruction_format(self) -> str:
+        """How instruction and query become one text."""
+
+    @property
+    def query_prefix(self) -> str:
+        """Put before a query without instruction."""
+
+
+def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
+    """What a model reads of a query in a query mode, if it reads the same by sentence and span.
+
+    Raises:
+        UserError: the span is not in the sentence.
+    """
+    if mode.startswith("instruction"):
+        return instructed_text(query, instruction_format=entry.instruction_format)
+    return plain_text(query, query_prefix=entry.query_prefix)
 
 
 def document_text(document: Document, entry: EmbedderEntry) -> QueryText:

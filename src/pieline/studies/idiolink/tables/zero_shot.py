@@ -153,7 +153,7 @@ def zero_shot(given: Given) -> TableContent:
         usual = "no such run" if of_predictions else "idiolink.query_modes does not name it"
         lacking = Source[IdiolinkMetrics](
             {"model": model.name, "query_mode": mode},
-            not_run=given.not_run.get(model.name, usual),
+            not_run=given.why_not(model.name, mode) or usual,
         )
         in_paper = printed.get((model.published_as or "", mode), {})
         return replace(found.get((model.name, mode), lacking), printed=in_paper)

@@ -1,0 +1,25 @@
+"""Re-rank the documents of a first-stage run with a cross-encoder."""
+
+from pieline.core.evidence import check_evidence, write_evidence
+from pieline.core.jobs import start_log
+from pieline.core.records import load_jsonl
+from pieline.models.rankers import RerankerEntry
+from pieline.studies.idiolink.predictions.embedding import use_threads
+from pieline.studies.idiolink.predictions.rankers import load_reranker, rerank
+from pieline.studies.idiolink.predictions.runs import read_run, write_run
+from pieline.studies.idiolink.records import Document, Query
+
+start_log(snakemake.log[0])
+check_evidence(snakemake.input)
+entry = RerankerEntry.from_spec(snakemake.params.spec)
+use_threads(snakemake.threads)
+run = rerank(
+    load_reranker(entry),
+    read_run(snakemake.input.first_stage),
+    load_jsonl(snakemake.input.queries, Query),
+    load_jsonl(snakemake.input.documents, Document),
+    entry,
+    mode=snakemake.wildcards.query_mode,
+)
+write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

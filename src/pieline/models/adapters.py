@@ -1,0 +1,73 @@
+"""LoRA adapters: low-rank changes that are added to a model's weights before it is used."""
+
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json
+
+_CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_PLAIN: dict[str, Any] = {
+    "peft_type": "LORA",
+    "bias": "none",
+    **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), False),
+    **dict.fromkeys(("rank_pattern", "alpha_pattern", "layer_replication"), None),
+    **dict.fromkeys(("modules_to_save", "target_parameters", "trainable_token_indices"), None),
+}
+"""Fields of an adapter that changes weights by low-rank products alone, all of one rank."""
+
+
+def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
+    """Add a LoRA adapter, as peft saves it, to the weights of a transformers model.
+
+    Args:
+        model: whose linear layers are changed.
+        folder: with adapter_config.json and adapter_model.safetensors.
+        where: the model's name in error messages.
+
+    Raises:
+        UserError: a file is missing, the adapter changes more than linear layers, or it belongs to
+            another model.
+    """
+    place = Path(folder)
+    for name in (_CONFIG, _WEIGHTS):
+        if not (place / name).is_file():
+            raise UserError(f"the adapter has no {name}", where=place, mend="name its folder")
+    config = read_json(place / _CONFIG)
+    for name, usual in _PLAIN.items():
+        if (config.get(name) or None) != (usual or None):
+            raise UserError(
+                f"the adapter has {name}: {config.get(name)}, which cannot be added",
+                where=place,
+                mend="merge it with its base model, and name the folder of the merged model",
+            )
+    rank, tensors = int(config["r"]), load_file(place / _WEIGHTS)
+    scale = config["lora_alpha"] / (sqrt(rank) if config.get("use_rslora") else rank)
+    downs = [name for name in tensors if name.endswith(".lora_A.weight")]
+    modules = dict(model.named_modules())
+    for down in downs:
+        name = down.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
+        # An adapter of a model with a head names the model below it.
+        module = modules.get(name) or modules.get(name.partition(".")[2])
+        change = tensors[down.replace(".lora_A.", ".lora_B.")].float() @ tensors[down].float()
+        if not isinstance(module, torch.nn.Linear) or module.weight.shape != change.shape:
+            raise _foreign(name, place, where)
+        if len(tensors[down]) != rank:
+            raise _foreign(name, place, where)
+        weight = module.weight.data
+        module.weight.data = (weight.float() + scale * change.to(weight.device)).to(weight.dtype)
+    others = tensors.keys() - downs - {down.replace(".lora_A.", ".lora_B.") for down in downs}
+    if others or not downs:
+        raise _foreign(min(others, default="nothing"), place, where)
+
+
+def _foreign(name: str, place: Path, where: str) -> UserError:
+    return UserError(
+        f"the adapter changes {name}, which is no linear layer of {where} of that size",
+        where=place,
+        mend="name the base model that it was trained from",
+    )

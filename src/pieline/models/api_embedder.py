@@ -1,0 +1,33 @@
+"""Entries of kind embedder whose vectors come from a provider."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from pieline.models.embedder import InstructionFormat
+from pieline.models.llm import LLMEntry, Parameter
+
+
+class ApiEmbedderEntry(LLMEntry):
+    """A text-embedding model behind an address that has OpenAI's format of embeddings.
+
+    It has the limits, prices and keys of a language model. Its answers have no tokens.
+    """
+
+    UNSAID: ClassVar = {**LLMEntry.UNSAID, "trained_with_instructions": False}
+    kind: Literal["embedder"]  # type: ignore[assignment]
+    source: Literal["api"]
+    litellm_id: str = Field(
+        pattern="^openai/.", description="'openai/' and the checkpoint, whoever serves it."
+    )
+    accepts: frozenset[Parameter] = Field(
+        default=frozenset(), max_length=0, description="Nothing: `body` has raw fields."
+    )
+    max_output_tokens: Literal[0] = 0
+    trained_with_instructions: bool = Field(description="Its group in IdioLink's Table 2.")
+    instruction_format: InstructionFormat = Field(
+        default="instruct_query",
+        description="How instruction and query become one text (IdioLink, appendix B).",
+    )
+    query_prefix: str = Field(default="", description="Put before a query without instruction.")
+    passage_prefix: str = Field(default="", description="Put before a document.")

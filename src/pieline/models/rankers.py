@@ -1,0 +1,55 @@
+"""Entries of the kinds reranker and late_interaction, whose scores need query and document."""
+
+from typing import Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from pieline.core.records import Name
+from pieline.models.embedder import InstructionFormat
+from pieline.models.entries import CheckpointEntry
+
+
+class RankerEntry(CheckpointEntry):
+    """Fields that both kinds share."""
+
+    instruction_format: InstructionFormat = Field(
+        default="instruction_newline_query",
+        description="How instruction and query become one text (IdioLink, appendix B).",
+    )
+    query_prefix: str = Field(default="", description="Put before a query without instruction.")
+    passage_prefix: str = Field(default="", description="Put before a document.")
+    max_length: PositiveInt = Field(
+        description="Longest input in tokens, of a reranker query and document together; what"
+        " follows is cut off."
+    )
+    batch_size: PositiveInt = 32
+    needs_gpu: bool = False
+
+    @model_validator(mode="after")
+    def _weights_are_pinned_safetensors(self) -> Self:
+        if self.must_be_unpacked:
+            raise ValueError("models of this kind need safetensors, not a pickle or a GGUF file")
+        if self.code_revision:
+            raise ValueError("'code_revision' cannot be passed on to models of this kind")
+        if self.source == "hub" and not self.revision:
+            raise ValueError("source 'hub' needs a 'revision'")
+        return self
+
+    def execution_spec(self) -> str:
+        """As of every entry, without `needs_gpu`, which changes no score."""
+        return self._spec("needs_gpu")
+
+
+class RerankerEntry(RankerEntry):
+    """A cross-encoder, which scores the documents that another model found first."""
+
+    kind: Literal["reranker"]
+    first_stage: Name = Field(
+        description="The model whose run is ranked anew: one of kind bm25 or embedder."
+    )
+
+
+class LateInteractionEntry(RankerEntry):
+    """A model that compares every token of a query with every token of a document (MaxSim)."""
+
+    kind: Literal["late_interaction"]

@@ -1,0 +1,85 @@
+"""Embeddings of IdioLink's texts by a provider, recorded like the answers of language models.
+
+The text of a recorded answer is the vector: base64 of its float32 numbers, little-endian.
+"""
+
+import base64
+import binascii
+from typing import Any
+
+import numpy as np
+
+from pieline.core.errors import UserError
+from pieline.core.records import load_jsonl
+from pieline.llm.answers import Answer
+from pieline.llm.parsing import Outcome, Parsed
+from pieline.llm.questions import EMBEDDED, Question, make_question
+from pieline.llm.task import Ask, Task
+from pieline.models.api_embedder import ApiEmbedderEntry
+from pieline.models.llm import LLMEntry
+from pieline.studies.idiolink.predictions.query_texts import text_in_mode
+from pieline.studies.idiolink.predictions.vectors import Vectors, save_vectors
+from pieline.studies.idiolink.records import Document, Query
+
+
+class Embedding(Task):
+    """Embed the documents of a split, or its queries in a query mode; writes `vectors`.
+
+    Attributes:
+        texts: `documents`, or the query mode.
+    """
+
+    texts: str
+
+    def entry(self) -> ApiEmbedderEntry:
+        """The model."""
+        return ApiEmbedderEntry.from_spec(self.spec, label=self.model)
+
+    def questions(self, entry: LLMEntry) -> list[Question]:
+        """Return one question per text, in order."""
+        assert isinstance(entry, ApiEmbedderEntry)
+        path = self.inputs["texts"]
+        if self.texts == "documents":
+            documents = load_jsonl(path, Document)
+            texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
+        else:
+            queries = load_jsonl(path, Query)
+            texts = {query.id: text_in_mode(query, entry, self.texts).text for query in queries}
+        return [
+            make_question(entry, [(EMBEDDED, text)], {}, name=name) for name, text in texts.items()
+        ]
+
+    def likely_output_tokens(self) -> int:
+        """Return that vectors have no tokens."""
+        return 0
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Ask, and write the vectors in the order of the texts.
+
+        Raises:
+            UserError: a recorded answer is no vector, or vectors differ in length.
+        """
+        questions = self.questions(entry)
+        answers = ask(questions)
+        vectors: list[Vectors] = []
+        for question in questions:
+            vector = self.reading(answers[question.key]).value
+            if vector is None or len(vector) != len(vectors[0] if vectors else vector):
+                raise UserError(
+                    "not a vector of the length of the others",
+                    where=f"{self.recordings}: {question.name}",
+                    mend="delete the line with its key to ask again",
+                )
+            vectors.append(vector)
+        save_vectors(self.outputs["vectors"], np.stack(vectors))
+
+    def reading(self, answer: Answer) -> Parsed[Any]:
+        """Return the vector, of shape (dimensions,)."""
+        try:
+            raw = base64.b64decode(answer.text or "", validate=True)
+            vector: Vectors = np.frombuffer(raw, dtype="<f4")
+        except (binascii.Error, ValueError):
+            vector = np.empty(0, dtype=np.float32)
+        if not vector.size or not np.isfinite(vector).all():
+            return Parsed(Outcome.UNPARSEABLE, reason="no vector")
+        return Parsed(Outcome.OK, vector, rule="vector")

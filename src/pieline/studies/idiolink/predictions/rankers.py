@@ -1,0 +1,251 @@
+"""Models that score a query with a document: cross-encoders, and late interaction."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import safe_open
+from sentence_transformers import CrossEncoder, MultiVectorEncoder
+from sentence_transformers.models import Dense
+
+from pieline.core.errors import UserError
+from pieline.core.progress import Progress
+from pieline.models.loading import loading, require_all_weights, require_finite, require_tokenizer
+from pieline.models.rankers import LateInteractionEntry, RankerEntry, RerankerEntry
+from pieline.models.weights import weights_location
+from pieline.studies.idiolink.predictions.embedding import span_mask
+from pieline.studies.idiolink.predictions.query_texts import (
+    QueryText,
+    text_in_mode,
+)
+from pieline.studies.idiolink.predictions.runs import RankedRun, rank
+from pieline.studies.idiolink.records import Document, Query
+
+_QUERIES_AT_ONCE = 64
+_PROJECTION = "linear.weight"
+"""Name of a projection's weights, in a folder of their own or among those of the transformer."""
+
+
+def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEncoder:
+    """Load a cross-encoder on a CUDA GPU if there is one, otherwise on the CPU.
+
+    Raises:
+        UserError: the weights cannot be had or are not complete, or the model has more than one
+            score per pair; names the checkpoint.
+    """
+    model: CrossEncoder = _load(CrossEncoder, entry, device, max_length=entry.max_length)
+    if model.num_labels != 1:
+        raise UserError(
+            f"it has {model.num_labels} scores per pair of texts",
+            where=entry.checkpoint,
+            mend="name a model that was trained to rank, which has one",
+        )
+    return model
+
+
+def _load(model_class: Any, entry: RankerEntry, device: str | None, **options: Any) -> Any:
+    """Load a model of sentence-transformers with all its weights."""
+    where, location = f"{entry.checkpoint} ({entry.source})", weights_location(entry)
+    with loading(entry):
+        model = model_class(
+            location,
+            device=device or ("cuda" if torch.cuda.is_available() else "cpu"),
+            trust_remote_code=entry.trust_remote_code,
+            model_kwargs={
+                "dtype": getattr(torch, entry.dtype),
+                "use_safetensors": True,
+                # Reported with the names of the weights by `require_all_weights`.
+                "ignore_mismatched_sizes": True,
+            },
+            **options,
+        )
+        transformer = model[0].auto_model
+        require_all_weights(transformer, location, where)
+        require_finite(model, where)
+        require_tokenizer(model.tokenizer, transformer, location, where)
+    return model
+
+
+def rerank(
+    model: CrossEncoder,
+    first_stage: RankedRun,
+    queries: Sequence[Query],
+    documents: Sequence[Document],
+    entry: RerankerEntry,
+    *,
+    mode: str,
+    progress: bool = True,
+) -> RankedRun:
+    """The documents of a first-stage run, ordered by the scores of a cross-encoder.
+
+    Scores are the model's logits: the sigmoid that its files may ask for makes ties of the largest.
+
+    Args:
+        model: as `load_reranker` returns it.
+        first_stage: the documents to score of each query.
+        queries: the queries.
+        documents: the documents of the index.
+        entry: the model's entry.
+        mode: query mode, `sentence` or `instruction_sentence`.
+        progress: whether to show a progress bar.
+
+    Raises:
+        UserError: a score is not a finite number.
+    """
+    texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
+    run: RankedRun = {}
+    for query in Progress(queries, desc="re-ranking", unit="queries", shown=progress):
+        text, found = text_in_mode(query, entry, mode).text, list(first_stage[query.id])
+        scores = model.predict(
+            [(text, texts[name]) for name in found],
+            batch_size=entry.batch_size,
+            activation_fn=torch.nn.Identity(),
+            show_progress_bar=False,
+        )
+        _require_finite(scores, query.id)
+        run |= rank([query.id], [scores], found, top_k=len(found))
+    return run
+
+
+def load_late_interaction(
+    entry: LateInteractionEntry, *, device: str | None = None
+) -> MultiVectorEncoder:
+    """Load a late-interaction model on a CUDA GPU if there is one, otherwise on the CPU.
+
+    Queries and documents are read up to the entry's `max_length`. Where the files expand queries to
+    a fixed length, shorter ones are expanded to it, and longer ones are not cut off.
+
+    Raises:
+        UserError: the weights cannot be had or are not complete; names the checkpoint.
+    """
+    model: MultiVectorEncoder = _load(MultiVectorEncoder, entry, device)
+    _require_projections(model, Path(weights_location(entry)), entry.checkpoint)
+    transformer: Any = model[0]
+    transformer.max_seq_length = entry.max_length
+    transformer.query_length = transformer.document_length = None
+    if transformer.query_expansion:
+        transformer.query_expansion = transformer.query_expansion | {"strategy": "min"}
+    return model
+
+
+def _require_projections(model: MultiVectorEncoder, folder: Path, where: str) -> None:
+    """Raise a `UserError` if a projection of the token vectors is not in the files.
+
+    The library draws one at random for a checkpoint that has none.
+    """
+    saved = []
+    for path in sorted(folder.rglob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            if _PROJECTION in list(file.keys()):
+                saved.append(file.get_tensor(_PROJECTION))
+    for module in model:
+        if isinstance(module, Dense):
+            weight = module.linear.weight.detach().cpu()
+            if not any(torch.equal(weight, each.to(weight.dtype)) for each in saved):
+                raise UserError(
+                    "it has no projection of its token vectors",
+                    where=where,
+                    mend="name a checkpoint that was trained for late interaction",
+                )
+
+
+def search(
+    model: MultiVectorEncoder,
+    queries: Sequence[Query],
+    documents: Sequence[Document],
+    entry: LateInteractionEntry,
+    *,
+    top_k: int,
+) -> dict[str, RankedRun]:
+    """The best documents of each query by MaxSim, by query mode.
+
+    A span mode reads the same text as its sentence mode, and only the span's tokens are compared.
+    """
+    ids, names = [query.id for query in queries], [document.id for document in documents]
+    texts = [entry.passage_prefix + document.sentence for document in documents]
+    of_documents = [
+        vectors.float() for vectors in model.encode_document(texts, batch_size=entry.batch_size)
+    ]
+    runs = {}
+    for prefix in ("", "instruction_"):
+        read = [text_in_mode(query, entry, f"{prefix}sentence") for query in queries]
+        whole, of_spans = query_token_vectors(model, read, batch_size=entry.batch_size)
+        for mode, vectors in (("sentence", whole), ("span", of_spans)):
+            scores = _scores(model, vectors, of_documents, desc=f"{prefix}{mode}")
+            runs[f"{prefix}{mode}"] = rank(ids, scores, names, top_k=top_k)
+    return runs
+
+
+def query_token_vectors(
+    model: MultiVectorEncoder, texts: Sequence[QueryText], *, batch_size: int
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Vectors of each query's tokens, and of its span's tokens: shape (tokens, dimensions) each.
+
+    The first include the special tokens and the query expansion, as the model was trained.
+
+    Raises:
+        UserError: no token of a span is left within the model's limit, or the model does not read
+            its texts as its tokenizer splits them.
+    """
+    prompt = model.prompts.get("query") or ""
+    found: Any = model.encode_query(
+        [text.text for text in texts], batch_size=batch_size, output_value=None
+    )
+    whole, of_spans = [], []
+    for text, features in zip(texts, found, strict=True):
+        ids, scored = features["input_ids"].cpu(), features["attention_mask"].bool().cpu()
+        encoded = model.tokenizer(
+            prompt + text.text, truncation=True, max_length=len(ids), return_offsets_mapping=True
+        )
+        offsets = torch.tensor(encoded["offset_mapping"])
+        if ids[: len(offsets)].tolist() != encoded["input_ids"]:
+            raise UserError(
+                "the model reads other tokens than those of its prompt and the text",
+                where=text.text[:60],
+                mend="use a model without a chat template that pads on the right",
+            )
+        span = (len(prompt) + text.span[0], len(prompt) + text.span[1])
+        in_span = torch.zeros_like(scored)
+        in_span[: len(offsets)] = span_mask(offsets.unsqueeze(0), [span])[0]
+        if not (in_span & scored).any():
+            raise UserError(
+                f"the span lies beyond the model's {len(ids)} tokens",
+                where=text.text[:60],
+                mend="raise max_length in the model's entry",
+            )
+        vectors = features["token_embeddings"].float()
+        whole.append(vectors[scored])
+        of_spans.append(vectors[in_span & scored])
+    return whole, of_spans
+
+
+def _scores(
+    model: MultiVectorEncoder,
+    queries: Sequence[torch.Tensor],
+    documents: list[torch.Tensor],
+    *,
+    desc: str,
+) -> Iterator[NDArray[np.float32]]:
+    """MaxSim of each query with every document: one (documents,) row per query.
+
+    Raises:
+        UserError: a score is not a finite number.
+    """
+    starts = range(0, len(queries), _QUERIES_AT_ONCE)
+    for start in Progress(starts, desc=desc, unit="blocks of queries"):
+        block = list(queries[start : start + _QUERIES_AT_ONCE])
+        scores = model.similarity(block, documents).cpu().numpy()
+        _require_finite(scores, desc)
+        yield from scores
+
+
+def _require_finite(scores: NDArray[np.float32], where: str) -> None:
+    if not np.isfinite(scores).all():
+        raise UserError(
+            "the model gives scores that are not numbers",
+            where=where,
+            mend="give its entry dtype: bfloat16 or float32",
+        )

@@ -1,0 +1,144 @@
+"""LoRA adapters: their changes against forward hooks, and adapters that are none."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from support import ROOT
+from test_loading import hidden_states
+from tiny_models import SENTENCES, save_tiny, tiny_entry
+from torch.nn import functional
+from transformers import AutoModel, AutoTokenizer
+
+from pieline.core.errors import UserError
+from pieline.core.files import write_json
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.studies.idiolink.predictions.embedding import embed_documents
+from pieline.studies.idiolink.predictions.encoders import load_encoder, weights_digests
+from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.study import JamStudy
+from pieline.study import Run
+
+RANK, ALPHA = 4, 6
+CONFIG = {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "bias": "none", "rank_pattern": {}}
+MODULES = {
+    "bert": ("encoder.layer.0.attention.self.query", "encoder.layer.1.output.dense"),
+    "llama": ("layers.0.self_attn.v_proj", "layers.1.mlp.down_proj"),
+}
+
+
+def save_adapter(folder: Path, base: Path, modules: tuple[str, ...], *, head: str = "") -> Path:
+    """Write an adapter of some linear layers of a base model as peft saves it."""
+    folder.mkdir()
+    layers = dict(AutoModel.from_pretrained(base).named_modules())
+    torch.manual_seed(3)
+    weights = {}
+    for name in modules:
+        outputs, inputs = layers[name].weight.shape
+        place = f"base_model.model.{head}{name}"
+        weights[f"{place}.lora_A.weight"] = torch.randn(RANK, inputs)
+        weights[f"{place}.lora_B.weight"] = torch.randn(outputs, RANK)
+    save_file(weights, folder / "adapter_model.safetensors")
+    write_json(folder / "adapter_config.json", CONFIG)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("family", "head", "rslora"), [("bert", "", False), ("llama", "model.", True)]
+)
+def test_an_adapter_equals_its_forward_pass(
+    family: str, head: str, rslora: bool, tmp_path: Path
+) -> None:
+    base = save_tiny(family, tmp_path / "base")
+    adapter = save_adapter(tmp_path / "adapter", base, MODULES[family], head=head)
+    write_json(adapter / "adapter_config.json", CONFIG | {"use_rslora": rslora})
+    entry = tiny_entry(base, pooling="mean", end_token="", adapter=str(adapter))
+    found = embed_documents(load_encoder(entry, device="cpu"), SENTENCES, batch_size=2)
+    weights = load_file(adapter / "adapter_model.safetensors")
+    scale = ALPHA / (RANK**0.5 if rslora else RANK)
+    model, tokenizer = AutoModel.from_pretrained(base).eval(), AutoTokenizer.from_pretrained(base)
+    for name in MODULES[family]:
+        down, up = (
+            weights[f"base_model.model.{head}{name}.lora_{side}.weight"] for side in ("A", "B")
+        )
+
+        def add(_: Any, given: Any, output: Any, down: Any = down, up: Any = up) -> Any:
+            return output + scale * (given[0] @ down.T) @ up.T
+
+        model.get_submodule(name).register_forward_hook(add)
+    for sentence, vector in zip(SENTENCES, found, strict=True):
+        encoded = tokenizer(sentence, return_tensors="pt")
+        with torch.inference_mode():
+            hidden = model(**encoded).last_hidden_state[0]
+        expected = functional.normalize(hidden.mean(dim=0), dim=0)
+        plain = functional.normalize(hidden_states(base, sentence)[1].mean(dim=0), dim=0)
+        assert vector == pytest.approx(expected.numpy(), abs=1e-5)
+        assert vector != pytest.approx(plain.numpy(), abs=1e-2)
+
+
+def test_its_files_are_a_part_of_what_is_loaded(tmp_path: Path) -> None:
+    base = save_tiny("bert", tmp_path / "base")
+    adapter = save_adapter(tmp_path / "adapter", base, MODULES["bert"])
+    entry = tiny_entry(base, pooling="mean", adapter=str(adapter))
+    run = Run({"own": entry}, LLMSettings())
+    assert str(adapter / "adapter_model.safetensors") in run.weights_files("own")
+    assert "adapter/adapter_config.json" in weights_digests(entry)
+    # Weights that were trained from it have it already.
+    trained = load_encoder(entry, device="cpu")
+    trained.save(str(tmp_path / "trained"))
+    again = load_encoder(entry, weights=tmp_path / "trained", device="cpu")
+    vectors = [embed_documents(each, SENTENCES, batch_size=2) for each in (trained, again)]
+    assert vectors[0] == pytest.approx(vectors[1], abs=1e-6)
+    assert "adapter/adapter_config.json" not in weights_digests(entry, tmp_path / "trained")
+    own = {"own": entry.model_copy(update={"adapter": "none"})}
+    with pytest.raises(UserError, match="own: no such folder: none; correct adapter"):
+        Run(own, LLMSettings()).check_folder("own")
+
+
+def changed(**fields: Any) -> Callable[[Path], None]:
+    """Change fields of an adapter's configuration."""
+    return lambda folder: write_json(folder / "adapter_config.json", CONFIG | fields)
+
+
+def of_another_size(folder: Path) -> None:
+    path = folder / "adapter_model.safetensors"
+    save_file({name: each[..., :5].contiguous() for name, each in load_file(path).items()}, path)
+
+
+def with_an_embedding(folder: Path) -> None:
+    path = folder / "adapter_model.safetensors"
+    save_file(load_file(path) | {"words.lora_embedding_A": torch.ones(2, 2)}, path)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (changed(use_dora=True), "the adapter has use_dora: True, which cannot be added"),
+        (changed(peft_type="IA3"), "the adapter has peft_type: IA3"),
+        (changed(rank_pattern={"query": 8}), "the adapter has rank_pattern"),
+        (changed(r=8), "which is no linear layer"),
+        (with_an_embedding, "the adapter changes words.lora_embedding_A"),
+        (of_another_size, "which is no linear layer of tiny"),
+        (lambda folder: (folder / "adapter_config.json").unlink(), "no adapter_config.json"),
+    ],
+)
+def test_what_cannot_be_added_is_one_line(
+    change: Callable[[Path], None], problem: str, tmp_path: Path
+) -> None:
+    base = save_tiny("bert", tmp_path / "base")
+    adapter = save_adapter(tmp_path / "adapter", base, MODULES["bert"])
+    change(adapter)
+    with pytest.raises(UserError, match=problem):
+        load_encoder(tiny_entry(base, pooling="mean", adapter=str(adapter)), device="cpu")
+
+
+def test_attention_does_not_leave_an_adapter_out_in_silence(tmp_path: Path) -> None:
+    own = {"own": tiny_entry(tmp_path, adapter=str(tmp_path))}
+    run = Run(load_registry(ROOT / "models.yaml") | own, LLMSettings(), root=ROOT)
+    settings = JamSettings.model_validate({"attention": {"model": "own"}})
+    with pytest.raises(UserError, match=r"attention\.model: 'own' has an adapter"):
+        JamStudy(settings, run)

@@ -1,0 +1,408 @@
+"""Rerankers and late interaction against transformers alone, and what the study makes of them."""
+
+import json
+import re
+import string
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from run_script import run_script
+from safetensors.torch import load_file, save_file
+from support import ROOT
+from test_formats import SENTENCE, TEXTS
+from test_standins import DOCUMENTS, QUERIES
+from test_wide_tables import metrics, written
+from tiny_models import WORDS, save_tiny
+from tokenizers import Tokenizer, processors
+from transformers import AutoConfig, AutoModelForSequenceClassification, BertModel
+
+from pieline.core.errors import UserError
+from pieline.core.files import write_json
+from pieline.core.records import save_jsonl, validated
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import ENTRY, AnyEntry, load_registry
+from pieline.resources import PlannedJob, resources
+from pieline.studies.idiolink.predictions.query_texts import text_in_mode
+from pieline.studies.idiolink.predictions.rankers import (
+    load_late_interaction,
+    load_reranker,
+    query_token_vectors,
+)
+from pieline.studies.idiolink.predictions.runs import RankedRun, read_run, write_run
+from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.studies.idiolink.settings import IdiolinkSettings
+from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.studies.idiolink.tables.zero_shot import zero_shot
+from pieline.study import Run
+from rehearsal.weights.anatomy import Anatomy
+from rehearsal.weights.checkpoints import save_checkpoint
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+PAIRS = {
+    "bert": "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+    "xlm-roberta": "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
+}
+"""What public cross-encoders of a family put around a pair of texts, with the types of tokens."""
+KEPT = DOCUMENTS[:2]
+"""What the first stage keeps of the first three documents."""
+RERANKER = {"kind": "reranker", "first_stage": "bm25"}
+
+
+def entry(folder: Path | str = ".", **fields: Any) -> Any:
+    """An entry of models.yaml for a folder."""
+    given = {"label": "Tiny", "licence": "CC0-1.0", "checkpoint": "tiny", "source": "folder"}
+    given |= {"path": str(folder), "max_length": 512, "batch_size": 3}
+    return validated(ENTRY, given | fields, where="entry", mend="")
+
+
+def save_reranker(family: str, folder: Path, *, scores: int = 1) -> Path:
+    """Write a tiny cross-encoder with the class and the pairs of a public one."""
+    save_tiny(family, folder)
+    torch.manual_seed(1)
+    model = AutoModelForSequenceClassification.from_config(
+        AutoConfig.from_pretrained(folder, num_labels=scores)
+    )
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(folder)
+    place = str(folder / "tokenizer.json")
+    tokenizer = Tokenizer.from_file(place)
+    names = {part.partition(":")[0] for part in PAIRS[family].split()} - {"$A", "$B"}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        pair=PAIRS[family], special_tokens=[(name, tokenizer.token_to_id(name)) for name in names]
+    )
+    tokenizer.save(place)
+    return folder
+
+
+def logits(family: str, folder: Path) -> Callable[[str, str], float]:
+    """The score of a pair of texts, unpadded, with transformers alone."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+
+    def score(query: str, document: str) -> float:
+        tokens = []
+        for part in PAIRS[family].split():
+            name, kind = part.split(":")
+            text = {"$A": query, "$B": document}.get(name)
+            ids = (
+                tokenizer.encode(text, add_special_tokens=False).ids
+                if text
+                else [tokenizer.token_to_id(name)]
+            )
+            tokens += [(number, int(kind)) for number in ids]
+        ids, types = torch.tensor(tokens).T.unsqueeze(1)
+        with torch.inference_mode():
+            return float(model(input_ids=ids, token_type_ids=types).logits)
+
+    return score
+
+
+def run_of(script: str, ranker: Any, mode: str, folder: Path) -> RankedRun:
+    """The run that a script writes for the queries in a mode."""
+    first = {query.id: {text.id: 1.0 for text in KEPT} for query in QUERIES}
+    write_run(folder / "first.run.gz", first, tag="first")
+    save_jsonl(folder / "documents.jsonl", DOCUMENTS[:3])
+    save_jsonl(folder / "queries.jsonl", QUERIES)
+    run_script(
+        script,
+        input={
+            "first_stage": folder / "first.run.gz",
+            "documents": folder / "documents.jsonl",
+            "queries": folder / "queries.jsonl",
+        },
+        output=[folder / f"{mode}.run.gz"],
+        params={"spec": ranker.execution_spec()},
+        wildcards={"model": "tiny", "query_mode": mode},
+    )
+    return read_run(folder / f"{mode}.run.gz")
+
+
+def run_script_of_all_modes(ranker: Any, folder: Path) -> dict[str, RankedRun]:
+    """The runs of late interaction by query mode."""
+    save_jsonl(folder / "documents.jsonl", DOCUMENTS[:3])
+    save_jsonl(folder / "queries.jsonl", QUERIES)
+    runs = {mode: folder / mode / "seed-0.run.gz" for mode in QUERY_MODES}
+    run_script(
+        "late_interaction",
+        input={name: folder / f"{name}.jsonl" for name in ("documents", "queries")},
+        output={
+            "runs": list(runs.values()),
+            "evidence": [folder / mode / "seed-0.evidence.json" for mode in runs],
+        },
+        params={"spec": ranker.execution_spec(), "top_k": 3},
+        wildcards={"model": "tiny"},
+    )
+    return {mode: read_run(path) for mode, path in runs.items()}
+
+
+@pytest.mark.parametrize("family", PAIRS)
+def test_a_reranker_equals_transformers_alone(family: str, tmp_path: Path) -> None:
+    folder = save_reranker(family, tmp_path / "weights")
+    reference = logits(family, folder)
+    ranker = entry(folder, **RERANKER, passage_prefix="It: ")
+    instruction = TEXTS["instruction_newline_query"].removesuffix(SENTENCE)
+    for mode in ("sentence", "instruction_sentence"):
+        found = run_of("rerank", ranker, mode, tmp_path)
+        for query in QUERIES:
+            head = instruction.replace("break the ice", query.span) if mode != "sentence" else ""
+            expected = {
+                text.id: reference(head + query.sentence, f"It: {text.sentence}") for text in KEPT
+            }
+            assert found[query.id] == pytest.approx(expected, abs=1e-5)
+            assert list(found[query.id]) == sorted(expected, key=lambda name: -expected[name])
+
+
+def test_a_model_that_was_not_trained_to_rank_is_one_line(tmp_path: Path) -> None:
+    save_tiny("bert", tmp_path / "encoder")
+    with pytest.raises(UserError, match=r"2 of the model's weights are missing.*classifier"):
+        load_reranker(entry(tmp_path / "encoder", **RERANKER))
+    save_reranker("bert", tmp_path / "classifier", scores=2)
+    with pytest.raises(UserError, match="2 scores per pair of texts"):
+        load_reranker(entry(tmp_path / "classifier", **RERANKER))
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"pickled": True}, "need safetensors"),
+        ({"source": "hub", "path": None}, "source 'hub' needs a 'revision'"),
+        ({"code_revision": "abc"}, "'code_revision' cannot be passed on"),
+    ],
+)
+def test_weights_are_pinned_safetensors(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        entry(**RERANKER, **fields)
+
+
+def study(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
+    """The study with models of one's own besides those of the project."""
+    run = Run(REGISTRY | own, LLMSettings(), root=ROOT)
+    return IdiolinkStudy(IdiolinkSettings.model_validate({"models": list(own)} | settings), run)
+
+
+COLBERT = {
+    "query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 32,
+    "doc_maxlen": 12, "mask_punctuation": True, "attend_to_mask_tokens": False,
+}  # fmt: skip
+LATE = {"kind": "late_interaction", "instruction_format": "instruction_space_query"}
+
+
+def save_colbert(folder: Path, *, projects: bool = True) -> Path:
+    """Write a tiny ColBERTv2: its files, its markers, its expansion of queries."""
+    save_checkpoint(Anatomy("bert", hidden=32), folder, words=("[unused0]", "[unused1]", *WORDS))
+    weights = load_file(folder / "model.safetensors")
+    found = {f"bert.{name}": tensor for name, tensor in weights.items()}
+    if projects:
+        torch.manual_seed(2)
+        found["linear.weight"] = torch.randn(8, 32)
+        write_json(folder / "artifact.metadata", COLBERT)
+        config = json.loads((folder / "config.json").read_text())
+        write_json(folder / "config.json", config | {"architectures": ["HF_ColBERT"]})
+    save_file(found, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+class ColBert:
+    """ColBERTv2 with transformers alone, one unpadded text at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.model = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
+        self.weight = load_file(folder / "model.safetensors")["linear.weight"]
+        self.skipped = {self.tokenizer.token_to_id(sign) for sign in string.punctuation}
+
+    def vectors(self, marker: str, text: str, length: int = 0) -> tuple[list[int], torch.Tensor]:
+        """Tokens of a text between its marker and `length`, and all their unit vectors."""
+        found = self.tokenizer.encode(text, add_special_tokens=False).ids
+        named = [self.tokenizer.token_to_id(name) for name in ("[CLS]", marker, "[SEP]", "[MASK]")]
+        ids = [*named[:2], *found, named[2]]
+        mask = [1] * len(ids) + [0] * (length - len(ids))
+        ids += [named[3]] * (length - len(ids))
+        with torch.inference_mode():
+            hidden = self.model(
+                input_ids=torch.tensor([ids]), attention_mask=torch.tensor([mask])
+            ).last_hidden_state[0]
+        return ids, torch.nn.functional.normalize(hidden @ self.weight.T, dim=-1)
+
+    def score(self, query: torch.Tensor, document: str) -> float:
+        """MaxSim of a query's vectors with a document, whose punctuation does not count."""
+        ids, vectors = self.vectors("[unused1]", document)
+        kept = vectors[[number not in self.skipped for number in ids]]
+        return float((query @ kept.T).max(dim=1).values.sum())
+
+    def query(self, head: str, text: str, span: tuple[int, int] | None) -> torch.Tensor:
+        """Vectors of a query, expanded to 32 tokens, or those of its span."""
+        vectors = self.vectors("[unused0]", head + text, 32)[1]
+        if not span:
+            return vectors
+        encoding = self.tokenizer.encode(head + text, add_special_tokens=False)
+        first, last = len(head) + span[0], len(head) + span[1]
+        places = [2 + n for n, (a, b) in enumerate(encoding.offsets) if a < last and b > first]
+        return vectors[places]
+
+
+def test_late_interaction_equals_transformers_alone(tmp_path: Path) -> None:
+    folder = save_colbert(tmp_path / "weights")
+    reference = ColBert(folder)
+    ranker = entry(folder, **LATE, query_prefix="Query: ", passage_prefix="It: ")
+    instruction = TEXTS["instruction_space_query"].removesuffix(SENTENCE)
+    runs = run_script_of_all_modes(ranker, tmp_path)
+    assert sorted(runs) == sorted(QUERY_MODES)
+    for mode, found in runs.items():
+        for query in QUERIES:
+            instructed = mode.startswith("instruction")
+            head = instruction.replace("break the ice", query.span) if instructed else "Query: "
+            find = query.sentence.rindex if instructed else query.sentence.index
+            start = find(query.span)
+            span = (start, start + len(query.span)) if mode.endswith("span") else None
+            vectors = reference.query(head, query.sentence, span)
+            expected = {
+                text.id: reference.score(vectors, f"It: {text.sentence}") for text in DOCUMENTS[:3]
+            }
+            assert found[query.id] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_checkpoint_without_a_projection_is_one_line(tmp_path: Path) -> None:
+    folder = save_colbert(tmp_path / "weights", projects=False)
+    with pytest.raises(UserError, match="tiny: it has no projection of its token vectors"):
+        load_late_interaction(entry(folder, **LATE))
+
+
+def test_a_span_beyond_the_longest_input_is_one_line(tmp_path: Path) -> None:
+    model = load_late_interaction(entry(save_colbert(tmp_path / "weights"), **LATE, max_length=33))
+    text = text_in_mode(QUERIES[1], entry(**LATE), "instruction_sentence")
+    with pytest.raises(UserError, match="the span lies beyond the model's 33 tokens"):
+        query_token_vectors(model, [text], batch_size=1)
+
+
+def api_embedder(**fields: Any) -> Any:
+    """An entry of models.yaml for a model behind an API."""
+    given = {"kind": "embedder", "source": "api", "label": "API", "licence": "none"}
+    given |= {"litellm_id": "openai/embed", "provider": "openai", "api_key_env": "TEST_KEY"}
+    given |= {"prices": "free", "trained_with_instructions": False}
+    return validated(ENTRY, given | fields, where="entry", mend="")
+
+
+class TestStudy:
+    def test_a_reranker_takes_the_runs_of_its_first_stage(self) -> None:
+        own = {"over-bm25": entry(**RERANKER)}
+        own["over-sbert"] = own["over-bm25"].model_copy(update={"first_stage": "sbert"})
+        made = study(own)
+        place = "results/predictions/idiolink/test-lit_idiom/{}/{}/seed-0.run.gz".format
+        asked = ("test-lit_idiom", "instruction_sentence")
+        # BM25 takes no instruction.
+        assert made.first_stage_run("over-bm25", *asked) == place("bm25", "sentence")
+        assert made.first_stage_run("over-sbert", *asked) == place("sbert", asked[1])
+        assert made.modes_of("over-bm25") == ["sentence", "instruction_sentence"]
+        assert made.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
+        labels = [model.label for model in made.run.described(own)]
+        assert labels == ["Tiny (over BM25)", f"Tiny (over {REGISTRY['sbert'].label})"]
+
+    def test_late_interaction_has_every_query_mode(self) -> None:
+        made = study({"late": entry(**LATE)})
+        assert made.modes_of("late") == list(QUERY_MODES)
+        assert made.left_out() == {}
+        tables = {table.name: table.given.metrics for table in made.tables()}
+        assert len(tables["idiolink_zero_shot"]) == 4
+        assert len(tables["idiolink_ablation"]) == 3 * 4
+
+    def test_a_provider_embeds_texts_and_no_spans(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TEST_KEY", "key")
+        own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
+        made = study(own)
+        assert made.modes_of("api") == ["sentence", "instruction_sentence"]
+        assert made.left_out()["api/span"] == "token vectors are not available"
+        (asked,) = (each for each in made.llm_tasks() if each.name == "idiolink_embed")
+        outputs = [task.outputs["vectors"] for task in asked.tasks()]
+        assert outputs == [
+            f"results/predictions/idiolink/test/api/vectors-{texts}/seed-0.npy"
+            for texts in ("documents", "sentence", "instruction_sentence")
+        ]
+        assert len({task.recordings for task in asked.tasks()}) == 3
+        assert not re.fullmatch(made.embedder_constraint(), "api")
+        assert re.fullmatch(made.ranker_constraint(), "api")
+        # A changed entry asks anew, and changes the conditions of nothing else.
+        other = study(own | {"api": api_embedder(query_prefix="q: ")})
+        (changed,) = (each for each in other.llm_tasks() if each.name == "idiolink_embed")
+        assert changed.tasks()[0].spec != asked.tasks()[0].spec
+        assert made.conditions("api") != other.conditions("api")
+        assert made.conditions("bm25") == other.conditions("bm25")
+
+    def test_without_key_and_recordings_it_is_a_row_with_its_reason(self, tmp_path: Path) -> None:
+        own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
+        made = study(own)
+        reason = "nothing is recorded, and the environment variable TEST_KEY is not set"
+        assert made.left_out() == {"api": reason, "rr": f"api: {reason}"}
+        assert made.llm_tasks()[-1].tasks() == made.run_metrics() == []
+        (table,) = (table for table in made.tables() if table.name == "idiolink_zero_shot")
+        content = zero_shot(table.given)
+        shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
+        assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
+
+    def test_it_cannot_be_fine_tuned(self) -> None:
+        with pytest.raises(UserError, match=r"finetuning\.models: 'api' is behind an API"):
+            study({"api": api_embedder()}, finetuning={"models": ["api"]})
+
+    def test_the_first_stage_is_a_part_of_the_conditions(self) -> None:
+        over = {name: entry(**RERANKER | {"first_stage": name}) for name in ("bm25", "sbert")}
+        plain = {name: study({"rr": ranker}).conditions("rr") for name, ranker in over.items()}
+        assert plain["bm25"] != plain["sbert"]
+        other = study({"rr": over["bm25"]}, bm25={"k1": [0.9]})
+        stated = json.loads(other.conditions("rr"))
+        assert stated["settings"]["first_stage"]["k1"] == [0.9]
+        assert len(stated["deviations"]) == 1
+        assert study({"rr": over["sbert"]}, bm25={"k1": [0.9]}).conditions("rr") == plain["sbert"]
+
+    @pytest.mark.parametrize(
+        ("first", "settings", "problem"),
+        [
+            ("bm-25", {}, "rr.first_stage: unknown model 'bm-25'; did you mean 'bm25'"),
+            ("gpt-4o-mini", {}, "rr.first_stage: model 'gpt-4o-mini' is of kind 'llm'"),
+            (
+                "bge-m3",
+                {"models": ["rr", "bge-m3"], "leave_out": {"bge-m3": "no GPU"}},
+                "'bge-m3' is left out, so 'rr' has nothing to rank",
+            ),
+        ],
+    )
+    def test_a_first_stage_that_cannot_be(
+        self, first: str, settings: dict[str, Any], problem: str
+    ) -> None:
+        with pytest.raises(UserError, match=problem):
+            study({"rr": entry(**RERANKER | {"first_stage": first})}, **settings)
+
+    def test_span_modes_are_empty_with_their_reason(self, tmp_path: Path) -> None:
+        made = study({"rr": entry(**RERANKER)})
+        (table,) = (table for table in made.tables() if table.name == "idiolink_zero_shot")
+        files = []
+        for mode in ("sentence", "instruction_sentence"):
+            files.append(str(tmp_path / f"{mode}.json"))
+            write_json(files[-1], metrics("rr", mode, (50, 60)).model_dump())
+        assert len(files) == len(table.given.metrics)
+        content = zero_shot(table.given.model_copy(update={"metrics": tuple(files)}))
+        assert [row.labels[0] for row in content.groups[-1].rows] == ["Tiny (over BM25)"]
+        cells = {
+            row["query_mode"]: (row["ours"], row["reason"])
+            for row in written(content, tmp_path)[1]
+            if (row["model"], row["metric"]) == ("rr", "ndcg_at_10")
+        }
+        assert cells["sentence"][0] == cells["instruction_sentence"][0] == "60.00"
+        for mode in ("span", "instruction_span"):
+            assert cells[mode][0] == ""
+            assert cells[mode][1].startswith("not run: token vectors are not available")
+
+    def test_the_estimate_counts_pairs(self, tmp_path: Path) -> None:
+        save_jsonl(tmp_path / "documents.jsonl", DOCUMENTS)
+        save_jsonl(tmp_path / "queries.jsonl", QUERIES)
+        files = [str(tmp_path / "documents.jsonl"), str(tmp_path / "queries.jsonl")]
+        hours = {}
+        for rule in ("rerank", "embed"):
+            job = PlannedJob(rule, "rr", 1, files, ())
+            found = resources([job], {"rr": entry(**RERANKER)}, [], {})[0].gpu_hours
+            hours[rule] = found or 0
+        assert hours["rerank"] > hours["embed"]
