@@ -1,4 +1,4 @@
-"""docs/adding.md: each of its sections is carried out in a copy of the project."""
+"""docs/adding.md and tutorial.md are carried out in a copy of the project, section by section."""
 
 import os
 import re
@@ -36,10 +36,10 @@ PROMISED = {
 """What each section promises: a file, or what its commands print, and what stands in it."""
 
 
-def carry_out(section: str, project: Path) -> str:
-    """Write the files of a section, apply its changes, run its commands; gives what they print."""
+def carry_out(document: str, project: Path) -> str:
+    """Write the files of a text, apply its changes, run its commands; gives what they print."""
     printed = ""
-    for kind, how, name, text in BLOCK.findall(SECTIONS[section]):
+    for kind, how, name, text in BLOCK.findall(document):
         if how:
             path = project / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,9 +85,17 @@ def test_every_section_is_carried_out() -> None:
 
 @pytest.mark.parametrize("section", PROMISED)
 def test_a_section_keeps_its_promise(section: str, project: Path) -> None:
-    printed = carry_out(section, project)
+    printed = carry_out(SECTIONS[section], project)
     name, promised = PROMISED[section]
     assert promised in ((project / name).read_text(encoding="utf-8") if name else printed)
+
+
+def test_the_tutorial_computes_the_readers_model_alone(project: Path) -> None:
+    """Its plan needs no network; what it then computes is what the default run computes."""
+    printed = carry_out((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"), project)
+    assert re.search(r"^embed +1$", printed, re.MULTILINE)
+    assert not re.search(r"^(bm25_\w+|fine_tune) ", printed, re.MULTILINE)
+    assert "take_idiolink_sbert_from_idiolink" in printed
 
 
 def test_a_language_is_one_module_and_its_data() -> None:
