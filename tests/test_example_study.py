@@ -47,7 +47,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         recorded.append((question, answer))
     record(project / RECORDINGS, recorded)
-    carry_out("A study", project)
+    carry_out(SECTIONS["A study"], project)
     assert read_answers(project / RECORDINGS).keys() == {one.key for one, _ in recorded}
     return project
 
