@@ -286,7 +286,7 @@ def _stated() -> dict[str, list[str]]:
             _one_choice("no weight decay", "42"),
         ],
         "docs/cluster.md": [f"query modes in {seconds['library']:.0f} s"],
-        "docs/configuration.md": [
+        "docs/language_models.md": [
             f"{files['answers']:,} answers ({files['bytes'] / 1e6:.0f} MB) opens in "
             f"{took['open']['seconds']:.1f} s with {took['open']['peak_mb']} MB",
             f"in {took['append five, put in order']['seconds']:.1f} s",
