@@ -128,6 +128,28 @@ rule comparison:
         "../scripts/comparison.py"
 
 
+rule export:
+    """The scores of all runs as one tidy CSV, a row each."""
+    input:
+        metrics=lambda wildcards: WHOLE.metrics(),
+        tables=WHOLE.files("csv"),
+        evidence=WHOLE.evidence(),
+    output:
+        "results/export.csv",
+    log:
+        "logs/paper/export.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        *modules("export"),
+        studies=lambda wildcards: {study.name: study.metrics() for study in STUDIES},
+        asked=lambda wildcards: WHOLE.asked(WHOLE.metrics()),
+        data=CONFIG.data,
+        mark=WHOLE.mark,
+    script:
+        "../scripts/export.py"
+
+
 rule results_page:
     """The results page: ledger, tables, figures, and the way from a number to its sentences."""
     input:

@@ -1,0 +1,118 @@
+"""Scores of all runs as one tidy table, for other benches and for meta-analyses."""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pieline.core.files import write_text
+from pieline.reporting.evidence import load_metric_file
+from pieline.reporting.printed import number_in, rounded
+from pieline.results.comparison import ComparedCell
+
+EXPORT_COLUMNS = (
+    *("study", "model", "setting", "language", "composition", "seed", "part", "metric"),
+    *("value", "low", "high", "printed", "data", "note", "conditions", "metrics"),
+)
+_RUN_KEYS = {
+    *("model", "setting", "query_mode", "language", "composition", "seed", "metric"),
+    *("interval_95", "seeds"),
+}
+"""Keys of a table's cell that tells runs apart and nothing within a run."""
+_NO_SCORES = {"conditions", "computed_from", "tuning"}
+_BOUNDS = {"low", "high"}
+
+
+class ExportedScore(NamedTuple):
+    """A score of a metric file as a fraction, with the bounds of its 95 % interval if known.
+
+    `part` is what of the data it is computed on (`overall`, `by_usage.literal`); empty: all of it.
+    """
+
+    part: str
+    metric: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def scores_of(fields: Mapping[str, Any]) -> Iterator[ExportedScore]:
+    """The scores among the fields of a metric file; counts and unknown scores are left out."""
+    return _scores(fields, (), fields.get("intervals") or {})
+
+
+def _scores(
+    fields: Mapping[str, Any], place: tuple[str, ...], intervals: Mapping[str, Any]
+) -> Iterator[ExportedScore]:
+    if {*fields} >= {"value", *_BOUNDS}:
+        if fields["value"] is not None:
+            part = ".".join(place[:-1])
+            yield ExportedScore(part, place[-1], fields["value"], fields["low"], fields["high"])
+        return
+    for name, value in fields.items():
+        if isinstance(value, float):
+            # The field `interval` is that of the only score beside it.
+            found = fields.get(f"{name}_interval") or fields.get("interval") or intervals.get(name)
+            yield ExportedScore(".".join(place), name, value, **(found or {}))
+        elif isinstance(value, dict) and name not in _NO_SCORES and {*value} != _BOUNDS:
+            # The field `intervals` has those of the scores over all queries.
+            yield from _scores(value, (*place, name), intervals if name == "overall" else {})
+
+
+def write_export(
+    path: str | Path,
+    studies: Mapping[str, Sequence[str]],
+    cells: Iterable[ComparedCell],
+    *,
+    data: str,
+    note: str,
+) -> None:
+    """Write one row per run and score as CSV; equal metric files and tables give equal bytes.
+
+    Args:
+        path: where; written atomically.
+        studies: the metric files of each study; those that are of no model are left out.
+        cells: of our tables, for the printed numbers that ours may be compared with.
+        data: `sample`, `released` or `own`.
+        note: why the rows are no result, or whose data they are of.
+    """
+    compared: dict[tuple[str, str], list[ComparedCell]] = {}
+    for cell in cells:
+        if cell.comparable and len(cell.metrics) == 1 and {*cell.keys} <= _RUN_KEYS:
+            compared.setdefault((cell.metrics[0], cell.keys.get("metric", "")), []).append(cell)
+    text = StringIO()
+    table = csv.DictWriter(text, EXPORT_COLUMNS, lineterminator="\n")
+    table.writeheader()
+    for study, files in studies.items():
+        for metric in map(load_metric_file, files):
+            fields = metric.fields
+            if "model" not in fields:
+                continue
+            run = {name: fields.get(name, "") for name in ("model", "language", "composition")}
+            run |= {
+                "study": study,
+                "setting": fields.get("setting", fields.get("query_mode", "")),
+                "seed": fields.get("seed", ""),
+                "data": data,
+                "note": note,
+                "conditions": metric.conditions_digest,
+                "metrics": metric.path,
+            }
+            for score in scores_of(fields):
+                printed = None
+                if score.part in ("", "overall"):
+                    printed = _printed(score, compared.get((metric.path, score.metric), ()))
+                table.writerow({**run, **score._asdict(), "printed": printed})
+    write_text(path, text.getvalue())
+
+
+def _printed(score: ExportedScore, cells: Iterable[ComparedCell]) -> float | None:
+    """The printed number as a fraction; None unless a cell shows this score, in its unit."""
+    for cell in cells:
+        decimals = len(cell.ours.partition(".")[2])
+        printed = number_in(cell.printed)
+        for unit in (100, 1):
+            if printed is not None and rounded(unit * score.value, decimals) == cell.ours:
+                return round(printed / unit, 12)
+    return None

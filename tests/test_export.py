@@ -1,0 +1,102 @@
+"""The export: every score of a run in one row, with its interval and the printed number."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pieline.core.conditions import digest_of
+from pieline.core.files import canonical_json, write_json
+from pieline.results.comparison import ComparedCell
+from pieline.results.export import EXPORT_COLUMNS, ExportedScore, scores_of, write_export
+
+BOUNDS = {"low": 0.25, "high": 0.75}
+CONDITIONS = {"settings": {"temperature": 0.5}, "weights": {}, "deviations": []}
+RUN: dict[str, Any] = {
+    "model": "me",
+    "query_mode": "span",
+    "composition": "full",
+    "seed": 0,
+    "conditions": CONDITIONS,
+    "computed_from": {},
+    "tuning": {"k1": 0.6},
+    "intervals": {"ndcg_at_10": BOUNDS},
+    "overall": {"ndcg_at_10": 0.51239, "r_precision": None, "queries": 40},
+    "by_usage": {"literal": {"ndcg_at_10": 0.51239, "queries": 20}},
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "scores"),
+    [
+        (RUN, [ExportedScore("overall", "ndcg_at_10", 0.51239, 0.25, 0.75),
+               ExportedScore("by_usage.literal", "ndcg_at_10", 0.51239)]),
+        ({"accuracy": 0.5, "accuracy_interval": BOUNDS, "seed": 1,
+          "literal": {"flipped": 2, "negative_drift": 0.5, "interval": BOUNDS}},
+         [ExportedScore("", "accuracy", 0.5, 0.25, 0.75),
+          ExportedScore("literal", "negative_drift", 0.5, 0.25, 0.75)]),
+        ({"accuracy": 0.5, "accuracy_interval": None}, [ExportedScore("", "accuracy", 0.5)]),
+        ({"by_kind": {"parts": {"recall": {"value": 0.5, "count": 1, "of": 2, **BOUNDS}}},
+          "precision": {"value": None, "count": 0, "of": 0, "low": None, "high": None}},
+         [ExportedScore("by_kind.parts", "recall", 0.5, 0.25, 0.75)]),
+    ],
+)  # fmt: skip
+def test_the_scores_of_a_metric_file(fields: dict[str, Any], scores: list[ExportedScore]) -> None:
+    assert list(scores_of(fields)) == scores
+
+
+def cell(metric: str, ours: str, printed: str, **changes: Any) -> ComparedCell:
+    values = {
+        "table": "t", "keys": {"model": "me", "metric": metric}, "ours": ours, "printed": printed,
+        "difference": "", "tolerance": "", "comparable": True, "verdict": "", "reason": "",
+        "metrics": ("run.json",),
+    } | changes  # fmt: skip
+    return ComparedCell(**values)
+
+
+def export(folder: Path, *cells: ComparedCell) -> pd.DataFrame:
+    write_json("run.json", RUN)
+    write_json("data.json", {"share": 0.5, "computed_from": {}})
+    write_export(
+        folder / "e.csv", {"mine": ["run.json", "data.json"]}, cells, data="sample", note="No."
+    )
+    return pd.read_csv(folder / "e.csv", keep_default_na=False)
+
+
+def test_a_row_says_whose_score_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = export(tmp_path)
+    first = (tmp_path / "e.csv").read_bytes()
+    assert list(table) == list(EXPORT_COLUMNS)
+    # The file of no model has no row.
+    assert list(table["part"]) == ["by_usage.literal", "overall"]
+    assert table.iloc[1].to_dict() == {
+        "study": "mine", "model": "me", "setting": "span", "language": "", "composition": "full",
+        "seed": 0, "part": "overall", "metric": "ndcg_at_10", "value": 0.51239, "low": "0.25",
+        "high": "0.75", "printed": "", "data": "sample", "note": "No.",
+        "conditions": digest_of(canonical_json(CONDITIONS)), "metrics": "run.json",
+    }  # fmt: skip
+    export(tmp_path)
+    assert (tmp_path / "e.csv").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        (cell("ndcg_at_10", "51.24", "58.86"), "0.5886"),
+        (cell("ndcg_at_10", "0.512", "0.6"), "0.6"),
+        (cell("ndcg_at_10", "51.24", "58.86", comparable=False), ""),
+        (cell("ndcg_at_10", "51.24", ""), ""),
+        (cell("ndcg_at_10", "40.00", "58.86"), ""),
+        (cell("r_precision", "51.24", "58.86"), ""),
+        (cell("ndcg_at_10", "51.24", "58.86", metrics=("run.json", "b.json")), ""),
+        (cell("ndcg_at_10", "51.24", "58.86", metrics=("b.json",)), ""),
+        (cell("ndcg_at_10", "51.24", "1", keys={"pie": "p", "metric": "ndcg_at_10"}), ""),
+    ],
+)
+def test_only_a_comparable_number_of_the_same_score_is_printed(
+    shown: ComparedCell, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert list(export(tmp_path, shown)["printed"]) == ["", printed]
