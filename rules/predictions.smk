@@ -301,7 +301,7 @@ use rule tag_idioms as tag_neutral with:
 rule take_jam_predictions:
     """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
     input:
-        file=lambda wildcards: JAM.taken_file(**wildcards),
+        file=lambda wildcards: JAM.taken_run(**wildcards).file,
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
         jam_paths.PREDICTIONS,
@@ -311,10 +311,11 @@ rule take_jam_predictions:
     wildcard_constraints:
         model=JAM.run.constraint("predictions"),
     conda:
-        "../envs/core.yaml"
+        "../envs/llm.yaml"
     params:
         *modules("take_jam_predictions"),
-        contents=contents(lambda wildcards: JAM.taken_file(**wildcards)),
+        contents=contents(lambda wildcards: JAM.taken_run(**wildcards).file),
+        format=lambda wildcards: JAM.taken_run(**wildcards).format,
     script:
         "../scripts/take_jam_predictions.py"
 
@@ -322,7 +323,7 @@ rule take_jam_predictions:
 rule take_idiots_predictions:
     """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
     input:
-        file=lambda wildcards: IDIOTS.taken_file(**wildcards),
+        file=lambda wildcards: IDIOTS.taken_run(**wildcards).file,
         sentences=idiots_paths.SENTENCES,
     output:
         idiots_paths.PREDICTIONS,
@@ -335,7 +336,8 @@ rule take_idiots_predictions:
         "../envs/llm.yaml"
     params:
         *modules("take_idiots_predictions"),
-        contents=contents(lambda wildcards: IDIOTS.taken_file(**wildcards)),
+        contents=contents(lambda wildcards: IDIOTS.taken_run(**wildcards).file),
+        format=lambda wildcards: IDIOTS.taken_run(**wildcards).format,
     script:
         "../scripts/take_idiots_predictions.py"
 
@@ -343,9 +345,9 @@ rule take_idiots_predictions:
 rule take_idiolink_run:
     """A TREC run made elsewhere, cut to the documents that every run keeps."""
     input:
-        file=lambda wildcards: IDIOLINK.taken_file(
+        file=lambda wildcards: IDIOLINK.taken_run(
             wildcards.model, wildcards.query_mode, wildcards.seed
-        ),
+        ).file,
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
     output:
@@ -361,13 +363,38 @@ rule take_idiolink_run:
     params:
         *modules("take_idiolink_run"),
         contents=contents(
-            lambda wildcards: IDIOLINK.taken_file(
+            lambda wildcards: IDIOLINK.taken_run(
                 wildcards.model, wildcards.query_mode, wildcards.seed
-            )
+            ).file
         ),
+        format=lambda wildcards: IDIOLINK.taken_run(
+            wildcards.model, wildcards.query_mode, wildcards.seed
+        ).format,
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/take_idiolink_run.py"
+
+
+rule mteb_task:
+    """IdioLink's test split as tasks of MTEB: corpus, queries, qrels and the tasks' classes."""
+    input:
+        task=here("templates/mteb_task.py"),
+        documents=idiolink_paths.dataset("test")["documents"],
+        queries=idiolink_paths.dataset("test")["queries"],
+    output:
+        task="results/mteb/idiolink_mteb.py",
+        corpus="results/mteb/corpus.jsonl",
+        qrels="results/mteb/qrels.tsv",
+        queries_sentence="results/mteb/queries_sentence.jsonl",
+        queries_instruction_sentence="results/mteb/queries_instruction_sentence.jsonl",
+    log:
+        "logs/mteb_task.log",
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("mteb_task"),
+    script:
+        "../scripts/mteb_task.py"
 
 
 for index, dataset in IDIOLINK.archived_datasets().items():

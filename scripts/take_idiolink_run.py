@@ -13,6 +13,7 @@ run = read_foreign_run(
     {document.id for document in load_jsonl(snakemake.input.documents, Document)},
     mode=snakemake.wildcards.query_mode,
     top_k=snakemake.params.top_k,
+    file_format=snakemake.params.format,
 )
 write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
 write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

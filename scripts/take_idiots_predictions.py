@@ -3,12 +3,16 @@
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl, save_jsonl
-from pieline.studies.idiots.predictions import read_predictions
+from pieline.llm.inspect_logs import read_inspect_log
+from pieline.studies.idiots.predictions import read_prediction, read_predictions
 from pieline.studies.idiots.records import IdiotsSentence
 
 start_log(snakemake.log[0])
-save_jsonl(
-    snakemake.output[0],
-    read_predictions(snakemake.input.file, load_jsonl(snakemake.input.sentences, IdiotsSentence)),
-)
+sentences = load_jsonl(snakemake.input.sentences, IdiotsSentence)
+if snakemake.params.format == "inspect":
+    answers = read_inspect_log(snakemake.input.file, [one.id for one in sentences])
+    predictions = [read_prediction(name, answer) for name, answer in answers.items()]
+else:
+    predictions = read_predictions(snakemake.input.file, sentences)
+save_jsonl(snakemake.output[0], predictions)
 write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -3,12 +3,19 @@
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.records import save_jsonl
+from pieline.llm.inspect_logs import read_inspect_log
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.elsewhere import read_predictions
+from pieline.studies.jam.predictions.prompting import combine, sample_of
 
 start_log(snakemake.log[0])
-save_jsonl(
-    snakemake.output[0],
-    read_predictions(snakemake.input.file, load_sentences(snakemake.input.sentences)),
-)
+sentences = load_sentences(snakemake.input.sentences)
+if snakemake.params.format == "inspect":
+    answers = read_inspect_log(snakemake.input.file, [one.id for one in sentences])
+    predictions = [
+        combine(one.id, [sample_of(answers[one.id])], language=one.language) for one in sentences
+    ]
+else:
+    predictions = read_predictions(snakemake.input.file, sentences)
+save_jsonl(snakemake.output[0], predictions)
 write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -35,6 +35,7 @@ FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
 OUTPUTS = {"results", "paper_tables", "logs", "runs"}
 STAGES = (
     "raw originals variants datasets training predictions metrics items provenance.json on_standins"
+    " export.csv mteb"
     " runs.tar.zst archives"
 )
 CODE = [

@@ -662,11 +662,13 @@ class Study(ABC, Generic[S]):
         entry = self.run.entry(model)
         return entry.of(self.name) if isinstance(entry, PredictionsEntry) else []
 
-    def taken_file(self, model: str, setting: str, seed: str, language: str | None = None) -> str:
-        """The file with the predictions of one of these runs."""
+    def taken_run(
+        self, model: str, setting: str, seed: str, language: str | None = None
+    ) -> PredictionFile:
+        """One of these runs."""
         for one in self.taken(model):
             if (one.setting, one.seed, one.language) == (setting, int(seed), language):
-                return one.file
+                return one
         raise UserError(f"no predictions in setting {setting!r}, seed {seed}", where=model)
 
     def taken_settings(self) -> set[str]:

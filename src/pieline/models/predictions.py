@@ -25,6 +25,17 @@ class PredictionFile(Settings):
         description="Any name; of idiolink the query mode that was searched with."
     )
     seed: Seed = 0
+    format: Literal["mteb", "inspect"] | None = Field(
+        default=None,
+        description="'mteb': what MTEB writes, for idiolink; 'inspect': a log (.eval) of the tasks"
+        " in examples/inspect_tasks.py, for jam or idiots; null: as `file` says.",
+    )
+
+    @model_validator(mode="after")
+    def _format_is_of_the_study(self) -> Self:
+        if self.format and (self.format == "mteb") != (self.study == "idiolink"):
+            raise ValueError(f"format {self.format!r} is of no predictions of {self.study}")
+        return self
 
 
 class PredictionsEntry(ModelEntry):

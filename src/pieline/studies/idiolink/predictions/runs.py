@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pieline.core.elsewhere import check_ids
 from pieline.core.errors import UserError, number_of
 from pieline.core.files import open_gzip
+from pieline.studies.idiolink.predictions.mteb import mteb_scores, task_of
 from pieline.studies.idiolink.records import QUERY_MODES
 
 RankedRun = dict[str, dict[str, float]]
@@ -143,6 +144,7 @@ def read_foreign_run(
     *,
     mode: str,
     top_k: int,
+    file_format: str = "",
 ) -> RankedRun:
     """The `top_k` best documents of each query from a run made elsewhere.
 
@@ -155,6 +157,7 @@ def read_foreign_run(
         document_ids: likewise.
         mode: the query mode that it should be of.
         top_k: documents to keep of each query.
+        file_format: `mteb` for the predictions that MTEB writes, else a TREC run.
 
     Raises:
         UserError: queries or documents are unknown, stand twice or are missing, as far as `top_k`
@@ -165,7 +168,7 @@ def read_foreign_run(
     queries: dict[str, int] = {}
     documents: dict[str, int] = {}
     tags: set[str] = set()
-    for line in _lines(path):
+    for line in _mteb_lines(path) if file_format == "mteb" else _lines(path):
         queries.setdefault(line.query, line.number)
         documents.setdefault(line.document, line.number)
         tags.add(line.tag)
@@ -279,6 +282,15 @@ class RunLine(NamedTuple):
     rank: int
     score: float
     tag: str
+
+
+def _mteb_lines(path: str | Path) -> Iterator[RunLine]:
+    """The predictions of MTEB as lines; it writes no ranks, so they are those of the scores."""
+    tag = task_of(path)
+    for query, scores in mteb_scores(path).items():
+        ordered = sorted(scores, key=lambda name: (scores[name], name), reverse=True)
+        for rank, document in enumerate(ordered, start=1):
+            yield RunLine(1, query, document, rank, scores[document], tag)
 
 
 def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:

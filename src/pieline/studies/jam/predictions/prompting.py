@@ -98,7 +98,7 @@ class Identification(Task):
         answers = ask([question for group in questions.values() for question in group])
         predictions = []
         for sentence in sentences:
-            samples = [self._sample(answers[asked.key]) for asked in questions[sentence.id]]
+            samples = [sample_of(answers[asked.key]) for asked in questions[sentence.id]]
             predictions.append(
                 combine(sentence.id, samples, language=sentence.language, few_shot=few_shot)
             )
@@ -107,11 +107,6 @@ class Identification(Task):
     def reading(self, answer: Answer) -> Parsed[list[str]]:
         """The idioms that it names."""
         return parse_idioms(answer)
-
-    def _sample(self, answer: Answer) -> IdiomSample:
-        read = self.reading(answer)
-        named = None if read.value is None else tuple(read.value)
-        return IdiomSample(key=answer.key, outcome=read.outcome.value, rule=read.rule, idioms=named)
 
     def _sentences(self) -> list[JamSentence]:
         return load_sentences(self.inputs["sentences"])
@@ -122,6 +117,13 @@ class Identification(Task):
             return ()
         train = self.inputs["train"]
         return _chosen(train, _changed(train), self.parameters, sentences[0].language, self.seed)
+
+
+def sample_of(answer: Answer) -> IdiomSample:
+    """What one answer names."""
+    read = parse_idioms(answer)
+    named = None if read.value is None else tuple(read.value)
+    return IdiomSample(key=answer.key, outcome=read.outcome.value, rule=read.rule, idioms=named)
 
 
 def questions_about(

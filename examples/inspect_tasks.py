@@ -1,0 +1,108 @@
+"""ID10M-JAM and IdioTS as tasks of Inspect AI: our data, our prompts, our reading of the answers.
+
+Install inspect-ai beside this project, make the data sets, and run this from the project's root:
+
+    inspect eval examples/inspect_tasks.py@idiots --model PROVIDER/MODEL --temperature 0
+    inspect eval examples/inspect_tasks.py@jam -T language=german --model PROVIDER/MODEL
+
+Inspect's accuracy counts every sentence alike. The studies' metrics come from the log, read as
+`kind: predictions` with `format: inspect`.
+"""
+
+from collections.abc import Sequence
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
+from inspect_ai.scorer import CORRECT, INCORRECT, Score, Scorer, Target, accuracy, scorer, stderr
+from inspect_ai.solver import TaskState, generate
+
+from pieline.core.records import load_jsonl
+from pieline.llm.answers import Answer
+from pieline.llm.inspect_logs import inspect_answer
+from pieline.llm.prompts import load_prompt
+from pieline.llm.questions import Message
+from pieline.reporting.items import CLASSES
+from pieline.studies.idiots.predictions import read_prediction
+from pieline.studies.idiots.records import IdiotsSentence
+from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.metrics.identification import is_correct
+from pieline.studies.jam.predictions.prompting import combine, sample_of
+from pieline.studies.jam.records import JamSentence
+
+
+@task
+def idiots(
+    sentences: str = "results/datasets/idiots/sentences.jsonl",
+    prompt: str = "prompts/idiots/detect.jinja",
+) -> Task:
+    """Does a sentence hold an idiom, and which? (IdioTS)."""
+    asked = load_prompt(prompt)
+    samples = [
+        Sample(
+            id=one.id,
+            input=_turns(asked.messages(sentence=one.sentence)),
+            target=CLASSES[one.is_idiomatic],
+            metadata={"sentence": one.model_dump(mode="json")},
+        )
+        for one in load_jsonl(sentences, IdiotsSentence)
+    ]
+    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=detection())
+
+
+@task
+def jam(
+    language: str = "english",
+    sentences: str = "results/datasets/jam/{language}.jsonl",
+    prompt: str = "prompts/jam/zero_shot.jinja",
+) -> Task:
+    """Which idioms does a sentence use figuratively? (ID10M-JAM, zero-shot)."""
+    asked = load_prompt(prompt)
+    samples = [
+        Sample(
+            id=one.id,
+            input=_turns(
+                asked.messages(sentence=one.sentence.strip(), language=one.language.capitalize())
+            ),
+            target="; ".join(one.pies) if one.is_figurative else "no idiom",
+            metadata={"sentence": one.model_dump(mode="json")},
+        )
+        for one in load_sentences(sentences.format(language=language))
+    ]
+    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=identification())
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def detection() -> Scorer:
+    """Whether answer and gold agree; an answer that cannot be read is wrong."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        found = read_prediction(str(state.sample_id), _answer(state))
+        says = CLASSES.get(found.has_idiom) or found.outcome
+        return Score(value=CORRECT if says == target.text else INCORRECT, answer=says)
+
+    return score
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def identification() -> Scorer:
+    """Whether the expression is named exactly when it is figurative (scoring `paper`)."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        sentence = JamSentence.model_validate(state.metadata["sentence"], strict=False)
+        samples = [sample_of(_answer(state))]
+        found = combine(sentence.id, samples, language=sentence.language)
+        says = found.outcome if found.idioms is None else "; ".join(found.idioms)
+        is_right = is_correct(found.idioms, sentence)
+        return Score(value=CORRECT if is_right else INCORRECT, answer=says)
+
+    return score
+
+
+def _turns(messages: Sequence[Message]) -> list[ChatMessage]:
+    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser}
+    return [kinds[one.role](content=one.content) for one in messages]
+
+
+def _answer(state: TaskState) -> Answer:
+    return inspect_answer({"id": state.sample_id, "output": state.output.model_dump(mode="json")})

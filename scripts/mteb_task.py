@@ -1,0 +1,16 @@
+"""Write IdioLink's test split as tasks of MTEB."""
+
+import shutil
+
+from pieline.core.jobs import start_log
+from pieline.core.records import load_jsonl
+from pieline.studies.idiolink.predictions.mteb import write_mteb_data
+from pieline.studies.idiolink.records import Document, Query
+
+start_log(snakemake.log[0])
+write_mteb_data(
+    dict(snakemake.output.items()),
+    load_jsonl(snakemake.input.documents, Document),
+    load_jsonl(snakemake.input.queries, Query),
+)
+shutil.copyfile(snakemake.input.task, snakemake.output.task)

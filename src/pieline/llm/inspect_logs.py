@@ -1,0 +1,97 @@
+"""Answers from a log of Inspect AI (`.eval`): a zip archive with one JSON file per sample."""
+
+import json
+import struct
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from pieline.core.elsewhere import check_ids
+from pieline.core.errors import UserError, number_of
+from pieline.core.files import parse_json, sha256_of
+from pieline.llm.answers import FILTERED, Answer
+
+_ZSTANDARD = 93
+"""Method of compression that zipfile does not know before Python 3.14."""
+_LOCAL_HEADER = 30
+_FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": FILTERED}
+"""Names of litellm for why a model stopped, where those of Inspect differ."""
+_ATTACHED = "attachment://"
+_RUN_AGAIN = "run the task again, without --limit and --epochs"
+
+
+def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
+    """The answer to each sample by its id, in the order of `ids`.
+
+    Raises:
+        UserError: the file is no such log, a sample is missing, unknown, failed or there twice.
+    """
+    samples: dict[str, dict[str, Any]] = {}
+    failed = []
+    try:
+        for text in _members(Path(path)):
+            sample = parse_json(text)
+            name = str(sample["id"])
+            if name in samples:
+                raise UserError(f"sample {name!r} is there twice", where=path, mend=_RUN_AGAIN)
+            samples[name] = sample
+            if sample.get("error"):
+                failed.append(name)
+        check_ids(dict.fromkeys(samples, 1), ids, "sentences", where=path)
+        if failed:
+            problem = f"{number_of(len(failed), 'sample')} failed, such as {failed[0]!r}"
+            raise UserError(problem, where=path, mend="run inspect eval-retry on the log")
+        return {name: inspect_answer(samples[name]) for name in ids}
+    except (
+        *(OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError),
+        *(struct.error, zipfile.BadZipFile, zstandard.ZstdError, NotImplementedError),
+    ) as error:
+        raise UserError(
+            f"is no log of Inspect AI: {error}", where=path, mend="name a file .eval"
+        ) from None
+
+
+def inspect_answer(sample: dict[str, Any]) -> Answer:
+    """The answer of a sample, from its field `output`; its key is a digest of what is said."""
+    output = sample["output"]
+    if not (choices := output.get("choices")):
+        raise ValueError(f"sample {sample['id']!r} has no output")
+    message = choices[0]["message"]
+    content = message["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    attached = sample.get("attachments") or {}
+
+    def joined(kind: str, field: str) -> str | None:
+        texts = [part[field] for part in parts if part["type"] == kind]
+        texts = [attached.get(text.removeprefix(_ATTACHED), text) for text in texts]
+        return "\n".join(texts) if texts else None
+
+    finish = choices[0].get("stop_reason")
+    text, reasoning = joined("text", "text"), joined("reasoning", "reasoning")
+    said = json.dumps([sample["id"], text, finish])
+    return Answer(
+        key=sha256_of(said.encode()),
+        text=text,
+        reasoning=reasoning,
+        finish_reason="tool_calls" if message.get("tool_calls") else _FINISH.get(finish, finish),
+    )
+
+
+def _members(path: Path) -> Iterator[str]:
+    """The samples as JSON."""
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        for member in archive.infolist():
+            if not member.filename.startswith("samples/"):
+                continue
+            if member.compress_type != _ZSTANDARD:
+                yield archive.read(member).decode()
+                continue
+            file.seek(member.header_offset + _LOCAL_HEADER - 4)
+            name_length, extra_length = struct.unpack("<HH", file.read(4))
+            file.seek(name_length + extra_length, 1)
+            packed = file.read(member.compress_size)
+            reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+            yield reader.read().decode()

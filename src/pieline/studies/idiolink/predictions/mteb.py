@@ -1,0 +1,69 @@
+"""IdioLink as a task of MTEB: its data in BEIR's format, and the predictions that MTEB writes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import FiniteFloat
+
+from pieline.core.errors import UserError
+from pieline.core.files import read_json, write_text
+from pieline.core.records import validated
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.predictions.query_texts import instructed_text
+from pieline.studies.idiolink.records import Document, Query
+
+MTEB_INSTRUCTION_FORMAT = "instruction_newline_query"
+"""How instruction and query become one text: MTEB puts an instruction of a query behind it."""
+_NO_PREDICTIONS = "name a file TASK_predictions.json that MTEB wrote for one of our tasks"
+
+
+def write_mteb_data(
+    files: Mapping[str, str], documents: Sequence[Document], queries: Sequence[Query]
+) -> None:
+    """Write the data of both tasks.
+
+    Args:
+        files: paths of `corpus`, `qrels`, `queries_sentence` and `queries_instruction_sentence`.
+        documents: the index.
+        queries: of the split.
+    """
+    instructed = {
+        query.id: instructed_text(query, instruction_format=MTEB_INSTRUCTION_FORMAT).text
+        for query in queries
+    }
+    _write(files["corpus"], {document.id: document.sentence for document in documents}, title="")
+    _write(files["queries_sentence"], {query.id: query.sentence for query in queries})
+    _write(files["queries_instruction_sentence"], instructed)
+    lines = ["query-id\tcorpus-id\tscore"]
+    for query, relevant in meaning_qrels(queries, documents).items():
+        lines += [f"{query}\t{document}\t{score}" for document, score in relevant.items()]
+    write_text(files["qrels"], "\n".join(lines) + "\n")
+
+
+def _write(path: str | Path, texts: Mapping[str, str], **more: str) -> None:
+    lines = (
+        json.dumps({"_id": name, **more, "text": text}, ensure_ascii=False) + "\n"
+        for name, text in texts.items()
+    )
+    write_text(path, "".join(lines))
+
+
+def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
+    """Score by query and document from the predictions of MTEB: subset `default`, split `test`.
+
+    Raises:
+        UserError: the file holds no such predictions.
+    """
+    found: Any = read_json(path)
+    for name in ("default", "test"):
+        if not isinstance(found, dict) or name not in found:
+            raise UserError(f"no predictions of {name!r}", where=path, mend=_NO_PREDICTIONS)
+        found = found[name]
+    return validated(dict[str, dict[str, FiniteFloat]], found, where=path, mend=_NO_PREDICTIONS)
+
+
+def task_of(path: str | Path) -> str:
+    """The task of a file of predictions; what its name says, which ends in the query mode."""
+    return Path(path).name.removesuffix(".json").removesuffix("_predictions")
