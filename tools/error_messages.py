@@ -1,6 +1,6 @@
 """List every error message that a user can see, to be read in a row.
 
-    python tools/error_messages.py
+python tools/error_messages.py
 """
 
 import ast
