@@ -30,7 +30,8 @@ DIRECT = {
     " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers"
     " torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy pandas"
-    " py3langid pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma tqdm zstandard",
+    " py3langid pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma tqdm"
+    " zstandard",
 }
 """What the programs of each kind import; what that needs in turn is looked up."""
 HEAD = """\
