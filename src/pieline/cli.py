@@ -81,6 +81,7 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def _export_runs(options: argparse.Namespace) -> None:
     from pieline.archives.export import export_runs
+    from pieline.results.whole import code_state
 
     def wanted(metrics: str) -> bool:
         study, *_, model, setting, seed = Path(metrics).with_suffix("").parts[2:]
@@ -93,7 +94,8 @@ def _export_runs(options: argparse.Namespace) -> None:
         chosen = {name: getattr(options, name) for name in values}
         return all(not names or values[name] in names for name, names in chosen.items())
 
-    manifest = export_runs(options.archive, wanted=wanted, hardware=options.hardware)
+    code = code_state(Path(__file__).parents[2]).commit
+    manifest = export_runs(options.archive, wanted=wanted, code=code, hardware=options.hardware)
     size = options.archive.stat().st_size / 1e6
     print(f"{options.archive}: {number_of(len(manifest.runs), 'run')}, {size:.1f} MB")
 
