@@ -218,6 +218,33 @@ rule idiolink_significance:
         "../scripts/idiolink_significance.py"
 
 
+rule idiolink_shortcuts:
+    """Partial correlation of word overlap with the nDCG@10 of queries, and scores by tenth of it."""
+    input:
+        dataset=list(idiolink_paths.dataset("test").values()),
+        run=idiolink_paths.RUN.replace("{index}", "test"),
+        evidence=[
+            evidence_of(idiolink_paths.dataset("test")["documents"]),
+            evidence_of(idiolink_paths.RUN.replace("{index}", "test")),
+        ],
+    output:
+        idiolink_paths.SHORTCUTS,
+        evidence=evidence_of(idiolink_paths.SHORTCUTS),
+    log:
+        log_of(idiolink_paths.SHORTCUTS),
+    wildcard_constraints:
+        model=IDIOLINK.ranker_constraint(),
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("idiolink_shortcuts"),
+        top_k=IDIOLINK.settings.top_k,
+        resamples=IDIOLINK.settings.bootstrap_resamples,
+        conditions=lambda wildcards: IDIOLINK.asked(idiolink_paths.SHORTCUTS.format(**wildcards)),
+    script:
+        "../scripts/idiolink_shortcuts.py"
+
+
 rule jam_neutral_metrics:
     """How many confusing variants stay confusing with a neutral context (appendix G)."""
     input:

@@ -107,8 +107,9 @@ def _text(path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def displays() -> set[str]:
-    """Names of what the default configuration shows in paper_tables/."""
+    """Names of what the default configuration and config/beyond.yaml show in paper_tables/."""
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
+    raw["idiolink"] |= read_yaml(ROOT / "config/beyond.yaml")["idiolink"]
     studies = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)
     found = {
         display.name
@@ -266,6 +267,7 @@ def _stated() -> dict[str, list[str]]:
     seconds, faster = modes["seconds"], modes["times_faster"]
     files, magpie = _benchmark("llm/large_files"), _benchmark("construction/magpie_filter")
     took = {row["what"]: row for row in files["rows"]}
+    null, _, found, _ = _benchmark("idiolink/shortcuts_level")
     calls = _benchmark("construction/calls_and_cost")["all"]
     of_sentences = _three_seeds("sentence", spread=False)
     of_spans = _three_seeds("span", spread=False)
@@ -285,6 +287,10 @@ def _stated() -> dict[str, list[str]]:
             *(_one_choice("nothing", seed) for seed in ("42", "43")),
             *(_one_choice("no dropout", seed) for seed in ("42", "43")),
             _one_choice("no weight decay", "42"),
+        ],
+        "docs/beyond.md": [
+            f"{null['interval_leaves_out_0_pct']} % of {null['studies']:,} simulations",
+            f"{found['mean_correlation']} in {found['interval_leaves_out_0_pct']} %",
         ],
         "docs/cluster.md": [f"query modes in {seconds['library']:.0f} s"],
         "docs/language_models.md": [

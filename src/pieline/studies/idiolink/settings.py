@@ -177,3 +177,8 @@ class IdiolinkSettings(Settings):
     bootstrap_resamples: PositiveInt = Field(
         default=2000, description="Draws of the PIEs, for intervals."
     )
+    shortcuts: bool = Field(
+        default=False,
+        description="Whether queries that share more words with their relevant documents are found"
+        " better: the tables idiolink_overlap and idiolink_shortcuts, and a figure.",
+    )

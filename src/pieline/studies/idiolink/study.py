@@ -380,6 +380,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """Raise a `UserError` unless a run without texts finds all that it needs in an archive."""
         if self.has_texts:
             return
+        if self.settings.shortcuts:
+            raise UserError(
+                "word overlap is counted in texts, and dataset is 'archived'",
+                where=f"{where}.shortcuts",
+                mend="leave it out, or set dataset: released_format",
+            )
         lacking = [path for path in self.run_metrics() if path not in self.archived]
         if lacking or not self.archived:
             named = ", ".join(archive.path for archive in self.run.archives) or "archives (none)"
@@ -435,6 +441,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for model, of_model in seeds.items()
             if len(self.modes_of(model)) > 1
             for seed in of_model
+        ]
+
+    def shortcuts(self) -> list[str]:
+        """Files of what word overlap says of the models as published, over the full index."""
+        return [
+            paths.SHORTCUTS.format(**run)
+            for metrics in self.metrics_files("full", self.settings.models)
+            if self.settings.shortcuts and (run := match_path(paths.METRICS, metrics))
         ]
 
     def tested_runs(self, model: str, seed: str) -> list[str]:
@@ -532,6 +546,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return {
             # Before the runs' files, whose pattern it fits as well.
             paths.SIGNIFICANCE: lambda model, **_: self.conditions(model, "permutations"),
+            paths.SHORTCUTS: lambda model, **_: self.conditions(model),
             paths.METRICS: lambda model, **_: self.conditions(model),
             paths.CHECKS: self.data_conditions,
             paths.CONSTRUCTION_METRICS: lambda: self.data_conditions("constructed"),
@@ -933,6 +948,22 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "R-Precision and nDCG@10 of each PIE.",
                 Given(metrics=(*as_published, *self.tuned_metrics())),
             )
+        if measured := self.shortcuts():
+            yield self._table(
+                "idiolink_overlap",
+                "shortcuts:overlap",
+                "not in the paper",
+                "Words that queries share with their relevant documents.",
+                # Every run has the same texts.
+                Given(metrics=(measured[0],)),
+            )
+            yield self._table(
+                "idiolink_shortcuts",
+                "shortcuts:shortcuts",
+                "not in the paper",
+                "Whether queries that share more words with relevant documents are found better.",
+                Given(metrics=tuple(measured), models=self.described(models)),
+            )
 
     def why_no_table(self, name: str) -> str:
         """Why this configuration makes no table of this name."""
@@ -940,6 +971,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "idiolink_finetuned": "idiolink.finetuning.models names no model",
             "idiolink_construction": "idiolink.construction.enabled is false",
             "idiolink_dataset": "idiolink.dataset is 'archived': there are no texts",
+            **dict.fromkeys(
+                ("idiolink_overlap", "idiolink_shortcuts"), "idiolink.shortcuts is false"
+            ),
         }
         return reasons.get(name, super().why_no_table(name))
 
@@ -984,6 +1018,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "not in the paper",
                 "nDCG@10 of each PIE.",
                 [*as_published, *self.tuned_metrics()],
+            )
+        if measured := self.shortcuts():
+            yield self._figure(
+                "idiolink_shortcuts",
+                "shortcuts:shortcuts",
+                "not in the paper",
+                "nDCG@10 by tenth of word overlap.",
+                measured,
+                models=models,
             )
 
     def _figure(
@@ -1070,6 +1113,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             return []
         index = metrics.split("/")[3]
         run = metrics.replace("/metrics/", "/predictions/").removesuffix(".json")
+        run = run.removesuffix(".shortcuts")
         data = self.dataset(index) if self.has_texts else paths.scoring_files(index).values()
         return [f"{run}.run.gz", *data]
 

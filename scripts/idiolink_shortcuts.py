@@ -1,0 +1,36 @@
+"""Measure how word overlap and the nDCG@10 of one run's queries go together."""
+
+from pathlib import Path
+
+from pieline.core.conditions import Conditions
+from pieline.core.evidence import check_evidence, write_evidence
+from pieline.core.files import digests, write_json
+from pieline.core.jobs import start_log
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.shortcuts import ShortcutMetrics, overlaps, shortcuts
+from pieline.studies.idiolink.predictions.runs import read_run
+
+start_log(snakemake.log[0])
+check_evidence(snakemake.input)
+dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)
+qrels = meaning_qrels(dataset.queries, dataset.documents)
+depth = snakemake.params.top_k if snakemake.params.top_k < len(dataset.documents) else None
+measured = shortcuts(
+    dataset.queries,
+    overlaps(dataset.queries, dataset.documents, qrels),
+    score_queries(read_run(snakemake.input.run), qrels, depth=depth),
+    resamples=snakemake.params.resamples,
+)
+metrics = ShortcutMetrics(
+    **measured.model_dump(),
+    model=snakemake.wildcards.model,
+    query_mode=snakemake.wildcards.query_mode,
+    seed=int(snakemake.wildcards.seed),
+    dataset_is_released=dataset.released,
+    computed_from=digests([snakemake.input.run, *snakemake.input.dataset]),
+    conditions=Conditions.model_validate_json(snakemake.params.conditions),
+)
+write_json(snakemake.output[0], metrics.model_dump())
+write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -1,0 +1,68 @@
+"""Retrieval by word overlap. Not in the paper."""
+
+from itertools import cycle, product
+from math import nan
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from pieline.core.records import load_records
+from pieline.reporting.given import Given
+from pieline.reporting.printed import per_cent
+from pieline.studies.idiolink.figures.modes import MODE_LABELS
+from pieline.studies.idiolink.metrics.shortcuts import TENTHS, ShortcutMetrics
+from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.studies.idiolink.tables.shortcuts import tenths_of
+from pieline.studies.idiolink.tables.zero_shot import notes_on
+
+
+def shortcuts(given: Given) -> Figure:
+    """nDCG@10 (per cent) by tenth of overlap: a row a usage, a column a query mode, a line a model.
+
+    Bands are bootstrap intervals over PIEs.
+    """
+    metrics = load_records(given.metrics, ShortcutMetrics)
+    modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]
+    usages = [*metrics[0].overlap]
+    colours = dict(
+        zip(
+            [model.name for model in given.models],
+            cycle([*mpl.color_sequences["tab10"], *mpl.color_sequences["tab20"][1::2]]),
+            strict=False,
+        )
+    )
+    figure, axes = plt.subplots(
+        len(usages),
+        len(modes),
+        figsize=(1.2 + 1.6 * len(modes), 0.9 + 1.5 * len(usages)),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axis, (usage, mode) in zip(axes.flat, product(usages, modes), strict=True):
+        axis.set_title(f"{MODE_LABELS[mode]}: {usage}", fontsize=7)
+        axis.set(xlim=(0.5, TENTHS + 0.5), ylim=(0, 100), xticks=[1, 4, 7, 10])
+        for item in (item for item in metrics if item.query_mode == mode):
+            tenths, colour = tenths_of(item, "jaccard_without_span", usage), colours[item.model]
+            places = [tenth.tenth for tenth in tenths]
+            axis.plot(places, [per_cent(tenth.value) for tenth in tenths], color=colour)
+            low, high = (
+                [100 * getattr(tenth.interval, end, nan) for tenth in tenths]
+                for end in ("low", "high")
+            )
+            axis.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
+    figure.legend(
+        [mpl.lines.Line2D([], [], color=colour) for colour in colours.values()],
+        [model.label for model in given.models],
+        loc="outside upper center",
+        ncols=4,
+    )
+    figure.supylabel("nDCG@10 (%)", fontsize=8)
+    about = (
+        "Tenth of the queries of a PIE and usage by overlap: 1 has the least. Overlap: Jaccard"
+        " index of content words without the marked spans."
+    )
+    figure.supxlabel("\n".join((about, *notes_on(metrics))), fontsize=6, color="#666666")
+    return figure

@@ -1,0 +1,217 @@
+"""Lexical shortcuts: are queries that share more words with their relevant documents found better?
+
+Shared are content words. The four measures of a query's overlap with a document are the Jaccard
+index and the share of the query's words that the document has (recall), each over the sentences
+and over what is left of them without the marked spans.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pieline.core.conditions import MetricRecord
+from pieline.core.records import Frozen
+from pieline.core.uncertainty import Interval, draw_units, drawn_ratios, percentile_interval
+from pieline.languages.english import LANGUAGE
+from pieline.languages.spelling import normalise
+from pieline.studies.idiolink.metrics.ranking import QueryScores
+from pieline.studies.idiolink.metrics.validation import Scores
+from pieline.studies.idiolink.records import Document, PieText, Query
+
+MEASURES = ("jaccard", "recall", "jaccard_without_span", "recall_without_span")
+ALL = "all"
+"""All usages together."""
+TENTHS = 10
+
+Array = NDArray[Any]
+
+_NO_CONTENT = LANGUAGE.function_words | LANGUAGE.quantifiers
+
+Overlaps = dict[str, dict[str, dict[str, float]]]
+"""By query id, usage of the documents (or `all`) and measure: means over relevant documents."""
+
+
+class ShortcutEstimate(Frozen):
+    """A number and its interval over PIEs; null where it is not defined."""
+
+    value: float | None
+    interval: Interval | None
+
+
+class Tenth(ShortcutEstimate):
+    """Mean nDCG@10 of a tenth of the queries: of each PIE and usage those with so much overlap.
+
+    `tenth` is 1 with the least overlap and 10 with the most, `usage` that of the queries or `all`,
+    `overlap` their mean.
+    """
+
+    tenth: int
+    usage: str
+    queries: int
+    overlap: float
+
+
+class Shortcuts(Frozen):
+    """What the overlap of queries says of a run's nDCG@10.
+
+    Attributes:
+        pies: how many PIEs there are to draw, with all their queries, for the intervals.
+        overlap: means over queries by their usage, the usage of the documents, and measure.
+        correlations: by measure, the partial rank correlation of overlap and nDCG@10 over queries,
+            given PIE and usage. None where the nDCG@10 of some query is unknown.
+        tenths: by measure, of each usage and of both together. None likewise.
+    """
+
+    pies: int
+    overlap: dict[str, dict[str, dict[str, float]]]
+    correlations: dict[str, ShortcutEstimate]
+    tenths: dict[str, list[Tenth]]
+
+
+class ShortcutMetrics(MetricRecord, Shortcuts):
+    """The metric file of a run."""
+
+    model: str
+    query_mode: str
+    seed: int
+    dataset_is_released: bool
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text without function words and quantifiers."""
+    return frozenset(normalise(text).split()) - _NO_CONTENT
+
+
+def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Scores) -> Overlaps:
+    """How much each query overlaps with its relevant documents."""
+    words = {document.id: (document.usage, _words(document)) for document in documents}
+    found: Overlaps = {}
+    for query in queries:
+        own, rows = _words(query), defaultdict(list)
+        for name in qrels[query.id]:
+            usage, others = words[name]
+            shared = [*_overlap(own[0], others[0]), *_overlap(own[1], others[1])]
+            for group in (usage, ALL):
+                rows[group].append(shared)
+        found[query.id] = {usage: _means(members) for usage, members in rows.items()}
+    return found
+
+
+def _words(text: PieText) -> tuple[frozenset[str], frozenset[str]]:
+    """The content words of a sentence, and of the sentence without its span."""
+    rest = text.sentence.replace(text.span, " ", 1)
+    return content_words(text.sentence), content_words(rest)
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> tuple[float, float]:
+    """Jaccard index and recall; 0 without words."""
+    shared = len(one & other)
+    return shared / max(1, len(one | other)), shared / max(1, len(one))
+
+
+def _means(rows: Iterable[Iterable[float]]) -> dict[str, float]:
+    return dict(zip(MEASURES, map(fmean, zip(*rows, strict=True)), strict=True))
+
+
+def shortcuts(
+    queries: Iterable[Query], found: Overlaps, scores: QueryScores, *, resamples: int
+) -> Shortcuts:
+    """Set the nDCG@10 of each query beside its overlap.
+
+    Args:
+        queries: all of the run.
+        found: their overlaps.
+        scores: their scores.
+        resamples: draws of the PIEs with all their queries, for intervals.
+    """
+    ordered = sorted(queries, key=lambda query: query.id)
+    usages = np.array([query.usage for query in ordered])
+    groups = {usage: usages == usage for usage in np.unique(usages).tolist()}
+    names, pies = np.unique([query.pie for query in ordered], return_inverse=True)
+    rows = np.array([found[query.id] for query in ordered])
+    measured = Shortcuts(
+        pies=len(names),
+        overlap={
+            usage: {
+                other: _means(each[other].values() for each in rows[members] if other in each)
+                for other in dict.fromkeys(chain.from_iterable(rows[members]))
+            }
+            for usage, members in groups.items()
+        },
+        correlations={},
+        tenths={},
+    )
+    ndcg = np.array([scores[query.id]["ndcg_at_10"] for query in ordered], dtype=float)
+    if np.isnan(ndcg).any():
+        return measured
+    _, cells = np.unique([f"{query.usage} {query.pie}" for query in ordered], return_inverse=True)
+    drawn = draw_units([0] * len(names), resamples=resamples if len(names) > 1 else 0, seed=0)
+    for measure in MEASURES:
+        overlap = np.array([each[ALL][measure] for each in rows])
+        tenths = _tenths(overlap, cells)
+        measured.correlations[measure] = partial_correlation(overlap, ndcg, cells, drawn[:, pies])
+        measured.tenths[measure] = [
+            Tenth(
+                tenth=number,
+                usage=usage,
+                queries=int(chosen.sum()),
+                overlap=fmean(overlap[chosen].tolist()),
+                value=fmean(ndcg[chosen].tolist()),
+                interval=percentile_interval(
+                    drawn_ratios(drawn, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen))
+                ),
+            )
+            for usage, members in {ALL: tenths > 0, **groups}.items()
+            for number in np.unique(tenths[members]).tolist()
+            for chosen in [members & (tenths == number)]
+        ]
+    return measured
+
+
+def partial_correlation(
+    first: Array, second: Array, cells: Array, drawn: Array
+) -> ShortcutEstimate:
+    """Spearman's correlation of two values of each query, given its PIE and usage.
+
+    Both are ranked over all queries, and of each rank the mean over the queries of the same PIE and
+    usage is taken off: Pearson's correlation of the rest is the partial one given those groups.
+
+    Args:
+        first: a value of each query.
+        second: another.
+        cells: the number of each query's PIE and usage.
+        drawn: how often each query is drawn, all of a PIE alike, shape (resamples, queries).
+    """
+    places = [np.unique(values, return_inverse=True)[1] for values in (first, second)]
+    sizes = np.bincount(cells)
+
+    def correlation(weights: Array) -> float:
+        residuals = []
+        for of_one in places:
+            counts = np.bincount(of_one, weights)
+            ranks = (np.cumsum(counts) - counts / 2)[of_one]
+            residuals.append(ranks - (np.bincount(cells, ranks) / sizes)[cells])
+        one, other = residuals
+        scale = np.sqrt(np.sum(weights * one**2) * np.sum(weights * other**2))
+        return float(np.sum(weights * one * other) / scale) if scale else np.nan
+
+    value = correlation(np.ones(len(cells)))
+    return ShortcutEstimate(
+        value=None if np.isnan(value) else value,
+        interval=percentile_interval(np.array([correlation(row) for row in drawn])),
+    )
+
+
+def _tenths(overlap: Array, cells: Array) -> Array:
+    """The tenth of each query among those of its cell; of fewer than ten some tenths have none."""
+    sizes = np.bincount(cells)
+    order = np.lexsort((overlap, cells))
+    in_cell = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[cells[order]]
+    tenths = np.empty_like(order)
+    tenths[order] = in_cell * TENTHS // sizes[cells[order]] + 1
+    return tenths

@@ -1,0 +1,146 @@
+"""Word overlap of queries with their relevant documents, and what it explains. Not in the paper."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import itemgetter
+
+from pieline.core.records import load_records
+from pieline.reporting.columns import (
+    Column,
+    Source,
+    bounds,
+    headers,
+    interval_text,
+    records_of,
+    row,
+    sources,
+)
+from pieline.reporting.given import Given
+from pieline.reporting.printed import per_cent
+from pieline.reporting.tables import Group, Head, TableContent
+from pieline.studies.idiolink.metrics.shortcuts import (
+    ALL,
+    MEASURES,
+    ShortcutEstimate,
+    ShortcutMetrics,
+    Tenth,
+)
+from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.studies.idiolink.tables.zero_shot import UNKNOWN, mode_label, notes_on, obstacles_of
+
+LABELS = {
+    "jaccard": "Jaccard",
+    "recall": "Recall",
+    "jaccard_without_span": "Jaccard without span",
+    "recall_without_span": "Recall without span",
+}
+SHOWN = {"jaccard": "sentence", "jaccard_without_span": "without span"}
+"""Headers of the measures that have columns; those by recall are in the CSV."""
+_NOTHING = ShortcutEstimate(value=None, interval=None)
+
+
+def overlap(given: Given) -> TableContent:
+    """Mean overlap (fraction) by usage of the query and of the documents."""
+    (item,) = load_records(given.metrics, ShortcutMetrics)
+    columns = [
+        Column[Mapping[str, float]](measure, label, itemgetter(measure), decimals=4)
+        for measure, label in LABELS.items()
+    ]
+    groups = [
+        Group(
+            tuple(
+                row((usage, other), [(column, source) for column in columns])
+                for other, means in by_documents.items()
+                for source in [
+                    Source[Mapping[str, float]](
+                        {"query_usage": usage, "document_usage": other},
+                        [means],
+                        given.metrics,
+                        obstacles=obstacles_of(item),
+                    )
+                ]
+            )
+        )
+        for usage, by_documents in item.overlap.items()
+    ]
+    return TableContent(
+        heads=(headers(["Query", "Documents"], columns),),
+        groups=tuple(groups),
+        caption="Overlap between queries and their relevant documents, the mean over queries: of"
+        " the content words of both the Jaccard index, and the share of the query's words that the"
+        " document has (recall), of whole sentences and without the marked spans.",
+        notes=notes_on([item]),
+        decimals=4,
+        wide=False,
+    )
+
+
+def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
+    """The tenths of a usage's queries by a measure, the least overlap first; none if unknown."""
+    return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
+
+
+def _correlation(item: ShortcutMetrics, measure: str) -> ShortcutEstimate:
+    return item.correlations.get(measure, _NOTHING)
+
+
+def _tenth(item: ShortcutMetrics, measure: str, place: int) -> ShortcutEstimate:
+    return next(iter(tenths_of(item, measure)[place:]), _NOTHING)
+
+
+ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
+    "correlation": ("Correlation, hundredths", _correlation),
+    "ndcg_at_10_least": ("nDCG@10, least overlap", partial(_tenth, place=0)),
+    "ndcg_at_10_most": ("nDCG@10, most overlap", partial(_tenth, place=-1)),
+}
+"""Header and value of what there is for each measure."""
+
+
+def shortcuts(given: Given) -> TableContent:
+    """The partial correlations, and nDCG@10 (per cent) of the tenths of least and most overlap."""
+    found = sources(given, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
+    columns = [
+        _column(f"{name}_{measure}_pct", measure, estimate)
+        for name, (_, estimate) in ESTIMATES.items()
+        for measure in MEASURES
+    ]
+    groups = [
+        Group(
+            tuple(
+                row((model.label, mode_label(mode)), [(column, source) for column in columns])
+                for mode in QUERY_MODES
+                if (source := found.get((model.name, mode)))
+            )
+        )
+        for model in given.models
+    ]
+    metrics = records_of(found)
+    return TableContent(
+        heads=(
+            (Head("", 2), *(Head(header, len(SHOWN)) for header, _ in ESTIMATES.values())),
+            headers(["Model", "Query"], columns),
+        ),
+        groups=tuple(groups),
+        caption="Spearman's partial correlation of overlap and nDCG@10 over queries, given PIE and"
+        " usage, and nDCG@10 in per cent of the tenths with the least and most overlap among the"
+        " queries of their PIE and usage. In brackets: 95 % bootstrap intervals over"
+        f" {metrics[0].pies} PIEs. Overlap: mean Jaccard index of the content words of a query and"
+        " its relevant documents, of whole sentences and without the marked spans.",
+        notes=notes_on(metrics),
+    )
+
+
+def _column(
+    name: str, measure: str, estimate: Callable[..., ShortcutEstimate]
+) -> Column[ShortcutMetrics]:
+    def found(item: ShortcutMetrics) -> ShortcutEstimate:
+        return estimate(item, measure)
+
+    return Column(
+        name,
+        SHOWN.get(measure, ""),
+        lambda item: per_cent(found(item).value),
+        unknown=f"{UNKNOWN}, or the queries of each PIE and usage are all alike",
+        details=lambda source: bounds(found(source.records[0]).interval),
+        text=lambda item: interval_text(per_cent(found(item).value), found(item).interval, 2),
+    )

@@ -1,0 +1,256 @@
+"""Word overlap and nDCG@10: rankers made by rule, and the script, tables and figure."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_script import run_script
+from scipy.stats import pearsonr, rankdata, spearmanr
+from support import ROOT
+
+from pieline.core.errors import UserError
+from pieline.core.uncertainty import draw_units
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.reporting.given import Given
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.reporting.printed import read_comparisons
+from pieline.reporting.tables import write_table
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.figures import shortcuts as figures
+from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.shortcuts import (
+    ALL,
+    MEASURES,
+    Shortcuts,
+    content_words,
+    overlaps,
+    partial_correlation,
+    shortcuts,
+)
+from pieline.studies.idiolink.paths import dataset as dataset_paths
+from pieline.studies.idiolink.predictions.runs import rank, write_run
+from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.settings import IdiolinkSettings
+from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.studies.idiolink.tables.shortcuts import overlap as overlap_table
+from pieline.studies.idiolink.tables.shortcuts import shortcuts as shortcuts_table
+from pieline.study import Run
+
+
+def text(kind: Any, name: str, pie: str, usage: str, words: Sequence[str], span: str) -> Any:
+    return kind(
+        id=name, pie=pie, subject="Food", usage=usage, span=span,
+        sentence=" ".join(["The", span, "of", *words]), is_gold=True,
+    )  # fmt: skip
+
+
+def dataset(pies: int = 8) -> IdiolinkDataset:
+    """Ten queries for each PIE and usage: n of the ten words of the n-th are those of its meaning.
+
+    Documents have five words of their meaning. All other words are of twenty that all texts share.
+    """
+    random, documents, queries = np.random.default_rng(2), [], []
+    for number, usage in product(range(pies), ("literal", "idiomatic")):
+        pie, name = f"pie {number}", f"{usage}-{number:02}"
+        own = [f"{usage}{number}x{place}" for place in range(10)]
+        for kind, place in product((Document, Query), range(10)):
+            others = [f"other{word}" for word in random.permutation(20)]
+            words = [*own[:place], *others[: 10 - place]]
+            if kind is Document:
+                words = [*random.permutation(own)[:5].tolist(), *others[:6]]
+            made = text(kind, f"{name}-{place}", pie, usage, words, "it")
+            (documents if kind is Document else queries).append(made)
+    return IdiolinkDataset("test", "full", False, documents, queries)
+
+
+def measured(
+    data: IdiolinkDataset, score: Callable[[Query, Document], float], resamples: int = 60
+) -> Shortcuts:
+    """What is measured of a ranker that scores documents by a rule."""
+    qrels = meaning_qrels(data.queries, data.documents)
+    rows = (np.array([score(query, each) for each in data.documents]) for query in data.queries)
+    names = [[each.id for each in texts] for texts in (data.queries, data.documents)]
+    scores = score_queries(rank(names[0], rows, names[1], top_k=100), qrels)
+    found = overlaps(data.queries, data.documents, qrels)
+    return shortcuts(data.queries, found, scores, resamples=resamples)
+
+
+class TestOverlap:
+    def test_by_hand(self) -> None:
+        query = text(Query, "q", "cold feet", "idiomatic", ("nervous", "chefs"), "cold feet")
+        one = text(Document, "a", "cold feet", "idiomatic", ("all", "chefs", "soup"), "cold feet")
+        other = text(Document, "b", "cold feet", "sense", ("it's", "fear"), "chefs")
+        found = overlaps([query], [one, other], {"q": {"a": 1, "b": 1}})["q"]
+        # Cold, feet, nervous, chefs beside cold, feet, chefs, soup, and beside chefs, fear.
+        assert found["idiomatic"] == dict(zip(MEASURES, (3 / 5, 3 / 4, 1 / 3, 1 / 2), strict=True))
+        assert found["sense"] == dict(zip(MEASURES, (1 / 5, 1 / 4, 0, 0), strict=True))
+        assert found[ALL] == pytest.approx(
+            dict(zip(MEASURES, (2 / 5, 1 / 2, 1 / 6, 1 / 4), strict=True))
+        )
+
+    def test_content_words(self) -> None:
+        assert content_words("They'd put ALL the cats’ hats on, or off?") == {"put", "cats", "hats"}
+        assert content_words("It is not.") == set()
+
+
+class TestRankersByRule:
+    def test_one_that_sees_words_alone(self) -> None:
+        def jaccard(query: Query, document: Document) -> float:
+            one, other = content_words(query.sentence), content_words(document.sentence)
+            return len(one & other) / len(one | other)
+
+        found = measured(dataset(), jaccard)
+        for measure in MEASURES:
+            correlation = found.correlations[measure]
+            assert correlation.value and correlation.interval
+            assert correlation.value > 0.8
+            assert correlation.interval.low > 0.7
+            of_tenths = [each.overlap for each in found.tenths[measure] if each.usage == ALL]
+            means = [found.overlap[usage][ALL][measure] for usage in ("literal", "idiomatic")]
+            assert np.mean(of_tenths) == pytest.approx(np.mean(means))
+        rising = [tenth.value for tenth in found.tenths["recall"] if tenth.usage == ALL]
+        assert len(rising) == 10
+        assert rising[0] < 0.3 < 0.8 < rising[-1]
+        # Each tenth has one query of each PIE and usage, and so no PIE decides between them.
+        assert {tenth.queries for tenth in found.tenths["recall"]} == {16, 8}
+
+    def test_one_that_ignores_words(self) -> None:
+        draws = np.random.default_rng(3)
+
+        def by_meaning(query: Query, document: Document) -> float:
+            same = (query.pie, query.usage) == (document.pie, document.usage)
+            return 2.0 * same + draws.normal()
+
+        found = measured(dataset(), by_meaning)
+        for measure in MEASURES:
+            interval = found.correlations[measure].interval
+            assert interval
+            assert interval.low < 0 < interval.high
+
+    def test_hard_pies_that_share_few_words_are_no_shortcut(self) -> None:
+        """The interval holds 0 in about 95 of 100 studies where only PIE and usage decide."""
+        random = np.random.default_rng(5)
+        pies, literal = np.repeat(np.arange(20), 10), np.tile([0, 1], 100)
+        cells = 2 * pies + literal
+        drawn = draw_units([0] * 20, resamples=100, seed=0)
+        holds, plain = [], []
+        for _ in range(150):
+            easy = random.normal(size=20)[pies] + 2 * literal
+            overlap, ndcg = (easy + random.normal(size=200) for _ in range(2))
+            # A score of few values, as nDCG@10 is where nothing is found.
+            interval = partial_correlation(
+                overlap, np.clip(ndcg, 0, 2), cells, drawn[:, pies]
+            ).interval
+            holds.append(bool(interval and interval.low <= 0 <= interval.high))
+            plain.append(spearmanr(overlap, ndcg).statistic)
+        assert 0.88 <= np.mean(holds) <= 0.98
+        assert min(plain) > 0.3
+
+    def test_the_correlation_is_that_of_the_ranks_residuals(self) -> None:
+        random = np.random.default_rng(6)
+        pies = np.repeat(np.arange(6), 8)
+        cells = 2 * pies + np.tile([0, 1], 24)
+        first = random.integers(0, 5, size=48).astype(float) + pies
+        second = first + random.normal(size=48)
+
+        def by_regression(members: Any, cells: Any) -> float:
+            dummies = (cells[:, None] == np.unique(cells)).astype(float)
+            rests = []
+            for values in (first[members], second[members]):
+                ranks = rankdata(values)
+                rests.append(ranks - dummies @ np.linalg.lstsq(dummies, ranks, rcond=None)[0])
+            return float(pearsonr(*rests).statistic)
+
+        drawn = np.array([[1, 0, 2, 1, 0, 2]])
+        found = partial_correlation(first, second, cells, drawn[:, pies])
+        assert found.value == pytest.approx(by_regression(np.arange(48), cells))
+        # Of a PIE that is drawn twice every query counts twice.
+        members = np.repeat(np.arange(48), drawn[0][pies])
+        assert found.interval
+        assert found.interval.low == pytest.approx(by_regression(members, cells[members]))
+
+    def test_what_does_not_vary_or_is_unknown(self) -> None:
+        data = dataset(1)
+        alike = measured(data, lambda *_: 0.0)
+        assert {(each.value, each.interval) for each in alike.correlations.values()} == {
+            (None, None)
+        }
+        assert {tenth.interval for tenth in alike.tenths["jaccard"]} == {None}
+        unknown = {query.id: {"ndcg_at_10": None} for query in data.queries}
+        found = overlaps(data.queries, data.documents, meaning_qrels(data.queries, data.documents))
+        without = shortcuts(data.queries, found, unknown, resamples=10)
+        assert (without.correlations, without.tenths) == ({}, {})
+        assert without.overlap == alike.overlap
+
+    def test_a_pie_may_lack_documents_of_a_usage(self) -> None:
+        data = dataset(2)
+        data.documents.append(text(Document, "more", "pie 1", "sense", ("other1",), "it"))
+        found = measured(data, lambda *_: 0.0).overlap["idiomatic"]
+        assert set(found) == {"idiomatic", "sense", ALL}
+        assert 0 < found["sense"]["recall"] < 0.1
+
+
+class TestStudy:
+    def study(self, **settings: Any) -> IdiolinkStudy:
+        run = Run(
+            load_registry(ROOT / "models.yaml"),
+            LLMSettings(recordings_folder=ROOT / "recordings"),
+            "sample",
+            root=ROOT,
+        )
+        return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
+
+    def test_only_if_it_is_asked_for(self) -> None:
+        without, made = self.study(), self.study(shortcuts=True)
+        new = {*made.targets()} - {*without.targets()}
+        assert new == {
+            "paper_tables/idiolink_overlap.tex",
+            "paper_tables/idiolink_shortcuts.tex",
+            "paper_tables/figures/idiolink_shortcuts.pdf",
+        }
+        assert without.why_no_table("idiolink_shortcuts") == "idiolink.shortcuts is false"
+        added = {*made.metrics()} - {*without.metrics()}
+        assert len(added) == 2 + 4
+        of_run = "results/metrics/idiolink/test/sbert/span/seed-0.json"
+        path = of_run.replace(".json", ".shortcuts.json")
+        assert path in added
+        assert made.asked(path) == made.asked(of_run)
+        assert made.behind(path) == made.behind(of_run)
+
+    def test_without_texts_it_says_why(self) -> None:
+        with pytest.raises(UserError, match=r"idiolink\.shortcuts: .* dataset is 'archived'"):
+            self.study(shortcuts=True, dataset="archived").check("idiolink")
+
+
+def test_script_tables_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data, files = dataset(3), dataset_paths("test")
+    data.save(Path(files["documents"]).parent)
+    rows = np.random.default_rng(1).normal(size=(len(data.queries), len(data.documents)))
+    names = [[each.id for each in texts] for texts in (data.queries, data.documents)]
+    found = []
+    for mode in ("sentence", "span"):
+        write_run(f"{mode}.run.gz", rank(names[0], rows, names[1], top_k=20), tag="m")
+        found.append(f"{mode}.json")
+        run_script(
+            "idiolink_shortcuts", output=found[-1:],
+            input={"dataset": [*files.values()], "run": f"{mode}.run.gz"},
+            params={"top_k": 20, "resamples": 20, "conditions": "{}"},
+            wildcards={"model": "m", "query_mode": mode, "seed": 0},
+        )  # fmt: skip
+    models = (ModelDescription(name="m", kind="embedder", label="M"),)
+    given = Given(metrics=tuple(found), models=models)
+    alone = given.model_copy(update={"metrics": given.metrics[:1]})
+    for content, lines in ((shortcuts_table(given), 24), (overlap_table(alone), 16)):
+        made = {kind: Path(f"table.{kind}") for kind in ("tex", "csv", "html")}
+        write_table("table", content, templates=ROOT / "templates", **made)
+        assert len(read_comparisons(made["csv"])) == lines
+        assert SAMPLE_NOTE in content.notes
+    axes = figures.shortcuts(given).axes
+    assert [len(axis.lines) for axis in axes] == [1] * 4
+    assert {len(line.get_xdata()) for axis in axes for line in axis.lines} == {10}
