@@ -138,6 +138,7 @@ rule export:
         "results/export.csv",
     log:
         "logs/paper/export.log",
+    localrule: True
     conda:
         "../envs/report.yaml"
     params:

@@ -389,6 +389,7 @@ rule mteb_task:
         queries_instruction_sentence="results/mteb/queries_instruction_sentence.jsonl",
     log:
         "logs/mteb_task.log",
+    localrule: True
     conda:
         "../envs/core.yaml"
     params:

@@ -9,7 +9,12 @@ from pieline.studies.idiolink.records import Document, Query
 
 start_log(snakemake.log[0])
 write_mteb_data(
-    dict(snakemake.output.items()),
+    {
+        "corpus": snakemake.output.corpus,
+        "qrels": snakemake.output.qrels,
+        "queries_sentence": snakemake.output.queries_sentence,
+        "queries_instruction_sentence": snakemake.output.queries_instruction_sentence,
+    },
     load_jsonl(snakemake.input.documents, Document),
     load_jsonl(snakemake.input.queries, Query),
 )
