@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pieline.core.errors import number_of
+from pieline.core.errors import pluralize
 from pieline.llm.archive import recording_files
 from pieline.llm.costs import usd_of
 from pieline.llm.recordings import read_lines
@@ -106,8 +106,8 @@ def verdict(found: Iterable[Reconciled]) -> str:
     found = list(found)
     faults = [f"{item.model}: {fault}" for item in found for fault in item.faults]
     total = (
-        f"{number_of(sum(item.recorded for item in found), 'recorded answer')} to"
-        f" {number_of(sum(item.requests for item in found), 'request')},"
+        f"{pluralize(sum(item.recorded for item in found), 'recorded answer')} to"
+        f" {pluralize(sum(item.requests for item in found), 'request')},"
         f" ${math.fsum(item.billed_usd for item in found):.2f} billed,"
         f" ${math.fsum(item.lost_usd for item in found):.2f} of it for lost replies,"
         f" ${math.fsum(item.ledger_usd for item in found):.2f} in the ledger"
@@ -143,13 +143,13 @@ def _reconciled(
 
     faults = []
     if missing := sum(charge is None for _, charge in found):
-        faults.append(f"{number_of(missing, 'recorded answer')} not on the bill")
+        faults.append(f"{pluralize(missing, 'recorded answer')} not on the bill")
     if other := sum(
         item.tokens != (charge.input_tokens, charge.output_tokens)
         for item, charge in found
         if charge
     ):
-        faults.append(f"{number_of(other, 'recorded answer')} with other tokens than billed")
+        faults.append(f"{pluralize(other, 'recorded answer')} with other tokens than billed")
     if billed or in_ledger(spending.settled):
         if abs(for_answers - ledger) > ROUNDING:
             faults.append(f"${for_answers:.6f} billed for recorded answers, ${ledger:.6f} settled")
@@ -160,7 +160,7 @@ def _reconciled(
             )
         if repeated > len(held) + unanswered:
             faults.append(
-                f"{number_of(repeated, 'question')} answered again, {len(held)} killed and"
+                f"{pluralize(repeated, 'question')} answered again, {len(held)} killed and"
                 f" {unanswered} failed"
             )
     return Reconciled(

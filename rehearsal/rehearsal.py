@@ -145,5 +145,5 @@ class Rehearsal:
             raise UserError(
                 f"cannot listen at {self.address}: {error.strerror}",
                 where=self.folder,
-                mend="end the other rehearsal in this folder",
+                hint="end the other rehearsal in this folder",
             ) from None

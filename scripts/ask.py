@@ -33,8 +33,8 @@ try:
 except UserError as error:
     if not snakemake.input.served:
         raise
-    mend = "see logs/served for why; the same command asks what is missing"
-    raise UserError(error.what, where=error.where, mend=mend) from None
+    hint = "see logs/served for why; the same command asks what is missing"
+    raise UserError(error.what, where=error.where, hint=hint) from None
 write_evidence(
     snakemake.output.evidence,
     files=task.outputs.values(),

@@ -15,11 +15,11 @@ if local := optional(snakemake.input.local):
     with atomic_path(output) as temporary:
         shutil.copyfile(local, temporary)
 elif (upstream := load_upstream(listed).get(name)) is None:
-    raise UserError("no such upstream file", where=name, mend=f"add it to {listed}")
+    raise UserError("no such upstream file", where=name, hint=f"add it to {listed}")
 elif snakemake.params.mirror:
     source = Path(snakemake.params.mirror) / name
     wanted = upstream.identity or "digest unknown"
-    mend = f"put the file there ({wanted}), or unset mirror to download"
-    copy_file(source, output, upstream=upstream, mend=mend, name=name)
+    hint = f"put the file there ({wanted}), or unset mirror to download"
+    copy_file(source, output, upstream=upstream, hint=hint, name=name)
 else:
     download(upstream, output, name=name, digests=listed.with_name("digests"))

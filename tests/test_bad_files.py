@@ -682,7 +682,7 @@ def test_an_error_names_the_file_that_has_the_setting() -> None:
         ("config.yaml: llm.mode", "wrong", "config.yaml"),
         ("models.yaml: a", "wrong", "models.yaml"),
     ):
-        error = name_source(UserError(what, where=where, mend="correct it"), sources)
+        error = name_source(UserError(what, where=where, hint="correct it"), sources)
         assert str(error).startswith(f"{named}: ")
         assert error.what == what
 

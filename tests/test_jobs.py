@@ -60,7 +60,7 @@ def test_the_log_is_complete_whatever_its_length(tmp_path: Path) -> None:
     [
         (
             "from pieline.core.errors import UserError\n"
-            "raise UserError('not JSON', where='a.json', mend='repair it')",
+            "raise UserError('not JSON', where='a.json', hint='repair it')",
             "error: a.json: not JSON; repair it\n",
         ),
         ("open('nowhere')", "error: nowhere: No such file or directory; check path, "),

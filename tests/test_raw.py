@@ -94,7 +94,7 @@ def test_a_file_of_a_mirror_without_a_digest_is_told_each_time(
     source.write_bytes(CONTENT)
     for known, told in ({}, 1), ({}, 1), ({"sha256": DIGEST}, 0), ({"git_blob": BLOB}, 0):
         upstream = UpstreamFile(url=None, **known)
-        copy_file(source, tmp_path / "file", upstream=upstream, mend="", name="x/y.tsv")
+        copy_file(source, tmp_path / "file", upstream=upstream, hint="", name="x/y.tsv")
         said = f"x/y.tsv: no digest is known; SHA-256 is {DIGEST}, copied from {source}\n"
         assert capsys.readouterr().err == said * told
 
@@ -146,13 +146,13 @@ def test_a_real_file_is_known_by_its_git_object_name(tmp_path: Path) -> None:
     blob = subprocess.check_output(command, text=True).strip()
     assert blob.startswith("5c28d2a")  # as in Babelscape/ID10M
     known = UpstreamFile(url=None, git_blob=blob)
-    copy_file(source, tmp_path / "copy", upstream=known, mend="")
+    copy_file(source, tmp_path / "copy", upstream=known, hint="")
     assert is_released({CHINESE: tmp_path / "copy"}, {CHINESE: known})
     content = bytearray(source.read_bytes())
     content[-2] ^= 1
     altered.write_bytes(content)
     with pytest.raises(UserError, match=rf"{altered}: Git object is .*, expected {blob}; replace"):
-        copy_file(altered, tmp_path / "refused", upstream=known, mend="")
+        copy_file(altered, tmp_path / "refused", upstream=known, hint="")
     assert not (tmp_path / "refused").exists()
     assert not is_released({CHINESE: altered}, {CHINESE: known})
 

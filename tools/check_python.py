@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def problem(version: tuple[int, int], supported: str, modules: Sequence[str]) -> str | None:
-    """What is wrong and how to mend it, or None.
+    """What is wrong and how to fix it, or None.
 
     Args:
         version: major and minor number.

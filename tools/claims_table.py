@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from pieline.archives.manifest import read_archive
-from pieline.core.errors import number_of, run_command
+from pieline.core.errors import pluralize, run_command
 from pieline.core.files import read_text, write_text
 from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.judgement import judge_on_printed
@@ -75,7 +75,7 @@ def rows() -> Iterator[tuple[str, ...]]:
             ours = catalogue[table].ours
             files = [file for file in ours.files if file.startswith(paper)] if ours else []
             yield (
-                f"{name}, {catalogue[table].number}: {number_of(verdicts.total(), 'claim')}",
+                f"{name}, {catalogue[table].number}: {pluralize(verdicts.total(), 'claim')}",
                 f"`{CONSTRUCTION if needs == BUILT else GRID}`",
                 needs,
                 "`estimate_cost`",

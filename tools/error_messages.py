@@ -15,7 +15,7 @@ def messages(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "UserError"):
             continue
-        hints = [word.value for word in node.keywords if word.arg == "mend"]
+        hints = [word.value for word in node.keywords if word.arg == "hint"]
         parts = [_template(part) for part in (*node.args, *hints)]
         yield f"{path.relative_to(ROOT)}:{node.lineno}: {'; '.join(parts)}"
 

@@ -155,7 +155,7 @@ def survivors(project: Path, module: str, drawn: list[str]) -> list[str]:
     file, tests = project / "src" / "pieline" / f"{module}.py", TESTS[module]
     original, started = file.read_text("utf-8"), time.monotonic()
     if not passes(project, tests):
-        raise UserError("the tests fail as it is", where=module, mend=f"see {', '.join(tests)}")
+        raise UserError("the tests fail as it is", where=module, hint=f"see {', '.join(tests)}")
     limit_s = 30 + 3 * (time.monotonic() - started)
     left = []
     for mutant in drawn:
@@ -185,10 +185,10 @@ def main() -> None:
     given = parser.parse_args()
     for module in given.modules:
         if module not in TESTS:
-            raise UserError(f"no tests are known of {module!r}", mend=nearest(module, TESTS))
+            raise UserError(f"no tests are known of {module!r}", hint=nearest(module, TESTS))
     sys.path.append(str(given.library))
     if importlib.util.find_spec("cosmic_ray") is None:
-        raise UserError("Cosmic Ray is not there", where=given.library, mend="see --help")
+        raise UserError("Cosmic Ray is not there", where=given.library, hint="see --help")
     for name in IMPORTS:
         importlib.import_module(name)
 

@@ -98,7 +98,7 @@ def scripted_generation(
             }
         except KeyError:
             raise UserError(
-                f"no {collection} for {pair.name}", where="texts.yaml", mend="write them"
+                f"no {collection} for {pair.name}", where="texts.yaml", hint="write them"
             ) from None
         turns = [{"text": canonical_json(texts)}]
         if pair.name in script.turns["fenced"].get(collection, []):

@@ -151,7 +151,7 @@ class TestLabels:
         else:
             write_suite(file, "small", Random(2))
         with pytest.raises(UserError, match="SHA-256 is"):
-            copy_file(file, tmp_path / "raw.tsv", mend="", upstream=upstream)
+            copy_file(file, tmp_path / "raw.tsv", hint="", upstream=upstream)
 
     def test_labels_that_a_reader_swaps_are_not_covered(self, folder: Path) -> None:
         before = detection_cells(folder)

@@ -68,7 +68,7 @@ def write_weights(
                 raise UserError(
                     "there is no stand-in for a GGUF file on the hub",
                     where=name,
-                    mend="leave the model out of the rehearsal",
+                    hint="leave the model out of the rehearsal",
                 )
             _write_repositories(folder / "hub", name, entry, checkpoint, known)
         elif isinstance(entry, Loaded) and entry.source == "package" and not entry.is_gguf:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pieline.core.errors import UserError, nearest, number_of, run_command
+from pieline.core.errors import UserError, nearest, pluralize, run_command
 
 if TYPE_CHECKING:
     from pieline.llm.answers import Answer
@@ -97,7 +97,7 @@ def _export_runs(options: argparse.Namespace) -> None:
     code = code_state(Path(__file__).parents[2]).commit
     manifest = export_runs(options.archive, wanted=wanted, code=code, hardware=options.hardware)
     size = options.archive.stat().st_size / 1e6
-    print(f"{options.archive}: {number_of(len(manifest.runs), 'run')}, {size:.1f} MB")
+    print(f"{options.archive}: {pluralize(len(manifest.runs), 'run')}, {size:.1f} MB")
 
 
 def _verify_runs(options: argparse.Namespace) -> None:
@@ -107,10 +107,10 @@ def _verify_runs(options: argparse.Namespace) -> None:
     if problems := defects(options.archive):
         print("\n".join(problems), file=sys.stderr)
         raise UserError(
-            number_of(len(problems), "defect"), where=options.archive, mend="do not use it"
+            pluralize(len(problems), "defect"), where=options.archive, hint="do not use it"
         )
     runs = read_archive(options.archive).runs
-    print(f"{options.archive}: {number_of(len(runs), 'run')} verified")
+    print(f"{options.archive}: {pluralize(len(runs), 'run')} verified")
 
 
 def _recompute(options: argparse.Namespace) -> None:
@@ -137,9 +137,9 @@ def _recompute(options: argparse.Namespace) -> None:
             print(f"{run.metrics.removeprefix('results/metrics/')}: {line}", flush=True)
     if differing:
         raise UserError(
-            f"{number_of(differing, 'run')} cannot be reproduced here",
+            f"{pluralize(differing, 'run')} cannot be reproduced here",
             where=options.archive,
-            mend="see the lines above",
+            hint="see the lines above",
         )
 
 
@@ -231,20 +231,20 @@ def _ask(options: argparse.Namespace) -> None:
     models = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
     if options.model not in models:
         raise UserError(
-            f"no chat model {options.model!r}", where="--model", mend=nearest(options.model, models)
+            f"no chat model {options.model!r}", where="--model", hint=nearest(options.model, models)
         )
     entry = models[options.model]
     config: dict[str, object] = {}
     for file in (Path("config.yaml"), *options.configfile):
         config = merge(config, read_yaml(file) or {})
-    mend = "see schemas/config.schema.json"
-    section = validated(LLMSettings, config.get("llm") or {}, where="llm", mend=mend)
+    hint = "see schemas/config.schema.json"
+    section = validated(LLMSettings, config.get("llm") or {}, where="llm", hint=hint)
     settings = section.for_jobs(Path(), registry.values())
     parameters = validated(
         dict[Parameter, object],
         options.parameters,
         where="--parameters",
-        mend="pass JSON with names as in accepts",
+        hint="pass JSON with names as in accepts",
         is_json=True,
     )
     wanted = {str(name): value for name, value in parameters.items()}
@@ -294,7 +294,7 @@ def _list(options: argparse.Namespace) -> None:
         found = summarise(path)
         hand_written = f" ({found.hand_written} hand-written)" if found.hand_written else ""
         print(
-            f"{path}: {number_of(found.answers, 'answer')}{hand_written},"
+            f"{path}: {pluralize(found.answers, 'answer')}{hand_written},"
             f" {found.input_tokens} tokens in, {found.output_tokens} out; {', '.join(found.models)}"
         )
 
@@ -307,11 +307,11 @@ def _verify(options: argparse.Namespace) -> None:
     if problems:
         print("\n".join(problems), file=sys.stderr)
         raise UserError(
-            number_of(len(problems), "faulty line"),
+            pluralize(len(problems), "faulty line"),
             where=options.folder,
-            mend="restore or delete them",
+            hint="restore or delete them",
         )
-    print(f"{number_of(len(files), 'file')} verified")
+    print(f"{pluralize(len(files), 'file')} verified")
 
 
 def _merge(options: argparse.Namespace) -> None:
@@ -324,7 +324,7 @@ def _export(options: argparse.Namespace) -> None:
     from pieline.llm.archive import export_folder
 
     answers = export_folder(options.folder, options.archive)
-    print(f"{options.archive}: {number_of(answers, 'answer')}")
+    print(f"{options.archive}: {pluralize(answers, 'answer')}")
 
 
 def _import(options: argparse.Namespace) -> None:
@@ -340,27 +340,27 @@ def _tell(done: "Mapping[str, Merged]") -> None:
         others = len(merged.conflicts)
         have = "has" if others == 1 else "have"
         kept = f"; {others} {have} another answer already, which stays" if others else ""
-        print(f"{name}: {number_of(merged.added, 'answer')} added{kept}")
+        print(f"{name}: {pluralize(merged.added, 'answer')} added{kept}")
 
 
 def _spending(options: argparse.Namespace) -> None:
     from pieline.llm.spending import Ledger
 
     if not options.folder.is_dir():
-        raise UserError("no such folder", where=options.folder, mend="check the path")
+        raise UserError("no such folder", where=options.folder, hint="check the path")
     ledger = Ledger(options.folder)
     if options.release:
         print(f"released ${ledger.release():.4f}")
     spending = ledger.spending()
     for model, usd in spending.settled.items():
-        print(f"{model}: ${usd:.4f} for {number_of(spending.requests[model], 'request')}")
+        print(f"{model}: ${usd:.4f} for {pluralize(spending.requests[model], 'request')}")
     for model, usd in spending.perhaps.items():
         unanswered = spending.unanswered[model]
         print(
             f"{model}: at most ${usd:.4f} perhaps billed for {unanswered} of them without an answer"
         )
     if spending.reserved:
-        open_ones = number_of(len(spending.reserved), "request")
+        open_ones = pluralize(len(spending.reserved), "request")
         print(f"at most ${spending.held:.4f} for {open_ones} without an end")
     apart = ", apart from what is perhaps billed" if spending.perhaps else ""
     print(f"total: ${spending.usd:.4f}{apart}")

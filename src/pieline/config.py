@@ -138,18 +138,18 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
         first = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            mend = nearest(str(first["loc"][-1]), _keys_at(first["loc"][:-1]))
-            raise UserError(f"unknown key {location!r}", where=where, mend=mend) from None
+            hint = nearest(str(first["loc"][-1]), _keys_at(first["loc"][:-1]))
+            raise UserError(f"unknown key {location!r}", where=where, hint=hint) from None
         raise UserError(
-            explain(error), where=where, mend="see schemas/config.schema.json"
+            explain(error), where=where, hint="see schemas/config.schema.json"
         ) from None
     if not config.studies:
-        mend = f"name some of {', '.join(study_classes())}"
-        raise UserError("no study", where=f"{where}: studies", mend=mend)
+        hint = f"name some of {', '.join(study_classes())}"
+        raise UserError("no study", where=f"{where}: studies", hint=hint)
     for name in config.studies:
         if name not in study_classes():
-            mend = nearest(name, list(study_classes()))
-            raise UserError(f"unknown study {name!r}", where=f"{where}: studies", mend=mend)
+            hint = nearest(name, list(study_classes()))
+            raise UserError(f"unknown study {name!r}", where=f"{where}: studies", hint=hint)
     _check_data(config, where)
     return config.model_copy(update={"data": "released"}) if config.mirror else config
 
@@ -167,7 +167,7 @@ def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> User
         for name in reversed(sources):
             if _has(sources[name], keys[:length]):
                 where = error.where.replace("config.yaml", name, 1)
-                return UserError(error.what, where=where, mend=error.mend)
+                return UserError(error.what, where=where, hint=error.hint)
     return error
 
 
@@ -185,19 +185,19 @@ def _check_data(config: Config, where: str) -> None:
         raise UserError(
             f"own_data with data: {config.data}",
             where=where,
-            mend="set data: own, or own_data: null",
+            hint="set data: own, or own_data: null",
         )
     for name in ("mirror", "rehearsal"):
         if config.data == "own" and getattr(config, name):
-            raise UserError(f"{name} with data: own", where=where, mend=f"set {name}: null")
+            raise UserError(f"{name} with data: own", where=where, hint=f"set {name}: null")
     if config.data == "own" and not config.own_data:
         raise UserError(
-            "data: own without a folder", where=where, mend="name the folder as own_data"
+            "data: own without a folder", where=where, hint="name the folder as own_data"
         )
     if re.search("[<>]", config.own_data or ""):
         # Snakemake's report would take them for HTML.
         raise UserError(
-            f"own_data has < or >: {config.own_data}", where=where, mend="rename the folder"
+            f"own_data has < or >: {config.own_data}", where=where, hint="rename the folder"
         )
     for name in ("mirror", "own_data"):
         folder = getattr(config, name)
@@ -205,7 +205,7 @@ def _check_data(config: Config, where: str) -> None:
             raise UserError(
                 f"no such folder: {folder}",
                 where=f"{where}: {name}",
-                mend=f"correct it (a relative path counts from {Path.cwd()})",
+                hint=f"correct it (a relative path counts from {Path.cwd()})",
             )
 
 

@@ -93,7 +93,7 @@ def _configured(
     try:
         raw = json.loads(text)
     except ValueError:
-        raise UserError("not JSON", where="--config", mend="pass the configuration") from None
+        raise UserError("not JSON", where="--config", hint="pass the configuration") from None
     config = load_config(raw, where="--config")
     registry = load_registry(models)
     every_study = load_studies(config, registry, root)

@@ -20,7 +20,7 @@ from pydantic import Field
 from pieline.archives.manifest import Archive
 from pieline.archives.matching import Offer, Taking, offer
 from pieline.core.conditions import Conditions
-from pieline.core.errors import UserError, nearest, number_of
+from pieline.core.errors import UserError, nearest, pluralize
 from pieline.core.evidence import evidence_of
 from pieline.core.files import sha256
 from pieline.core.settings import Settings
@@ -131,8 +131,8 @@ class Run:
     @cached_property
     def printed_prompts(self) -> Mapping[str, str]:
         """The digest of each prompt that a paper prints, by its path below prompts/."""
-        mend = "write one line PATH: DIGEST for each prompt"
-        return read_mapping(self.here("published/prompts.yaml"), mend=mend)
+        hint = "write one line PATH: DIGEST for each prompt"
+        return read_mapping(self.here("published/prompts.yaml"), hint=hint)
 
     @cached_property
     def reference(self) -> Specs:
@@ -221,14 +221,14 @@ class Run:
                 raise UserError(
                     f"no such folder: {folder}",
                     where=where,
-                    mend=f"correct {name} (a relative path counts from {Path.cwd()})",
+                    hint=f"correct {name} (a relative path counts from {Path.cwd()})",
                 )
         is_here = Path(entry.checkpoint, "config.json").exists()
         if entry.source == "hub" and is_here and not entry.revision:
             raise UserError(
                 f"checkpoint {entry.checkpoint!r} is a folder here",
                 where=where,
-                mend="write source: folder and path, or pin the revision of that repository",
+                hint="write source: folder and path, or pin the revision of that repository",
             )
 
     def language_model(self, model: str) -> LLMEntry:
@@ -239,7 +239,7 @@ class Run:
         """
         entry = self.registry[model]
         if not isinstance(entry, LLMEntry):
-            raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name a language model")
+            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="name a language model")
         return entry
 
     def unanswered(self, model: str, recordings: str) -> str:
@@ -466,7 +466,7 @@ class Study(ABC, Generic[S]):
             raise UserError(
                 f"no {' and no '.join(absent)}, which {self.name} needs as it is configured",
                 where=place,
-                mend="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
+                hint="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
             )
 
     def metric_conditions(self) -> Mapping[str, Callable[..., str]]:
@@ -542,7 +542,7 @@ class Study(ABC, Generic[S]):
         """What is taken from archives and what is not, a line for each reason."""
         taken = Counter(found.archive.name for found in self.archived.values())
         lines = [
-            f"taken from archive {name}: {number_of(count, 'run')} of {self.name}"
+            f"taken from archive {name}: {pluralize(count, 'run')} of {self.name}"
             for name, count in taken.items()
         ]
         reasons: dict[str, list[str]] = {}
@@ -551,7 +551,7 @@ class Study(ABC, Generic[S]):
                 reason = found.differences[0] if found.differences else "its job makes others, too"
                 reasons.setdefault(f"{found.archive.name} ({reason})", []).append(path)
         return lines + [
-            f"not taken from archive {reason}: {number_of(len(paths), 'run')}, such as {paths[0]}"
+            f"not taken from archive {reason}: {pluralize(len(paths), 'run')}, such as {paths[0]}"
             for reason, paths in reasons.items()
         ]
 
@@ -708,21 +708,21 @@ class Study(ABC, Generic[S]):
                 raise UserError(
                     f"{name!r} has no predictions for {self.name}",
                     where=where,
-                    mend=f"add files with study: {self.name} to its entry",
+                    hint=f"add files with study: {self.name} to its entry",
                 )
             for one in files:
                 if not Path(one.file).is_file():
                     raise UserError(
                         f"no such file: {one.file}",
                         where=f"{self.run.entry_file(name)}: {name}",
-                        mend=f"correct it (a relative path counts from {Path.cwd()})",
+                        hint=f"correct it (a relative path counts from {Path.cwd()})",
                     )
                 for other in seen:
                     if filecmp.cmp(other, one.file, shallow=False):
                         raise UserError(
                             f"{one.file} is a copy of {other}",
                             where=f"{where}: {name}",
-                            mend="give each run its own predictions",
+                            hint="give each run its own predictions",
                         )
                 seen.append(one.file)
 
@@ -740,16 +740,16 @@ class Study(ABC, Generic[S]):
         usable = self.run.names(*kinds)
         for name in names:
             if name not in self.run.registry:
-                mend = nearest(name, usable)
-                raise UserError(f"unknown model {name!r}", where=where, mend=mend)
+                hint = nearest(name, usable)
+                raise UserError(f"unknown model {name!r}", where=where, hint=hint)
             if name not in usable:
                 raise UserError(
                     f"model {name!r} is of kind {self.run.registry[name].kind!r}",
                     where=where,
-                    mend=f"this study takes {' and '.join(sorted(kinds))}",
+                    hint=f"this study takes {' and '.join(sorted(kinds))}",
                 )
             if have_weights and isinstance(self.run.registry[name], ApiEmbedderEntry):
                 raise UserError(
-                    f"{name!r} is behind an API", where=where, mend="name a model with weights"
+                    f"{name!r} is behind an API", where=where, hint="name a model with weights"
                 )
             self.run.check_folder(name)

@@ -163,7 +163,7 @@ def test_a_wanted_pie_must_pass() -> None:
         ("pie\treason\nring a bell\n", ":2: 1 cell, not 2"),
         ("pie\treason\nring a bell\tliter", ": the last line has no end"),
         ("pie\treason\nring a bell\t\n", ":2: not a PIE and a reason"),
-        ("pie\treason\na\tx\na\ty\n", ":3: 'a' stands twice"),
+        ("pie\treason\na\tx\na\ty\n", ":3: 'a' occurs twice"),
     ],
 )
 def test_wrong_exclusions_name_their_line(tmp_path: Path, content: str, where: str) -> None:

@@ -55,7 +55,7 @@ def entry(folder: Path | str = ".", **fields: Any) -> Any:
     """An entry of models.yaml for a folder."""
     given = {"label": "Tiny", "licence": "CC0-1.0", "checkpoint": "tiny", "source": "folder"}
     given |= {"path": str(folder), "max_length": 512, "batch_size": 3}
-    return validated(ENTRY, given | fields, where="entry", mend="")
+    return validated(ENTRY, given | fields, where="entry", hint="")
 
 
 def save_reranker(family: str, folder: Path, *, scores: int = 1) -> Path:
@@ -285,7 +285,7 @@ def api_embedder(**fields: Any) -> Any:
     given = {"kind": "embedder", "source": "api", "label": "API", "licence": "none"}
     given |= {"litellm_id": "openai/embed", "provider": "openai", "api_key_env": "TEST_KEY"}
     given |= {"prices": "free", "trained_with_instructions": False}
-    return validated(ENTRY, given | fields, where="entry", mend="")
+    return validated(ENTRY, given | fields, where="entry", hint="")
 
 
 class TestStudy:

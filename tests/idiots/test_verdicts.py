@@ -122,7 +122,7 @@ def test_mistakes_name_file_and_line(cases: tuple[Path, Path], kind: int) -> Non
     assert f"{path}:{line}: verdict: Input should be '', 'yes' or 'no'" in str(caught.value)
     edit(path, lambda rows: rows[2].update(verdict="yes"))
     edit(path, lambda rows: rows.append(rows[0]))
-    with pytest.raises(UserError, match=rf":{5 + kind}: idi000-sen01-id of this run stands twice"):
+    with pytest.raises(UserError, match=rf":{5 + kind}: idi000-sen01-id of this run occurs twice"):
         read_cases(path)
 
 

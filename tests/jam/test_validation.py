@@ -507,7 +507,7 @@ def test_tokens_without_their_spaces_get_them(tmp_path):
         ([EDITED[1] | {"tokens": None}], "record 1: the original is not in"),
         ([EDITED[1] | {"tags": ["O"]}], "record 1: 1 tags for"),
         ([row(ICE, is_figurative=False)], "record 1: another reading"),
-        ([row(ICE), row(ICE)], "test-0001-v1 stands more than once"),
+        ([row(ICE), row(ICE)], "test-0001-v1 occurs more than once"),
         ([row(ICE), {}], "record 2: sentence"),
         ([row(ICE, true_idioms="x y")], "record 1: true_idioms: .*not a list"),
         ({}, "not a JSON array"),

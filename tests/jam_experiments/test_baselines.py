@@ -120,7 +120,7 @@ def test_kappa_is_unknown_for_one_label(tmp_path: Path) -> None:
     [
         ([("o1-v1", "literal", "maybe", "people")], r"labels.csv:2: second: .*'maybe'"),
         ([("o1-v1", "literal", "literal", "someone")], "origin: .*'someone'"),
-        ([("o1-v1", "literal", "literal", "people")] * 2, r"labels.csv:3: 'o1-v1' stands twice"),
+        ([("o1-v1", "literal", "literal", "people")] * 2, r"labels.csv:3: 'o1-v1' occurs twice"),
         (
             [
                 ("o1-v1", "literal", "literal", "people"),

@@ -53,7 +53,7 @@ def entry_for(api_base: str, **fields: Any) -> ApiEmbedderEntry:
         "api_key_env": "TEST_LLM_KEY", "prices": {"input": PRICE, "output": 0},
         "trained_with_instructions": False, "passage_prefix": "d: ",
     }  # fmt: skip
-    entry = validated(ENTRY, given | fields, where="entry", mend="")
+    entry = validated(ENTRY, given | fields, where="entry", hint="")
     assert isinstance(entry, ApiEmbedderEntry)
     return entry
 

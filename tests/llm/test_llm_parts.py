@@ -94,7 +94,7 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
 )
 def test_wrong_entries(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UserError) as error:
-        validated(LLMEntry, {**ENTRY, **changes}, where="models.yaml: m", mend="correct it")
+        validated(LLMEntry, {**ENTRY, **changes}, where="models.yaml: m", hint="correct it")
     assert str(error.value).startswith("models.yaml: m: ")
     assert message in str(error.value)
 
@@ -134,7 +134,7 @@ def test_settings() -> None:
     assert settings.limits("q").concurrency == 2
     assert LLMSettings().limits("q").concurrency == 8
     with pytest.raises(UserError, match=r"c: mode: .*'replay'"):
-        validated(LLMSettings, {"mode": "reply"}, where="c", mend="")
+        validated(LLMSettings, {"mode": "reply"}, where="c", hint="")
 
 
 def test_pinned_weights_enter_the_key() -> None:

@@ -169,7 +169,7 @@ def test_the_order_of_raw_fields_is_part_of_the_key() -> None:
 def test_a_wrong_entry_is_one_line(fields: dict[str, Any], message: str) -> None:
     entry = {**spec_for().model_dump(), **fields}
     with pytest.raises(UserError) as error:
-        validated(LLMEntry, entry, where="models.yaml: m", mend="correct it")
+        validated(LLMEntry, entry, where="models.yaml: m", hint="correct it")
     assert message in str(error.value)
 
 

@@ -417,7 +417,7 @@ WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "one file as two runs": (
         lambda text: text.replace("others.csv", "predictions.csv"),
-        r"file '.*predictions.csv' stands twice",
+        r"file '.*predictions.csv' occurs twice",
     ),
     "path in a name": (lambda text: text.replace("setting: tuned", "setting: ../x"), "setting"),
 }

@@ -107,7 +107,7 @@ def test_a_missing_output_is_an_error(tmp_path: Path) -> None:
 def entities(crate: dict[str, Any]) -> dict[str, Any]:
     graph = crate["@graph"]
     found = {entity["@id"]: entity for entity in graph}
-    assert len(found) == len(graph), "an id stands twice"
+    assert len(found) == len(graph), "an id occurs twice"
     return found
 
 

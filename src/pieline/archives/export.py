@@ -89,7 +89,7 @@ def export_runs(
         raise UserError(
             "no finished runs to export",
             where=Path("results/metrics").absolute(),
-            mend="run snakemake first, in this folder, or choose other runs",
+            hint="run snakemake first, in this folder, or choose other runs",
         )
     datasets = dict(_datasets(runs, chains, members))
     manifest = Manifest(
@@ -123,7 +123,7 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
     evidence, predictions = chains.evidence(metrics), _predictions(metrics, chains)
     # What was made elsewhere has no weights here: its file is the user's own.
     conditions = validated(
-        Conditions, read_json(metrics)["conditions"], where=metrics, mend="make it again"
+        Conditions, read_json(metrics)["conditions"], where=metrics, hint="make it again"
     )
     if not evidence or not conditions.weights:
         return None
@@ -176,7 +176,7 @@ def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]
         raise UserError(
             f"{len(missing)} of the answers behind it are no longer recorded",
             where=predictions,
-            mend="restore the recordings, or make it again",
+            hint="restore the recordings, or make it again",
         )
     name = f"recordings/{predictions.removeprefix(PREDICTIONS)}"
     members[name] = b"".join(lines[key] for key in sorted(evidence.answers))

@@ -106,9 +106,9 @@ def read_archive(path: str | Path) -> Archive:
         UserError: there is no such file, or it is no archive of runs.
     """
     if not Path(path).is_file():
-        raise UserError("no such archive", where=path, mend="correct archives, or fetch the file")
+        raise UserError("no such archive", where=path, hint="correct archives, or fetch the file")
     content = first_member(path, MANIFEST)
-    manifest = validated(Manifest, content, where=f"{path}: {MANIFEST}", mend=REFUSED, is_json=True)
+    manifest = validated(Manifest, content, where=f"{path}: {MANIFEST}", hint=REFUSED, is_json=True)
     if manifest.computed_digest() != manifest.digest:
-        raise UserError("was changed after the export", where=f"{path}: {MANIFEST}", mend=REFUSED)
+        raise UserError("was changed after the export", where=f"{path}: {MANIFEST}", hint=REFUSED)
     return Archive(str(path), manifest)

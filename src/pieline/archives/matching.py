@@ -64,7 +64,7 @@ def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[A
     for source in sources:
         archive = read_archive(_place(source, root))
         if archive.name in found:
-            raise UserError("two archives have this name", where=archive.path, mend="rename one")
+            raise UserError("two archives have this name", where=archive.path, hint="rename one")
         found[archive.name] = archive
     return tuple(found.values())
 
@@ -77,7 +77,7 @@ def _place(source: str | RemoteArchive, root: Path) -> Path:
     if not place.exists():
         download(file, place, name=place.name)
     elif problem := file.mismatch(place):
-        raise UserError(problem, where=place, mend="delete it, or correct archives")
+        raise UserError(problem, where=place, hint="delete it, or correct archives")
     return place
 
 

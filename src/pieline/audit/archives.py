@@ -16,7 +16,7 @@ from pieline.archives.manifest import (
     ArchivedRun,
     read_archive,
 )
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import atomic_path, sha256
 from pieline.core.packing import MOST_UNPACKED, REFUSED, unpack
@@ -51,7 +51,7 @@ def verified(
         found = list(_defects(archive, Path(folder), most_bytes, only))
         if found:
             more = f" ({len(found) - 1} more: pieline runs verify)" if found[1:] else ""
-            raise UserError(f"{found[0]}{more}", where=path, mend=REFUSED)
+            raise UserError(f"{found[0]}{more}", where=path, hint=REFUSED)
         yield archive, Path(folder)
 
 
@@ -90,7 +90,7 @@ def check_released(
         raise UserError(
             f"{where} states released: {stated.released}, its raw files' digests do not agree",
             where=archive.path,
-            mend=REFUSED,
+            hint=REFUSED,
         )
 
 
@@ -111,13 +111,13 @@ def take(
     """
     stated = archive.manifest.files
     if changed := [name for name, digest in files.items() if stated[name] != digest]:
-        raise UserError(f"{changed[0]} changed meanwhile", where=archive.path, mend="run again")
+        raise UserError(f"{changed[0]} changed meanwhile", where=archive.path, hint="run again")
     for member, target in recordings.items():
         if conflicts := merge(target, [folder / member])[str(folder / member)].conflicts:
             raise UserError(
-                f"{number_of(len(conflicts), 'question')} answered otherwise in {archive.path}",
+                f"{pluralize(len(conflicts), 'question')} answered otherwise in {archive.path}",
                 where=target,
-                mend="move this file away, or remove the archive from archives",
+                hint="move this file away, or remove the archive from archives",
             )
     for name in files:
         with atomic_path(name) as temporary:
@@ -199,7 +199,7 @@ def _check_content(run: ArchivedRun, folder: Path) -> None:
         answers = read_answers(folder / run.recordings)
     if {key: answer.digest for key, answer in answers.items()} != dict(evidence.answers):
         raise UserError(
-            f"{number_of(len(answers), 'recorded answer')}, not those that it was read from",
+            f"{pluralize(len(answers), 'recorded answer')}, not those that it was read from",
             where=run.recordings or run.predictions,
         )
 

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.files import read_text
 from pieline.core.records import Id, validated
 from pieline.core.tables import read_table
@@ -31,19 +31,19 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     Raises:
         UserError: a row is not what it should be; names file and line.
     """
-    mend = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
+    hint = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
     delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())
     if not delimiter and Path(path).suffix.lower() not in (".jsonl", ".json", ".ndjson"):
-        mend += "; name it .csv, .tsv or .jsonl by what it holds"
+        hint += "; name it .csv, .tsv or .jsonl by what it holds"
     lines: Iterable[tuple[int, object]]
     if delimiter:
-        lines = read_table(path, ["id"], delimiter=delimiter, mend=mend)
+        lines = read_table(path, ["id"], delimiter=delimiter, hint=hint)
     else:
         # Not splitlines: a text may hold one of Unicode's other line separators.
         texts = read_text(path).split("\n")
         lines = ((at, one) for at, one in enumerate(texts, start=1) if one.strip())
     return [
-        (at, validated(row, value, where=f"{path}:{at}", mend=mend, is_json=not delimiter))
+        (at, validated(row, value, where=f"{path}:{at}", hint=hint, is_json=not delimiter))
         for at, value in lines
     ]
 
@@ -54,7 +54,7 @@ def one_each(
     """The row of each id, in the order of the sentences, which are given by their ids.
 
     Raises:
-        UserError: an id stands twice, is unknown or has no row, or a row has another sentence;
+        UserError: an id occurs twice, is unknown or has no row, or a row has another sentence;
             names file, line and how many.
     """
     found: dict[str, tuple[int, R]] = {}
@@ -63,7 +63,7 @@ def one_each(
             raise UserError(
                 f"id {row.id!r} stands in line {found[row.id][0]} already",
                 where=f"{where}:{at}",
-                mend="predict each sentence once",
+                hint="predict each sentence once",
             )
         found[row.id] = at, row
     lines = {name: at for name, (at, _) in found.items()}
@@ -73,7 +73,7 @@ def one_each(
             raise UserError(
                 f"sentence {row.sentence!r} is {sentences[name]!r} in the data ({name})",
                 where=f"{where}:{at}",
-                mend="check the ids, or remove the column sentence",
+                hint="check the ids, or remove the column sentence",
             )
     return (found[name] for name in sentences)
 
@@ -96,7 +96,7 @@ def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: 
     missing = [name for name in ids if name not in lines]
     problems = []
     if unknown:
-        problems.append(f"{number_of(len(unknown), 'unknown id')}, such as {unknown[0]!r}")
+        problems.append(f"{pluralize(len(unknown), 'unknown id')}, such as {unknown[0]!r}")
     if missing:
         problems.append(
             f"no prediction for {len(missing)} of {len(ids)} {things}, such as {missing[0]!r}"
@@ -104,5 +104,5 @@ def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: 
     if problems:
         at = f":{lines[unknown[0]]}" if unknown else ""
         raise UserError(
-            "; ".join(problems), where=f"{where}{at}", mend=f"predict the {things} of the data set"
+            "; ".join(problems), where=f"{where}{at}", hint=f"predict the {things} of the data set"
         )

@@ -12,30 +12,30 @@ _LONG = 500
 
 
 class UserError(Exception):
-    """A mistake in what the user gave, told in one line: `where: what; mend`.
+    """A mistake in what the user gave, told in one line: `where: what; hint`.
 
     Args:
         what: what is wrong, in a few words.
         where: file, `file:line` or `file: record` in which it is wrong.
-        mend: what to do about it.
+        hint: what to do about it.
     """
 
-    def __init__(self, what: str, *, where: str | Path = "", mend: str = "") -> None:
-        self.what, self.where, self.mend = what, str(where), mend
+    def __init__(self, what: str, *, where: str | Path = "", hint: str = "") -> None:
+        self.what, self.where, self.hint = what, str(where), hint
         line = f"{where}: {what}" if str(where) else what
-        words = (f"{line}; {mend}" if mend else line).split()
+        words = (f"{line}; {hint}" if hint else line).split()
         super().__init__(
             " ".join(word if len(word) <= _LONG else f"{word[:99]}…" for word in words)
         )
 
 
 def nearest(given: str, known: Collection[str]) -> str:
-    """A mend that names the nearest known word, or all of them."""
+    """A hint that names the nearest known word, or all of them."""
     near = get_close_matches(given, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
 
 
-def number_of(number: int, thing: str) -> str:
+def pluralize(number: int, thing: str) -> str:
     """How many of a thing there are: `1 answer`, `2 answers`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
@@ -43,22 +43,22 @@ def number_of(number: int, thing: str) -> str:
 EXIT_USER_ERROR = 2
 
 
-def cannot(error: OSError) -> UserError:
+def to_user_error(error: OSError) -> UserError:
     """What the system says of a file (no room, no permission, a folder), in one line."""
     place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
-    mend = "check path, permissions and room"
-    return UserError(error.strerror or str(error), where=place, mend=mend)
+    hint = "check path, permissions and room"
+    return UserError(error.strerror or str(error), where=place, hint=hint)
 
 
 def exit_with(error: UserError | OSError) -> NoReturn:
     """Print the error as one line on stderr and exit with status 2."""
-    told = cannot(error) if isinstance(error, OSError) else error
+    told = to_user_error(error) if isinstance(error, OSError) else error
     print(f"error: {told}", file=sys.stderr)
     raise SystemExit(EXIT_USER_ERROR)
 
 
 def run_command(main: Callable[[], None]) -> None:
-    """Run a command-line program; what the user can mend becomes one line and exit status 2.
+    """Run a command-line program; what the user can fix becomes one line and exit status 2.
 
     That is a `UserError`, and an `OSError` such as that of a full disk.
     """

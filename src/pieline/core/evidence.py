@@ -87,13 +87,13 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
     for path in inputs:
         if path.endswith(_ENDING):
             if not Path(path).is_file():
-                raise UserError("is missing", where=path, mend=MAKE_AGAIN.format(path))
+                raise UserError("is missing", where=path, hint=MAKE_AGAIN.format(path))
             evidence = load_record(path, Evidence)
             if evidence.path != path:
                 raise UserError(
                     f"is a copy of {evidence.path}, and so may be what lies beside it",
                     where=path,
-                    mend=MAKE_AGAIN.format(path),
+                    hint=MAKE_AGAIN.format(path),
                 )
             first = next(iter(evidence.files), path)
             check_digests(
@@ -146,14 +146,14 @@ def check_digests(
         UserError: a file is missing or has another digest.
     """
     known = {} if known is None else known
-    mend = MAKE_AGAIN.format(again)
+    hint = MAKE_AGAIN.format(again)
     for path, digest in recorded.items():
         if path not in known:
             if not Path(path).is_file():
-                raise UserError("is missing", where=path, mend=mend)
+                raise UserError("is missing", where=path, hint=hint)
             known[path] = sha256(path)
         if known[path] != digest:
-            raise UserError(changed, where=path, mend=mend)
+            raise UserError(changed, where=path, hint=hint)
 
 
 def _plain(paths: Iterable[str]) -> set[str]:

@@ -16,7 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pieline.core.errors import UserError, cannot
+from pieline.core.errors import UserError, to_user_error
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def check_writable(folder: str | Path) -> None:
             probe.write(bytes(1 << 16))
     except OSError as error:
         error.filename = str(Path(folder).absolute())  # not that of the probe
-        raise cannot(error) from None
+        raise to_user_error(error) from None
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
@@ -136,8 +136,8 @@ def read_json(path: str | Path) -> Any:
         told, where = str(error), str(path)
         if isinstance(error, json.JSONDecodeError):
             told, where = error.msg, f"{path}:{error.lineno}"
-        mend = "repair the file or fetch it again"
-        raise UserError(f"not JSON: {told}", where=where, mend=mend) from None
+        hint = "repair the file or fetch it again"
+        raise UserError(f"not JSON: {told}", where=where, hint=hint) from None
 
 
 def parse_json(text: str) -> Any:
@@ -173,9 +173,9 @@ def read_text(path: str | Path) -> str:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise UserError("no such file", where=path, mend="check the path") from None
+        raise UserError("no such file", where=path, hint="check the path") from None
     except OSError as error:
-        raise cannot(error) from None
+        raise to_user_error(error) from None
     try:
         return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -183,7 +183,7 @@ def read_text(path: str | Path) -> str:
         raise UserError(
             f"not UTF-8 (byte 0x{data[error.start]:02x})",
             where=f"{path}:{line}",
-            mend="save the file as UTF-8",
+            hint="save the file as UTF-8",
         ) from None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 
-from pieline.core.errors import UserError, cannot
+from pieline.core.errors import UserError, to_user_error
 
 _WATCH_SECONDS = 2.0
 
@@ -65,7 +65,7 @@ def _print_error(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-        error = cannot(error)
+        error = to_user_error(error)
     if isinstance(error, UserError):
         print(f"error: {error}", file=sys.stderr)
     elif isinstance(error, KeyboardInterrupt):

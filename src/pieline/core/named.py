@@ -6,7 +6,7 @@ from typing import Any
 from pieline.core.errors import UserError
 
 
-def named(path: str, *, mend: str = "correct the study's declaration") -> Any:
+def named(path: str, *, hint: str = "correct the study's declaration") -> Any:
     """What `module:name` names.
 
     Raises:
@@ -16,4 +16,4 @@ def named(path: str, *, mend: str = "correct the study's declaration") -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise UserError(str(error), where=path, mend=mend) from None
+        raise UserError(str(error), where=path, hint=hint) from None

@@ -65,8 +65,8 @@ def unpack(
     names: dict[str, str] = {}
     left = most_bytes
 
-    def refuse(what: str, mend: str = REFUSED) -> UserError:
-        return UserError(what, where=archive, mend=mend)
+    def refuse(what: str, hint: str = REFUSED) -> UserError:
+        return UserError(what, where=archive, hint=hint)
 
     with Path(archive).open("rb") as packed:
         stream = _Unpacked(packed)
@@ -111,8 +111,8 @@ def first_member(archive: str | Path, name: str) -> bytes:
                 if member and member.isreg() and member.name == name:
                     return bytes(tar.extractfile(member).read())
     except (tarfile.TarError, zstandard.ZstdError) as error:
-        raise UserError(f"not a .tar.zst file: {error}", where=archive, mend=REFUSED) from None
-    raise UserError(f"{name} is not its first file", where=archive, mend=REFUSED)
+        raise UserError(f"not a .tar.zst file: {error}", where=archive, hint=REFUSED) from None
+    raise UserError(f"{name} is not its first file", where=archive, hint=REFUSED)
 
 
 def is_plain(name: str) -> bool:

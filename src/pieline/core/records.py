@@ -79,7 +79,7 @@ def validated(
     value: Any,
     *,
     where: str | Path,
-    mend: str,
+    hint: str,
     is_json: bool = False,
 ) -> T:
     """A value as something that pydantic knows.
@@ -88,7 +88,7 @@ def validated(
         kind: what it should be.
         value: what was given.
         where: named in the error.
-        mend: what the user should do about it.
+        hint: what the user should do about it.
         is_json: whether the value is JSON text, in which lists pass for tuples.
 
     Raises:
@@ -98,7 +98,7 @@ def validated(
     try:
         return adapter.validate_json(value) if is_json else adapter.validate_python(value)
     except ValidationError as error:
-        raise UserError(explain(error), where=where, mend=mend) from None
+        raise UserError(explain(error), where=where, hint=hint) from None
 
 
 def load_record(path: str | Path, record: type[R]) -> R:
@@ -107,7 +107,7 @@ def load_record(path: str | Path, record: type[R]) -> R:
     Raises:
         UserError: the file is missing or holds no such record; names the file.
     """
-    return validated(record, read_json(path), where=path, mend="make it again")
+    return validated(record, read_json(path), where=path, hint="make it again")
 
 
 def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
@@ -124,10 +124,10 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     text = read_text(path)
     # Not splitlines: a sentence may hold one of Unicode's other line separators.
     lines = text.removesuffix("\n").split("\n") if text else []
-    mend = "correct this line or make the file again from its inputs"
+    hint = "correct this line or make the file again from its inputs"
     adapter = TypeAdapter(record)
     return [
-        validated(adapter, line, where=f"{path}:{number}", mend=mend, is_json=True)
+        validated(adapter, line, where=f"{path}:{number}", hint=hint, is_json=True)
         for number, line in enumerate(lines, start=1)
     ]
 
@@ -138,11 +138,11 @@ def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:
 
 
 def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
-    """Raise a `UserError` that names the first id that stands more than once."""
+    """Raise a `UserError` that names the first id that occurs more than once."""
     repeated = sorted(name for name, count in Counter(ids).items() if count > 1)
     if repeated:
         raise UserError(
-            f"duplicate id {repeated[0]!r} ({len(repeated)} ids stand more than once)",
+            f"duplicate id {repeated[0]!r} ({len(repeated)} ids occur more than once)",
             where=where,
-            mend="give every record an id of its own",
+            hint="give every record an id of its own",
         )

@@ -11,7 +11,7 @@ from pieline.core.files import read_json
 from pieline.core.records import validated
 from pieline.core.tables import read_table
 
-_MEND = "export our own tasks as JSON (not JSON-MIN)"
+_HINT = "export our own tasks as JSON (not JSON-MIN)"
 
 
 class ReviewedRow(NamedTuple):
@@ -33,7 +33,7 @@ def reviewed_rows(
     shown: Collection[str],
     controls: Mapping[str, str],
     *,
-    mend: str = "fill in the sheet that the workflow wrote",
+    hint: str = "fill in the sheet that the workflow wrote",
     last_only: bool = False,
 ) -> Iterator[ReviewedRow]:
     """Read a filled-in sheet (.csv) or Label Studio's export of the same items.
@@ -43,7 +43,7 @@ def reviewed_rows(
         shown: fields that an item shows, its id first.
         controls: the field that each control of the labelling configuration fills; a sheet has
             these fields as columns.
-        mend: hint for a sheet with other columns.
+        hint: for a sheet with other columns.
         last_only: whether only the last of several annotations of a task counts.
 
     Raises:
@@ -53,19 +53,19 @@ def reviewed_rows(
     """
     if Path(path).suffix.lower() == ".csv":
         columns = [*shown, *controls.values()]
-        for line, row in read_table(path, columns, mend=mend):
+        for line, row in read_table(path, columns, hint=hint):
             fields = {name: row[name].strip() for name in columns}
             yield ReviewedRow(f"{path}:{line} ({fields[columns[0]]})", "", fields)
         return
     if Path(path).suffix.lower() != ".json":
-        raise UserError("neither .csv nor .json", where=path, mend="save the table as .csv")
-    tasks = validated(list[object], read_json(path), where=path, mend=_MEND)
+        raise UserError("neither .csv nor .json", where=path, hint="save the table as .csv")
+    tasks = validated(list[object], read_json(path), where=path, hint=_HINT)
     for number, given in enumerate(tasks, start=1):
         where = f"{path}: task {number}"
-        task = validated(_Task, given, where=where, mend=_MEND)
+        task = validated(_Task, given, where=where, hint=_HINT)
         for name in shown:
             if not isinstance(task.data.get(name), str):
-                raise UserError(f"data.{name}: missing, or not text", where=where, mend=_MEND)
+                raise UserError(f"data.{name}: missing, or not text", where=where, hint=_HINT)
         item = {name: str(task.data[name]) for name in shown}
         where = f"{where} ({next(iter(item.values()))})"
         done = [one for one in task.annotations or [] if not one.was_cancelled]
@@ -83,7 +83,7 @@ class _Value(BaseModel):
         if self.choices is not None or self.text is None:
             if len(self.choices or []) != 1:
                 chosen = len(self.choices or [])
-                raise UserError(f"{chosen} choices, not 1", where=where, mend="choose one")
+                raise UserError(f"{chosen} choices, not 1", where=where, hint="choose one")
             return (self.choices or [""])[0]
         return (self.text if isinstance(self.text, str) else "\n".join(self.text)).strip()
 
@@ -118,9 +118,9 @@ def _answers(annotation: _Annotation, controls: Mapping[str, str], where: str) -
     for result in annotation.result:
         if result.from_name not in controls:
             problem = f"unknown control {result.from_name!r}"
-            raise UserError(problem, where=where, mend="use our labelling configuration")
+            raise UserError(problem, where=where, hint="use our labelling configuration")
         field, value = controls[result.from_name], result.value.answer(where)
         if answers.setdefault(field, value) != value:
             problem = f"one annotation has two answers for {field}"
-            raise UserError(problem, where=where, mend="keep one of them")
+            raise UserError(problem, where=where, hint="keep one of them")
     return answers

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.files import read_text
 
 
@@ -17,7 +17,7 @@ def read_table(
     more: Collection[str] | None = None,
     delimiter: str = ",",
     quoted: bool = True,
-    mend: str,
+    hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
     """The rows of a table by column, each with the line on which it ends; blank lines are none.
 
@@ -27,7 +27,7 @@ def read_table(
         more: that it may have besides; null: any.
         delimiter: between two cells.
         quoted: whether quotes around a cell are no part of it.
-        mend: what to do about a row or a header that is wrong.
+        hint: what to do about a row or a header that is wrong.
 
     Raises:
         UserError: a column is missing, unknown or there twice, or a row has more or fewer cells;
@@ -52,17 +52,17 @@ def read_table(
                 wrong += [f"two columns {name!r}" for name in cells if cells.count(name) > 1]
                 if wrong:
                     if len(cells) == 1 and (other := re.search(r"[,;\t]", cells[0])):
-                        mend = f"separate the columns by {delimiter!r}, not {other[0]!r}"
-                    raise UserError(wrong[0], where=f"{path}:1", mend=mend)
+                        hint = f"separate the columns by {delimiter!r}, not {other[0]!r}"
+                    raise UserError(wrong[0], where=f"{path}:1", hint=hint)
             elif cells:
                 if len(cells) != len(header):
-                    problem = f"{number_of(len(cells), 'cell')}, not {len(header)}"
-                    raise UserError(problem, where=f"{path}:{reader.line_num}", mend=mend)
+                    problem = f"{pluralize(len(cells), 'cell')}, not {len(header)}"
+                    raise UserError(problem, where=f"{path}:{reader.line_num}", hint=hint)
                 found.append((reader.line_num, dict(zip(header, cells, strict=True))))
     except csv.Error as error:
         raise UserError(
-            f"not a table: {error}", where=f"{path}:{reader.line_num}", mend=mend
+            f"not a table: {error}", where=f"{path}:{reader.line_num}", hint=hint
         ) from None
     if header is None:
-        raise UserError("an empty file", where=path, mend=mend)
+        raise UserError("an empty file", where=path, hint=hint)
     return found

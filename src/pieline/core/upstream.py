@@ -84,8 +84,8 @@ def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
         UserError: names the file and the entry that is wrong.
     """
     return {
-        name: validated(UpstreamFile, fields, where=f"{path}: {name}", mend="correct it")
-        for name, fields in read_mapping(path, mend="see its head").items()
+        name: validated(UpstreamFile, fields, where=f"{path}: {name}", hint="correct it")
+        for name, fields in read_mapping(path, hint="see its head").items()
     }
 
 
@@ -93,7 +93,7 @@ def copy_file(
     source: str | Path,
     output: str | Path,
     *,
-    mend: str,
+    hint: str,
     upstream: UpstreamFile | None = None,
     name: str = "",
 ) -> None:
@@ -102,7 +102,7 @@ def copy_file(
     Args:
         source: the file in a mirror or sample folder.
         output: where it goes; written atomically.
-        mend: hint for a missing file.
+        hint: for a missing file.
         upstream: the public file that it must be, or None for a file with no fixed content.
         name: of the public file; where no digest is known, the actual one goes to stderr.
 
@@ -110,11 +110,11 @@ def copy_file(
         UserError: the file is missing or its digest is another.
     """
     if not Path(source).is_file():
-        raise UserError("no such file", where=source, mend=mend)
+        raise UserError("no such file", where=source, hint=hint)
     with atomic_path(output) as temporary:
         shutil.copyfile(source, temporary)
         if upstream and (problem := upstream.mismatch(temporary)):
-            raise UserError(problem, where=source, mend="replace the file in the mirror")
+            raise UserError(problem, where=source, hint="replace the file in the mirror")
         if upstream and not upstream.identity:
             _tell_unknown(name, temporary, f"copied from {source}")
 
@@ -137,7 +137,7 @@ def download(
         changed += f" since the first download; delete {kept} to take the new one"
     offline = f"check the network, or put the file into a folder as {name} and set mirror"
     if upstream.url is None:
-        raise UserError("no public URL is known", where=name, mend="name a mirror that has it")
+        raise UserError("no public URL is known", where=name, hint="name a mirror that has it")
     try:
         with (
             urllib.request.urlopen(upstream.url, timeout=_TIMEOUT_SECONDS) as response,  # noqa: S310
@@ -156,20 +156,20 @@ def download(
                 raise UserError(
                     f"download ended after {temporary.stat().st_size} of {total} bytes",
                     where=upstream.url,
-                    mend="try again",
+                    hint="try again",
                 )
             if problem := expected.mismatch(temporary):
-                raise UserError(problem, where=upstream.url, mend=changed)
+                raise UserError(problem, where=upstream.url, hint=changed)
             if kept and not expected.identity:
                 write_text(kept, f"{sha256(temporary)}\n")
             if kept:
                 first = "the same as at" if expected.identity else "recorded as that of"
                 _tell_unknown(name, temporary, f"{first} the first download in {kept}")
     except urllib.error.HTTPError as error:
-        raise UserError(f"HTTP status {error.code}", where=upstream.url, mend=offline) from None
+        raise UserError(f"HTTP status {error.code}", where=upstream.url, hint=offline) from None
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", None) or error
-        raise UserError(f"cannot download: {reason}", where=upstream.url, mend=offline) from None
+        raise UserError(f"cannot download: {reason}", where=upstream.url, hint=offline) from None
 
 
 def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, UpstreamFile]) -> bool:

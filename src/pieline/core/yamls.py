@@ -14,7 +14,7 @@ from pieline.core.records import validated
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key that stands twice in a mapping, and what is no character."""
+    """A safe loader that refuses a key that occurs twice in a mapping, and what is no character."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -24,7 +24,7 @@ class _StrictLoader(yaml.SafeLoader):
                 break  # refused below
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} stands twice", key_node.start_mark
+                    None, None, f"key {key!r} occurs twice", key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
@@ -61,16 +61,16 @@ def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
         problem = f"{error.reason} (character 0x{error.character:02x})"
     except (ValueError, RecursionError) as error:  # no such date or number; a deep nesting
         problem = str(error)
-    raise UserError(f"not valid YAML: {problem}", where=where, mend="correct this line")
+    raise UserError(f"not valid YAML: {problem}", where=where, hint="correct this line")
 
 
-def read_mapping(path: str | Path, *, mend: str) -> dict[str, Any]:
+def read_mapping(path: str | Path, *, hint: str) -> dict[str, Any]:
     """Read a YAML file of things by their name.
 
     Raises:
         UserError: as `read_yaml`, or it is no mapping or has a key that is no text.
     """
-    return validated(dict[str, Any], read_yaml(path), where=path, mend=mend)
+    return validated(dict[str, Any], read_yaml(path), where=path, hint=hint)
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def find(name: str) -> Language:
     if name not in _languages():
         raise UserError(
             f"unknown language {name!r}",
-            mend=f"known: {', '.join(known())}; a language is a module of pieline.languages",
+            hint=f"known: {', '.join(known())}; a language is a module of pieline.languages",
         )
     return _languages()[name]
 

@@ -111,7 +111,7 @@ def refuse_foreign(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> No
                 f"asked {name_on_the_wire(spec.checkpoint)}, answered by"
                 f" {answer.returned_model or 'an unnamed model'}",
                 where=where,
-                mend="if it is the same model, add the name ('*': any or none) to answers_as of its"
+                hint="if it is the same model, add the name ('*': any or none) to answers_as of its"
                 " entry in models.yaml; else leave the model out, or remove these answers to ask"
                 " again",
             )

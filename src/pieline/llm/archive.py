@@ -53,7 +53,7 @@ def recording_files(folder: str | Path) -> list[Path]:
     if folder.is_file():
         return [folder]
     if not folder.is_dir():
-        raise UserError("no such folder", where=folder, mend="check the path")
+        raise UserError("no such folder", where=folder, hint="check the path")
     return sorted(
         file
         for file in folder.rglob("*.jsonl")
@@ -108,10 +108,10 @@ def _faults(path: Path) -> Iterator[tuple[Line, str]]:
             yield line, "another answer stands under the same key"
 
 
-def _check(path: Path, mend: str, shown: str = "") -> None:
+def _check(path: Path, hint: str, shown: str = "") -> None:
     """Raise a `UserError` for the first faulty line of a file, `shown` as its name if given."""
     for line, what in _faults(path):
-        raise UserError(what, where=f"{shown or path}:{line.number}", mend=mend)
+        raise UserError(what, where=f"{shown or path}:{line.number}", hint=hint)
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged]:
@@ -127,9 +127,9 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged
     done: dict[str, Path] = {}
     for source in map(Path, sources):
         if not source.is_file():
-            raise UserError("no such file", where=source, mend="check the path")
+            raise UserError("no such file", where=source, hint="check the path")
         if str(source) in done:
-            raise UserError("given twice", where=source, mend="name each file once")
+            raise UserError("given twice", where=source, hint="name each file once")
         _check(source, "correct the line, or fetch the file again")
         done[str(source)] = source
     raw_lines(target)  # raises before anything is changed
@@ -162,7 +162,7 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
     folder = Path(folder)
     files, answers = recording_files(folder), 0
     if not files:
-        raise UserError("holds no recordings", where=folder, mend="name the folder that does")
+        raise UserError("holds no recordings", where=folder, hint="name the folder that does")
 
     def members() -> Iterator[tuple[str, bytes]]:
         nonlocal answers
@@ -197,7 +197,7 @@ def import_archive(
     with tempfile.TemporaryDirectory() as place:
         names = unpack(archive, place, allowed=is_recording, most_bytes=most_bytes)
         if not names:
-            raise UserError("holds no recordings", where=archive, mend=REFUSED)
+            raise UserError("holds no recordings", where=archive, hint=REFUSED)
         for name in names:
             _check(Path(place, name), REFUSED, shown=f"{archive}: {name}")
             raw_lines(folder / name)  # raises before anything is changed

@@ -175,13 +175,13 @@ class QuestionRun:
                 raise UserError(
                     str(error),
                     where=self._spec.label,
-                    mend="start its server, or correct its address in models.yaml or llm.api_bases",
+                    hint="start its server, or correct its address in models.yaml or llm.api_bases",
                 ) from None
             if is_fatal(error):
                 raise UserError(
                     f"the provider refuses: {self._describe(error)}",
                     where=self._spec.label,
-                    mend=f"check {self._spec.api_key_env or 'the model'} and the account",
+                    hint=f"check {self._spec.api_key_env or 'the model'} and the account",
                 ) from None
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 
@@ -228,9 +228,9 @@ class QuestionRun:
         if isinstance(failure, CapReachedError):
             raise self.budget.explain(failure, self._unanswered(), len(self._questions)) from None
         if isinstance(failure, UnansweredError):
-            mend = "run again when the provider answers, nothing is asked twice"
+            hint = "run again when the provider answers, nothing is asked twice"
             if all(error.rejected for error in self._failures[-self._most_failures :]):
-                mend = (
+                hint = (
                     "ask otherwise: see accepts, defaults and system_role of its entry in"
                     " models.yaml"
                 )
@@ -239,13 +239,13 @@ class QuestionRun:
                 f" {len(self.answers)} of {len(self._questions)} are answered"
                 f"{self.budget.possibly_billed}",
                 where=self._spec.label,
-                mend=mend,
+                hint=hint,
             ) from None
         if isinstance(failure, OSError):
             raise UserError(
                 f"an answer cannot be kept: {failure.strerror}",
                 where=self._settings.recordings_folder,
-                mend="make room or check permissions",
+                hint="make room or check permissions",
             ) from None
         if failure is not None:
             raise failure
@@ -256,7 +256,7 @@ class QuestionRun:
                 f"{len(self._failures)} of {len(self._questions)} questions got no answer"
                 f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.possibly_billed}",
                 where=self._spec.label,
-                mend="the other answers are kept: the same command asks only what is missing",
+                hint="the other answers are kept: the same command asks only what is missing",
             )
 
     def _describe(self, error: Exception) -> str:

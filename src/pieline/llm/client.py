@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.llm.answers import Answer, refuse_foreign
 from pieline.llm.costs import estimate, usd_of
 from pieline.llm.keys import api_base, api_key
@@ -201,7 +201,7 @@ def _check(
         raise UserError(
             "the file is not in the recordings folder",
             where=path,
-            mend=f"choose a path in {settings.recordings_folder} or set llm.recordings_folder",
+            hint=f"choose a path in {settings.recordings_folder} or set llm.recordings_folder",
         )
 
 
@@ -210,9 +210,9 @@ def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserEr
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     are = "is" if len(missing) == 1 else "are"
     return UserError(
-        f"{number_of(len(missing), 'answer')} of {spec.label} {are} not recorded ({shown})",
+        f"{pluralize(len(missing), 'answer')} of {spec.label} {are} not recorded ({shown})",
         where=path,
-        mend="import recordings, or ask with llm.mode: record",
+        hint="import recordings, or ask with llm.mode: record",
     )
 
 
@@ -242,7 +242,7 @@ def _announcement(
     dropped = sorted({name for question in unique.values() for name in question.dropped})
     not_sent = f"; not accepted, so not sent: {', '.join(dropped)}" if dropped else ""
     return (
-        f"{spec.label}: {number_of(expected.questions, 'question')}, {expected.recorded} recorded,"
+        f"{spec.label}: {pluralize(expected.questions, 'question')}, {expected.recorded} recorded,"
         f" {expected.to_ask} to ask{cost}{not_sent}"
     )
 
@@ -250,7 +250,7 @@ def _announcement(
 def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
     answers = asked.values()
     text = (
-        f"{spec.label}: {number_of(len(asked), 'answer')},"
+        f"{spec.label}: {pluralize(len(asked), 'answer')},"
         f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
         f" {sum(answer.output_tokens or 0 for answer in answers)} out"
     )

@@ -141,7 +141,7 @@ def usd_at_most(question: Question, spec: LLMEntry) -> float:
         raise UserError(
             "nothing bounds the length, so also the cost, of an answer",
             where=spec.label,
-            mend="send max_tokens, or give max_output_tokens in models.yaml",
+            hint="send max_tokens, or give max_output_tokens in models.yaml",
         )
     return price(spec.paid.dearest, input_tokens_at_most(question), bound)
 

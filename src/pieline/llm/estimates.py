@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.llm.answers import Answer
 from pieline.llm.costs import Estimate, estimate
 from pieline.llm.obstacles import obstacles
@@ -164,10 +164,10 @@ def record_now(
         days = (entry.ends - today).days
         if days > ENDS_SOON_DAYS:
             continue
-        soon = f"record now: {item.model} ends on {entry.ends}, in {number_of(days, 'day')}"
+        soon = f"record now: {item.model} ends on {entry.ends}, in {pluralize(days, 'day')}"
         ended = f"{item.model} ended on {entry.ends}, so another model may answer"
         known = (
-            f"{number_of(cost.to_ask, 'question')} missing, likely"
+            f"{pluralize(cost.to_ask, 'question')} missing, likely"
             f" {dollars(entry, cost.likely_usd)}, at most {dollars(entry, cost.usd)}"
         )
         more = ["more when all its data is made" if cost.to_ask else "data is not made yet"]
@@ -242,9 +242,9 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
         print(problem, file=sys.stderr)
     if problems:
         raise UserError(
-            f"{number_of(len(problems), 'language model')} cannot be asked for answers that are not"
+            f"{pluralize(len(problems), 'language model')} cannot be asked for answers that are not"
             " recorded",
-            mend="add what is missing, import recordings, or leave these models out",
+            hint="add what is missing, import recordings, or leave these models out",
         )
 
 
@@ -276,7 +276,7 @@ def _not_recorded(
         )
     count = sum(len(wanted - read_answers(path, wanted).keys()) for path, wanted in keys.items())
     runs = [task for task in tasks if task not in made and not Path(task.recordings).exists()]
-    missing = [f"{number_of(count, 'answer')} not recorded"] if count else []
+    missing = [f"{pluralize(count, 'answer')} not recorded"] if count else []
     if runs:
-        missing.append(f"nothing recorded of {number_of(len(runs), 'run')}")
+        missing.append(f"nothing recorded of {pluralize(len(runs), 'run')}")
     return ", ".join(missing)

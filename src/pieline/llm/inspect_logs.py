@@ -10,7 +10,7 @@ from typing import Any
 import zstandard
 
 from pieline.core.elsewhere import check_ids
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.files import parse_json, sha256_of
 from pieline.llm.answers import FILTERED, Answer
 
@@ -36,21 +36,21 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
             sample = parse_json(text)
             name = str(sample["id"])
             if name in samples:
-                raise UserError(f"sample {name!r} is there twice", where=path, mend=_RUN_AGAIN)
+                raise UserError(f"sample {name!r} is there twice", where=path, hint=_RUN_AGAIN)
             samples[name] = sample
             if sample.get("error"):
                 failed.append(name)
         check_ids(dict.fromkeys(samples, 1), ids, "sentences", where=path)
         if failed:
-            problem = f"{number_of(len(failed), 'sample')} failed, such as {failed[0]!r}"
-            raise UserError(problem, where=path, mend="run inspect eval-retry on the log")
+            problem = f"{pluralize(len(failed), 'sample')} failed, such as {failed[0]!r}"
+            raise UserError(problem, where=path, hint="run inspect eval-retry on the log")
         return {name: inspect_answer(samples[name]) for name in ids}
     except (
         *(OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError),
         *(struct.error, zipfile.BadZipFile, zstandard.ZstdError, NotImplementedError),
     ) as error:
         raise UserError(
-            f"is no log of Inspect AI: {error}", where=path, mend="name a file .eval"
+            f"is no log of Inspect AI: {error}", where=path, hint="name a file .eval"
         ) from None
 
 

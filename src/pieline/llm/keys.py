@@ -48,7 +48,7 @@ def _from_environment(name: str, spec: LLMEntry) -> str:
         raise UserError(
             f"the environment variable {name} is not set",
             where=spec.label,
-            mend="set it, or use recorded answers with llm.mode: replay",
+            hint="set it, or use recorded answers with llm.mode: replay",
         )
     return value
 

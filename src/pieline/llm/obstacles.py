@@ -26,8 +26,8 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
     Looks at nothing that takes time: neither provider nor digest of weights.
     """
 
-    def obstacle(what: str, mend: str) -> UserError:
-        return UserError(what, where=entry.label, mend=mend)
+    def obstacle(what: str, hint: str) -> UserError:
+        return UserError(what, where=entry.label, hint=hint)
 
     if settings.mode == "replay":
         yield obstacle("llm.mode is replay", "import recordings, or ask with llm.mode: record")
@@ -44,7 +44,7 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
             find_weights(entry)
         except UserError as error:
             what = f"its weights are not here ({error.where}: {error.what})"
-            yield obstacle(what, error.mend)
+            yield obstacle(what, error.hint)
     if entry.cost_is_unknown:
         yield obstacle(
             "it has no prices, so its cost is unknown",

@@ -117,7 +117,7 @@ class Prompt:
                 raise UserError(
                     f"cannot be filled in: {error}",
                     where=f"{self.path}:{_line_of(error, line)}",
-                    mend="give the value or correct the template",
+                    hint="give the value or correct the template",
                 ) from None
         return tuple(messages)
 
@@ -134,7 +134,7 @@ class Prompt:
             raise UserError(
                 f"does not show the whole {field}",
                 where=self.path,
-                mend=f"write {{{{ {field} }}}} where it belongs",
+                hint=f"write {{{{ {field} }}}} where it belongs",
             )
 
 
@@ -207,12 +207,12 @@ def load_prompt(path: str | Path) -> Prompt:
     path = Path(path)
     about, body, skipped = _split_front_matter(path, read_text(path))
     if not isinstance(answer := about.get("answer", {}), dict):
-        mend = "give each field of the answer its JSON schema"
-        raise UserError("`answer` is not a mapping", where=f"{path}:1", mend=mend)
+        hint = "give each field of the answer its JSON schema"
+        raise UserError("`answer` is not a mapping", where=f"{path}:1", hint=hint)
     before, *pieces = _TURN.split(body)
     if before.strip() or not pieces:
         raise UserError(
-            "does not begin with a turn", where=path, mend="write a line like '=== user ==='"
+            "does not begin with a turn", where=path, hint="write a line like '=== user ==='"
         )
     environment = _Environment(path.parent)
     turns, sent = [], []
@@ -220,7 +220,7 @@ def load_prompt(path: str | Path) -> Prompt:
     for role, piece in zip(pieces[::2], pieces[1::2], strict=True):
         if role not in _ROLES:
             raise UserError(
-                f"unknown role {role!r}", where=f"{path}:{line}", mend=f"one of {_ROLES}"
+                f"unknown role {role!r}", where=f"{path}:{line}", hint=f"one of {_ROLES}"
             )
         text = piece.removeprefix("\n").rstrip("\n") + "\n"
         try:
@@ -236,7 +236,7 @@ def load_prompt(path: str | Path) -> Prompt:
         content = canonical_json([sent, list(answer.items())])
     except (TypeError, ValueError) as error:
         raise UserError(
-            f"`answer` is not JSON: {error}", where=f"{path}:1", mend="write JSON schemas"
+            f"`answer` is not JSON: {error}", where=f"{path}:1", hint="write JSON schemas"
         ) from None
     return Prompt(path, about, tuple(turns), hashlib.sha256(content.encode()).hexdigest())
 

@@ -104,7 +104,7 @@ class Line(NamedTuple):
         return UserError(
             what,
             where=f"{self.path}:{self.number}",
-            mend="restore the file, resolve the merge or delete the line",
+            hint="restore the file, resolve the merge or delete the line",
         )
 
 
@@ -222,7 +222,7 @@ def recording(path: str | Path) -> Iterator[Recorder]:
 
     def refuse() -> NoReturn:
         raise UserError(
-            "another run is writing this file", where=path, mend="wait until it has ended"
+            "another run is writing this file", where=path, hint="wait until it has ended"
         )
 
     with lock(path.parent, path.name, refuse):

@@ -140,13 +140,13 @@ class Server:
                 shown += EVERY_S
             time.sleep(_POLL_S)
 
-    def _error(self, what: str, mend: str = "") -> UserError:
+    def _error(self, what: str, hint: str = "") -> UserError:
         lines = [line.strip() for line in self._printed().splitlines() if line.strip()]
         tail = " | ".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:] or "nothing"
         return UserError(
             f"its server {what}, having said: {tail}",
             where=self._spec.label,
-            mend=f"see {self._log}{mend}",
+            hint=f"see {self._log}{hint}",
         )
 
     def _printed(self) -> str:

@@ -74,7 +74,7 @@ class LLMSettings(Settings):
             raise UserError(
                 f"no model has the provider {name!r}",
                 where="llm.api_bases",
-                mend=nearest(name, providers),
+                hint=nearest(name, providers),
             )
         ended = {
             entry.checkpoint: entry.retired

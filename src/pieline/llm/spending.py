@@ -225,7 +225,7 @@ class Ledger:
             raise UserError(
                 f"the spending cannot be kept: {error}",
                 where=self.path,
-                mend="make room, check permissions and run again"
+                hint="make room, check permissions and run again"
                 if on_disk
                 else "restore or delete the file",
             ) from None
@@ -320,6 +320,6 @@ class Budget:
             f"{unfinished}; {len(left)} of {asked} questions are left to ask, for at most about"
             f" ${about:.4f}",
             where=self._spec.label,
-            mend=f"raise llm.max_cost_usd (about {spending.usd + about:.4f} is enough) and run"
+            hint=f"raise llm.max_cost_usd (about {spending.usd + about:.4f} is enough) and run"
             " again, nothing is asked twice",
         )

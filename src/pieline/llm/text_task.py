@@ -56,8 +56,8 @@ class TextTask(Task):
         rows = self._rows()
         asked = [prompt.messages(**row.model_dump()) for row in rows]
         if len(rows) > 1 and len(set(asked)) == 1:
-            mend = f"show a field of {self.inputs['rows']}, as in {{{{ id }}}}"
-            raise UserError("asks the same about each row", where=prompt.path, mend=mend)
+            hint = f"show a field of {self.inputs['rows']}, as in {{{{ id }}}}"
+            raise UserError("asks the same about each row", where=prompt.path, hint=hint)
         return [
             make_question(entry, messages, self.parameters, name=row.id)
             for row, messages in zip(rows, asked, strict=True)

@@ -212,10 +212,10 @@ class Transport:
             Exception: whatever litellm raises; `MalformedResponseError` for an answer that is none.
         """
         if not self._is_checked:
-            raise NotSentError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
+            raise NotSentError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
         if self._needs_responses:
-            mend = "write its litellm_id as openai/responses/<name>"
-            raise NotSentError(_RESPONSES, where=self._spec.label, mend=mend)
+            hint = "write its litellm_id as openai/responses/<name>"
+            raise NotSentError(_RESPONSES, where=self._spec.label, hint=hint)
         exchange = _Exchange(question)
         _EXCHANGE.set(exchange)
         try:
@@ -225,7 +225,7 @@ class Transport:
         if not fields or (question.is_embedded and "text" not in fields):
             raise MalformedResponseError("the answer has neither choices, nor usage, nor a vector")
         if exchange.sent is None:
-            raise UserError(_UNCHECKED, where=self._spec.label, mend=_ELSEWHERE)
+            raise UserError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
         body = _response_body(exchange)
         # Not as litellm reports it: where Gemini states no model, litellm states the one asked.
         name = body.get("modelVersion") or body.get("model")
@@ -282,7 +282,7 @@ class Transport:
             raise NotSentError(
                 f"the request {redact(exchange.misfit, self._spec)}; nothing was sent",
                 where=self._spec.label,
-                mend="state it in the entry of models.yaml (accepts, defaults, system_role, body),"
+                hint="state it in the entry of models.yaml (accepts, defaults, system_role, body),"
                 " or ask otherwise",
             ) from None
         _check_connected(error, exchange.address)

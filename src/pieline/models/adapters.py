@@ -36,14 +36,14 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
     place = Path(folder)
     for name in (_CONFIG, _WEIGHTS):
         if not (place / name).is_file():
-            raise UserError(f"the adapter has no {name}", where=place, mend="name its folder")
+            raise UserError(f"the adapter has no {name}", where=place, hint="name its folder")
     config = read_json(place / _CONFIG)
     for name, usual in _PLAIN.items():
         if (config.get(name) or None) != (usual or None):
             raise UserError(
                 f"the adapter has {name}: {config.get(name)}, which cannot be added",
                 where=place,
-                mend="merge it with its base model, and name the folder of the merged model",
+                hint="merge it with its base model, and name the folder of the merged model",
             )
     rank, tensors = int(config["r"]), load_file(place / _WEIGHTS)
     scale = config["lora_alpha"] / (sqrt(rank) if config.get("use_rslora") else rank)
@@ -69,5 +69,5 @@ def _foreign(name: str, place: Path, where: str) -> UserError:
     return UserError(
         f"the adapter changes {name}, which is no linear layer of {where} of that size",
         where=place,
-        mend="name the base model that it was trained from",
+        hint="name the base model that it was trained from",
     )

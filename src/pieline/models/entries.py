@@ -83,9 +83,9 @@ class ModelEntry(Settings):
         Raises:
             UserError: the text is no such spec.
         """
-        mend = "pass an entry of models.yaml as JSON"
-        said = validated(dict[str, Any], text, where="--spec", mend=mend, is_json=True)
-        return validated(cls, {**cls.UNSAID, **unsaid, **said}, where="--spec", mend=mend)
+        hint = "pass an entry of models.yaml as JSON"
+        said = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
+        return validated(cls, {**cls.UNSAID, **unsaid, **said}, where="--spec", hint=hint)
 
 
 class Bm25Entry(ModelEntry):

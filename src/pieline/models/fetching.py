@@ -12,7 +12,7 @@ from pathlib import Path
 
 from huggingface_hub import constants, hf_hub_download
 
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.models.entries import ModelEntry
 from pieline.models.hub import (
     HubCheckpoint,
@@ -135,7 +135,7 @@ def summary(items: Sequence[Wanted]) -> str:
     about = "about " if any(item.obstacle for item in items) else ""
     whole, missing = _total(item.size for item in items), _total(item.missing for item in items)
     return (
-        f"{number_of(len(items), 'checkpoint')} of {about}{whole / GIGABYTE:.1f} GB;"
+        f"{pluralize(len(items), 'checkpoint')} of {about}{whole / GIGABYTE:.1f} GB;"
         f" {about}{missing / GIGABYTE:.1f} GB to download into {constants.HF_HUB_CACHE},"
         f" which has {_free() / GIGABYTE:.1f} GB free"
     )
@@ -168,8 +168,8 @@ def fetch(items: Sequence[Wanted]) -> Iterator[str]:
         (item.obstacle for item in items if isinstance(item.obstacle, UnreachableError)), None
     )
     if silent:
-        mend = "run this where there is network, with HF_HUB_OFFLINE unset"
-        raise UserError(silent.what, where="weights", mend=mend)
+        hint = "run this where there is network, with HF_HUB_OFFLINE unset"
+        raise UserError(silent.what, where="weights", hint=hint)
     had = [item for item in items if item.listing and item.missing]
     _require_room(_total(item.missing for item in had))
     for number, item in enumerate(had, start=1):
@@ -178,7 +178,7 @@ def fetch(items: Sequence[Wanted]) -> Iterator[str]:
         assert item.listing
         item.checkpoint.download(item.listing)
     if left := obstacles(items):
-        raise UserError("; ".join(left), where=f"{number_of(len(left), 'checkpoint')} not fetched")
+        raise UserError("; ".join(left), where=f"{pluralize(len(left), 'checkpoint')} not fetched")
 
 
 def _total(sizes: Iterable[int | None]) -> int:
@@ -202,10 +202,10 @@ def _require_room(size: int) -> None:
     Raises:
         UserError: says how much there is to download.
     """
-    where, mend = constants.HF_HUB_CACHE, "set HF_HOME to a folder with room, or leave models out"
+    where, hint = constants.HF_HUB_CACHE, "set HF_HOME to a folder with room, or leave models out"
     told = f"{size / GIGABYTE:.1f} GB are to be downloaded"
     if size > (free := _free()):
-        raise UserError(f"{told}, and {free / GIGABYTE:.1f} GB are free", where=where, mend=mend)
+        raise UserError(f"{told}, and {free / GIGABYTE:.1f} GB are free", where=where, hint=hint)
     if not size or not shutil.which("fallocate"):
         return
     # A quota shows only where blocks are taken: all are, at once, and given back.
@@ -218,4 +218,4 @@ def _require_room(size: int) -> None:
             env=os.environ | {"LC_ALL": "C"},
         )
     if tried.returncode and (why := re.search(r"[^:]*(quota|space)[^:]*$", tried.stderr.strip())):
-        raise UserError(f"{told}, and {why[0].strip()}", where=where, mend=mend)
+        raise UserError(f"{told}, and {why[0].strip()}", where=where, hint=hint)

@@ -116,7 +116,7 @@ class HubCheckpoint:
             UserError: no such repository or commit, no access, or no weights that can be loaded.
         """
         if constants.is_offline_mode():
-            raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), mend=FETCHING)
+            raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=FETCHING)
         try:
             info = _within(timeout_s, lambda: self._info(timeout_s))
         except GatedRepoError:
@@ -125,25 +125,25 @@ class HubCheckpoint:
             raise UserError(
                 f"only who accepted its licence may download it ({token})",
                 where=str(self),
-                mend=f"accept it at {page} and set HF_TOKEN to a token of this account",
+                hint=f"accept it at {page} and set HF_TOKEN to a token of this account",
             ) from None
         except (RepositoryNotFoundError, RevisionNotFoundError) as error:
             lacking = "commit" if isinstance(error, RevisionNotFoundError) else "repository"
             raise UserError(
                 f"the hub has no such {lacking}",
                 where=str(self),
-                mend="correct the model's entry, or set HF_TOKEN if it is private",
+                hint="correct the model's entry, or set HF_TOKEN if it is private",
             ) from None
         except HfHubHTTPError as error:
             told = f"{error.response.status_code} {error.server_message or ''}".strip()
-            mend = "check HF_TOKEN and HF_ENDPOINT, or try again later"
-            raise UserError(f"the hub answers {told}", where=str(self), mend=mend) from None
+            hint = "check HF_TOKEN and HF_ENDPOINT, or try again later"
+            raise UserError(f"the hub answers {told}", where=str(self), hint=hint) from None
         except (httpx.HTTPError, OSError) as error:
             reason = str(error) or type(error).__name__
             raise UnreachableError(
                 f"{constants.ENDPOINT} cannot be reached ({reason})",
                 where=str(self),
-                mend=FETCHING,
+                hint=FETCHING,
             ) from None
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         listing = Listing(
@@ -155,7 +155,7 @@ class HubCheckpoint:
                 f"there are no {'pickled' if self.pickled else 'safetensors'} weights at this"
                 " commit",
                 where=str(self),
-                mend="pin a commit that has them, or set pickled: true to have a pickle converted",
+                hint="pin a commit that has them, or set pickled: true to have a pickle converted",
             )
         return listing
 
@@ -199,7 +199,7 @@ class HubCheckpoint:
                 raise UserError(
                     f"the download broke off: {reason or type(error).__name__}",
                     where=str(self),
-                    mend="run the same command again; it goes on with what is missing",
+                    hint="run the same command again; it goes on with what is missing",
                 ) from None
 
     def snapshot(self) -> Path:
@@ -221,7 +221,7 @@ class HubCheckpoint:
                 return self._folder()
             except LocalEntryNotFoundError:
                 what = f"not complete in {constants.HF_HUB_CACHE}, and {error.what}"
-                raise UnreachableError(what, where=error.where, mend=error.mend) from None
+                raise UnreachableError(what, where=error.where, hint=error.hint) from None
 
     def _folder(self, names: Iterable[str] | None = None, **options: Any) -> Path:
         options = {"revision": self.revision, "local_files_only": True} | options
@@ -263,7 +263,7 @@ def unpinned(entry: ModelEntry) -> UserError | None:
     return UserError(
         "no commit is pinned",
         where=own["repository"],
-        mend="write one of those that"
+        hint="write one of those that"
         f" https://huggingface.co/{own['repository']}/commits/main lists, all 40 digits, as"
         f" revision into the entry of {own['label']}",
     )

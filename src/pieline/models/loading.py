@@ -40,19 +40,19 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
             raise UserError(
                 "there are no safetensors weights at this commit",
                 where=where,
-                mend="pin a commit that has them, or set pickled: true to have them converted once",
+                hint="pin a commit that has them, or set pickled: true to have them converted once",
             ) from None
         if "peft" in str(error).lower():
             raise UserError(
                 "it is an adapter (LoRA)",
                 where=where,
-                mend="name its base model here, and its folder as adapter",
+                hint="name its base model here, and its folder as adapter",
             ) from None
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(
             f"cannot load the weights: {lines[0]}",
             where=where,
-            mend="correct the entry, or delete these files and download them again",
+            hint="correct the entry, or delete these files and download them again",
         ) from error
 
 
@@ -106,7 +106,7 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
         raise UserError(
             f"{len(missing)} of the model's weights are missing or of another shape: {missing[0]}",
             where=where,
-            mend="pin weights and code (revision, code_revision) that belong together",
+            hint="pin weights and code (revision, code_revision) that belong together",
         )
     prefix = f"{model.base_model_prefix}."
     parts = {name for name, _ in model.base_model.named_children()}
@@ -120,7 +120,7 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
         raise UserError(
             f"{len(left_over)} of its weights have no place in the model: {left_over[0]}",
             where=where,
-            mend="restore the checkpoint's own config.json",
+            hint="restore the checkpoint's own config.json",
         )
 
 
@@ -135,12 +135,12 @@ def require_finite(model: torch.nn.Module, where: str) -> None:
             raise UserError(
                 f"{name} has weights that are not finite numbers",
                 where=where,
-                mend="download the checkpoint again, or train it with a lower learning rate",
+                hint="download the checkpoint again, or train it with a lower learning rate",
             )
         # Types of tokens are at most two, and may be alike.
         if "embed" in name and weight.dim() == 2 and len(weight) > 2 and _rows_are_equal(weight):
             raise UserError(
-                f"{name} has equal rows", where=where, mend="download the checkpoint again"
+                f"{name} has equal rows", where=where, hint="download the checkpoint again"
             )
 
 
@@ -158,12 +158,12 @@ def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> 
         raise UserError(
             "it has no tokenizer files",
             where=where,
-            mend="copy tokenizer.json and tokenizer_config.json of the model it was trained from",
+            hint="copy tokenizer.json and tokenizer_config.json of the model it was trained from",
         )
     size, embeddings = len(tokenizer), model.get_input_embeddings().weight.shape[0]
     if not _MIN_VOCABULARY * embeddings <= size <= embeddings:
         raise UserError(
             f"its tokenizer has {size:,} tokens and its model embeds {embeddings:,}",
             where=where,
-            mend="copy the tokenizer files of the model it was trained from",
+            hint="copy the tokenizer files of the model it was trained from",
         )

@@ -53,7 +53,7 @@ class PredictionsEntry(ModelEntry):
             raise ValueError(f"{number} files for {' '.join(str(part) for part in run if part)}")
         file, number = Counter(one.file for one in self.files).most_common(1)[0]
         if number > 1:
-            raise ValueError(f"file {file!r} stands twice")
+            raise ValueError(f"file {file!r} occurs twice")
         return self
 
     def execution_spec(self) -> str:

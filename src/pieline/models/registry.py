@@ -71,7 +71,7 @@ def load_registry(path: str | Path) -> Registry:
     for name in added:
         if name in found:
             raise UserError(
-                f"{path} has a model {name!r}, too", where=own, mend="give yours another name"
+                f"{path} has a model {name!r}, too", where=own, hint="give yours another name"
             )
     names: dict[str, str] = {}
     for where, entries in ((path, found), (own, added)):
@@ -82,16 +82,16 @@ def load_registry(path: str | Path) -> Registry:
                 raise UserError(
                     f"label {label!r} is that of {other}",
                     where=f"{where}: {name}",
-                    mend="tables show models by their labels: give it another",
+                    hint="tables show models by their labels: give it another",
                 )
     return found | added
 
 
 def _entries(path: Path) -> Registry:
-    mend = "see schemas/models.schema.json"
-    raw = validated(_NAMED, read_yaml(path) or {}, where=path, mend=mend)
+    hint = "see schemas/models.schema.json"
+    raw = validated(_NAMED, read_yaml(path) or {}, where=path, hint=hint)
     return {
-        name: validated(ENTRY, fields, where=f"{path}: {name}", mend=mend)
+        name: validated(ENTRY, fields, where=f"{path}: {name}", hint=hint)
         for name, fields in raw.items()
     }
 

@@ -49,7 +49,7 @@ def parameter_count(text: str) -> int:
         raise UserError(
             f"{text!r} is no number of parameters",
             where="models.yaml: parameters",
-            mend="write it as 110M or 1.5B",
+            hint="write it as 110M or 1.5B",
         )
     return round(float(found[1]) * {"M": 1e6, "B": 1e9}[found[2]])
 

@@ -34,7 +34,7 @@ def package_file(package: str, pattern: str) -> Path:
         raise UserError(
             f"Python package {package!r} is not installed",
             where="models.yaml",
-            mend="install the locked requirements (make environment)",
+            hint="install the locked requirements (make environment)",
         )
     matching = [
         path
@@ -46,7 +46,7 @@ def package_file(package: str, pattern: str) -> Path:
         raise UserError(
             f"{len(matching)} files match {pattern!r}, not one",
             where=f"package {package}",
-            mend="correct the entry in models.yaml",
+            hint="correct the entry in models.yaml",
         )
     return matching[0]
 
@@ -100,7 +100,7 @@ def find_weights(spec: "LLMEntry") -> Path:
         raise UserError(
             f"no such {'file' if spec.is_gguf else 'folder'}{here}",
             where=path,
-            mend=f"put it there or correct the entry of {spec.label}; to replay recordings its"
+            hint=f"put it there or correct the entry of {spec.label}; to replay recordings its"
             " weights_sha256 is enough",
         )
     if not spec.is_gguf:
@@ -125,16 +125,16 @@ def _find_snapshot(spec: "LLMEntry") -> Path:
         )
     except LocalEntryNotFoundError:
         raise UserError(
-            "not in the hub's cache", where=spec.repository or "", mend=FETCHING
+            "not in the hub's cache", where=spec.repository or "", hint=FETCHING
         ) from None
     if not spec.file:
         _require_all_shards(Path(folder), FETCHING)
     elif not Path(folder, spec.file).exists():
-        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, mend=FETCHING)
+        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, hint=FETCHING)
     return Path(folder, spec.file or "")
 
 
-def _require_all_shards(folder: Path, mend: str) -> None:
+def _require_all_shards(folder: Path, hint: str) -> None:
     """Raise a `UserError` unless a folder holds a model's configuration and all its weights.
 
     One way of storing them will do: whole, or in the parts of an index. The hub may have several,
@@ -152,7 +152,7 @@ def _require_all_shards(folder: Path, mend: str) -> None:
         [name for name in ["config.json", *way] if not (folder / name).exists()] for way in ways
     ]
     if all(lacking):
-        raise UserError(f"{lacking[0][0]} is missing", where=folder, mend=mend)
+        raise UserError(f"{lacking[0][0]} is missing", where=folder, hint=hint)
 
 
 def weights_path(spec: "LLMEntry") -> Path:
@@ -170,13 +170,13 @@ def weights_path(spec: "LLMEntry") -> Path:
                 "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
                 f" that of {path} is {digest}",
                 where=spec.label,
-                mend="write it there if this is what is meant",
+                hint="write it there if this is what is meant",
             )
         if digest != spec.weights_sha256:
             raise UserError(
                 "these are not the weights of the entry (sha256 differs)",
                 where=path,
-                mend="install the pinned version or correct weights_sha256",
+                hint="install the pinned version or correct weights_sha256",
             )
     if spec.source != "package":  # whose file is known
         quantisation, template = _gguf_says(path) if spec.is_gguf else (None, _template_in(path))
@@ -184,13 +184,13 @@ def weights_path(spec: "LLMEntry") -> Path:
             raise UserError(
                 f"the file's quantisation is {quantisation}, the entry's {spec.quantisation}",
                 where=path,
-                mend="correct quantisation",
+                hint="correct quantisation",
             )
         if spec.takes_template and not template:
             raise UserError(
                 "the weights have no chat template, and the server would take one of its own",
                 where=path,
-                mend=f"write that of the model as chat_template into the entry of {spec.label}",
+                hint=f"write that of the model as chat_template into the entry of {spec.label}",
             )
     return path
 
@@ -269,5 +269,5 @@ def read_gguf(path: Path) -> "GGUFReader":
     # What gguf raises depends on where it fails.
     except (ValueError, IndexError, OverflowError, KeyError) as error:
         raise UserError(
-            f"not a whole GGUF file: {error}", where=path, mend="fetch the file again"
+            f"not a whole GGUF file: {error}", where=path, hint="fetch the file again"
         ) from None

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pieline.core.errors import number_of
+from pieline.core.errors import pluralize
 from pieline.core.files import read_text
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_yaml
@@ -111,7 +111,7 @@ def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
     files = [file.identity for name, file in public.items() if name.startswith(folder)]
     digests = [identity for identity in files if identity]
     if len(files) > 1 and digests:
-        return f"{len(digests)} of {number_of(len(files), 'file')} by digest"
+        return f"{len(digests)} of {pluralize(len(files), 'file')} by digest"
     kind, _, digest = digests[0].rpartition(" ") if digests else ("not", "", "pinned")
     return f"{kind} {digest[:8]}"
 

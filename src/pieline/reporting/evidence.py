@@ -72,7 +72,7 @@ def load_metric_file(path: str | Path) -> MetricFile:
     """
     fields = read_json(path)
     if not isinstance(fields, dict) or not isinstance(fields.get("computed_from"), dict):
-        raise UserError("no field 'computed_from'", where=path, mend="make it again")
+        raise UserError("no field 'computed_from'", where=path, hint="make it again")
     return MetricFile(str(path), sha256(path), fields)
 
 
@@ -96,7 +96,7 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
             raise UserError(
                 "computed under other settings or with another model than the configuration's",
                 where=metric.path,
-                mend=MAKE_AGAIN.format(metric.path),
+                hint=MAKE_AGAIN.format(metric.path),
             )
 
 
@@ -108,5 +108,5 @@ def input_of(metric: MetricFile, ending: str) -> str:
     """
     found = [name for name in metric.inputs if name.endswith(ending)]
     if not found:
-        raise UserError(f"computed from no …{ending}", where=metric.path, mend="make it again")
+        raise UserError(f"computed from no …{ending}", where=metric.path, hint="make it again")
     return found[0]

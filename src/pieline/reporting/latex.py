@@ -96,8 +96,8 @@ def _render(
         raise UserError(
             f"not a valid template: {error.message}",
             where=f"{template}:{error.lineno}",
-            mend="correct this line",
+            hint="correct this line",
         ) from None
     except jinja2.UndefinedError as error:
-        raise UserError(str(error.message), where=template, mend="correct the name") from None
+        raise UserError(str(error.message), where=template, hint="correct the name") from None
     write_text(output, text)

@@ -38,5 +38,5 @@ def load_descriptions(text: str) -> list[ModelDescription]:
     Raises:
         UserError: the text is no such list.
     """
-    mend = "pass a JSON list"
-    return validated(list[ModelDescription], text, where="--models", mend=mend, is_json=True)
+    hint = "pass a JSON list"
+    return validated(list[ModelDescription], text, where="--models", hint=hint, is_json=True)

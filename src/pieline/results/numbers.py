@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import get_args
 
-from pieline.core.errors import number_of
+from pieline.core.errors import pluralize
 from pieline.core.files import write_text
 from pieline.core.records import Frozen
 from pieline.core.tables import read_table
@@ -137,7 +137,7 @@ def describe(numbers: Sequence[PrintedNumber]) -> str:
 def kinds_of(numbers: Iterable[PrintedNumber]) -> str:
     """How many of those that were reproduced are scores, counts and parameters."""
     counts = Counter(number.kind for number in numbers if number.verdict == "reproduced")
-    return ", ".join(number_of(counts[kind], kind) for kind in get_args(Kind) if counts[kind])
+    return ", ".join(pluralize(counts[kind], kind) for kind in get_args(Kind) if counts[kind])
 
 
 def ranked(texts: Iterable[str]) -> Counter[str]:
@@ -161,8 +161,8 @@ def read_numbers(path: str | Path) -> list[PrintedNumber]:
     Raises:
         UserError: it is none.
     """
-    mend = "name printed_numbers.csv of paper_tables/"
-    rows = read_table(path, list(PrintedNumber.model_fields), mend=mend)
+    hint = "name printed_numbers.csv of paper_tables/"
+    rows = read_table(path, list(PrintedNumber.model_fields), hint=hint)
     return [
         PrintedNumber.model_validate(
             row | {"needs": tuple(filter(None, row["needs"].split(_JOIN)))}

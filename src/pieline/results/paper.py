@@ -74,8 +74,8 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
     """
     program = shutil.which("pdflatex")
     if program is None:
-        mend = "install texlive-latex-recommended, or read paper_tables/index.html"
-        raise UserError("no pdflatex on this machine", where=source, mend=mend)
+        hint = "install texlive-latex-recommended, or read paper_tables/index.html"
+        raise UserError("no pdflatex on this machine", where=source, hint=hint)
     source = Path(source)
     environment = os.environ | {
         "SOURCE_DATE_EPOCH": "0",
@@ -106,7 +106,7 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
             if result.returncode:
                 log = result.stdout.decode("utf-8", errors="replace")
                 raise UserError(
-                    _first_error(log), where=source, mend="correct the table or its template"
+                    _first_error(log), where=source, hint="correct the table or its template"
                 )
         write_bytes(output, (Path(folder) / source.with_suffix(".pdf").name).read_bytes())
 

@@ -76,8 +76,8 @@ def parse_models(text: str) -> list[Model]:
     Raises:
         UserError: the text is no such list.
     """
-    mend = "pass a JSON list"
-    return validated(list[Model], text, where="--models", mend=mend, is_json=True)
+    hint = "pass a JSON list"
+    return validated(list[Model], text, where="--models", hint=hint, is_json=True)
 
 
 class Provenance(Frozen):
@@ -113,7 +113,7 @@ def load_licences(path: str | Path) -> dict[str, Licences]:
     Raises:
         UserError: the file is wrong.
     """
-    return validated(dict[str, Licences], read_yaml(path), where=path, mend="correct it")
+    return validated(dict[str, Licences], read_yaml(path), where=path, hint="correct it")
 
 
 def installed_packages(lock: str | Path) -> dict[str, str]:
@@ -135,7 +135,7 @@ def described_files(paths: Iterable[str | Path]) -> list[File]:
     found = []
     for path in sorted(set(map(str, paths))):
         if not Path(path).is_file():
-            raise UserError("no such file", where=path, mend="run snakemake again")
+            raise UserError("no such file", where=path, hint="run snakemake again")
         found.append(File(path=path, sha256=sha256(path), bytes=Path(path).stat().st_size))
     return found
 

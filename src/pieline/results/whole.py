@@ -16,7 +16,7 @@ from typing import Any
 from pieline.archives.matching import Taking
 from pieline.config import Config
 from pieline.core.conditions import digest_of
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
@@ -139,8 +139,8 @@ class Whole:
         try:
             check_metrics(present, self.asked(present))
         except UserError as error:
-            mend = "restore the folder .snakemake, or delete results/ to make everything again"
-            raise UserError(error.what, where=error.where, mend=mend) from None
+            hint = "restore the folder .snakemake, or delete results/ to make everything again"
+            raise UserError(error.what, where=error.where, hint=hint) from None
 
     def files(self, ending: str) -> list[str]:
         """The files with this ending, of tables (csv, html, tex) or of figures (pdf, png)."""
@@ -278,7 +278,7 @@ class Whole:
         archived = [line for study in self.studies for line in study.archive_notes()]
         return archived + [
             f"left out of {study} ({reason}): "
-            + ", ".join(f"{model}, {number_of(number, 'run')}" for model, number in models.items())
+            + ", ".join(f"{model}, {pluralize(number, 'run')}" for model, number in models.items())
             for (study, reason), models in runs.items()
         ]
 

@@ -159,30 +159,30 @@ def load_claims(path: str | Path) -> list[Claim]:
     """Read published/claims.yaml.
 
     Raises:
-        UserError: a field is wrong, an id stands twice, or a formula names unknown numbers;
+        UserError: a field is wrong, an id occurs twice, or a formula names unknown numbers;
             names the file and the claim.
     """
     claims = []
-    given = validated(list[Any], read_yaml(path), where=path, mend="see the head of the file")
+    given = validated(list[Any], read_yaml(path), where=path, hint="see the head of the file")
     for number, fields in enumerate(given, start=1):
         name = fields.get("id", number) if isinstance(fields, Mapping) else number
         where = f"{path}: claim {name}"
-        claim = validated(Claim, fields, where=where, mend="see the other claims")
+        claim = validated(Claim, fields, where=where, hint="see the other claims")
         try:
             used = claim.names()
         except ClaimError as error:
-            raise UserError(str(error), where=where, mend="correct the formula") from None
+            raise UserError(str(error), where=where, hint="correct the formula") from None
         if different := used ^ set(claim.numbers):
             word = "unused" if min(different) in claim.numbers else "unknown"
             raise UserError(
                 f"{word} number {min(different)!r}",
                 where=where,
-                mend="name each number once and use it",
+                hint="name each number once and use it",
             )
         claims.append(claim)
     repeated = [name for name, times in Counter(claim.id for claim in claims).items() if times > 1]
     if repeated:
-        raise UserError(f"id {repeated[0]!r} stands twice", where=path, mend="rename one")
+        raise UserError(f"id {repeated[0]!r} occurs twice", where=path, hint="rename one")
     return claims
 
 

@@ -97,7 +97,7 @@ def judge_claims(
             )
         except ClaimError as error:
             raise UserError(
-                str(error), where=f"claim {claim.id}", mend="correct its numbers or its formula"
+                str(error), where=f"claim {claim.id}", hint="correct its numbers or its formula"
             ) from None
     return judged
 
@@ -186,8 +186,8 @@ def write_claims(
     """
     for claim in judged:
         if claim.paper not in papers:
-            mend = nearest(claim.paper, list(papers))
-            raise UserError(f"unknown paper {claim.paper!r}", where=f"claim {claim.id}", mend=mend)
+            hint = nearest(claim.paper, list(papers))
+            raise UserError(f"unknown paper {claim.paper!r}", where=f"claim {claim.id}", hint=hint)
     counted = [claim for claim in judged if not claim.restates]
     counts = {
         side: dict(sorted(Counter(getattr(claim, side).verdict for claim in counted).items()))

@@ -116,8 +116,8 @@ def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
         UserError: names file, table and field.
     """
     return {
-        name: validated(PrintedTable, fields, where=f"{path}: {name}", mend="see the other tables")
-        for name, fields in read_mapping(path, mend="see its head").items()
+        name: validated(PrintedTable, fields, where=f"{path}: {name}", hint="see the other tables")
+        for name, fields in read_mapping(path, hint="see its head").items()
     }
 
 

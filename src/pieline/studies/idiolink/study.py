@@ -138,14 +138,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                     raise UserError(
                         f"{one.file} of {name!r} has setting {one.setting!r}, seed {one.seed}",
                         where=f"{where}.models",
-                        mend=f"a run's setting is one of {', '.join(QUERY_MODES)}, its seed 0",
+                        hint=f"a run's setting is one of {', '.join(QUERY_MODES)}, its seed 0",
                     )
         self.check_models(settings.leave_out, "embedder", where=f"{where}.leave_out")
         if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
             raise UserError(
                 f"{min(unknown)!r} is not among the models to run",
                 where=f"{where}.leave_out",
-                mend="leave out only what idiolink.models or idiolink.finetuning.models names",
+                hint="leave out only what idiolink.models or idiolink.finetuning.models names",
             )
         for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
             place = f"{where}.finetuning.{field}"
@@ -155,7 +155,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             raise UserError(
                 "the experiments take the constructed data set and nothing constructs it",
                 where=f"{where}.dataset",
-                mend="set idiolink.construction.enabled: true, or choose 'released_format'",
+                hint="set idiolink.construction.enabled: true, or choose 'released_format'",
             )
         if self.constructs():
             for path in map(Path, map(self._prompt, (*COLLECTIONS, "validate"))):
@@ -163,7 +163,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                     raise UserError(
                         f"no prompt {path.name} in {path.parent}",
                         where=f"{where}.construction.prompts",
-                        mend="see the files of the same names in prompts/idiolink",
+                        hint="see the files of the same names in prompts/idiolink",
                     )
         self._check_own_data(where)
         self._check_archived(where)
@@ -171,7 +171,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             raise UserError(
                 "the sample data has no released tuples",
                 where=f"{where}.finetuning.tuples",
-                mend="choose 'sampled' or 'released_where_available', or data: released",
+                hint="choose 'sampled' or 'released_where_available', or data: released",
             )
         for name, most in (("hard_negatives", HARD_NEGATIVES), ("soft_negatives", SOFT_NEGATIVES)):
             wanted = getattr(tuning, name)
@@ -179,7 +179,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 raise UserError(
                     f"{wanted} where the released tuples have {most}",
                     where=f"{where}.finetuning.{name}",
-                    mend="lower it, or set tuples: sampled",
+                    hint="lower it, or set tuples: sampled",
                 )
 
     def _check_first_stages(self, where: str) -> None:
@@ -190,7 +190,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 raise UserError(
                     f"{first!r} is left out, so {name!r} has nothing to rank",
                     where=f"{where}.leave_out",
-                    mend=f"remove {name!r} from idiolink.models",
+                    hint=f"remove {name!r} from idiolink.models",
                 )
 
     def _check_own_data(self, where: str) -> None:
@@ -200,14 +200,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             raise UserError(
                 f"{self.run.own_data} has no {' and no '.join(absent)} split for fine-tuning",
                 where=f"{where}.finetuning.models",
-                mend=f"add idiolink/{absent[0]}, or name no model",
+                hint=f"add idiolink/{absent[0]}, or name no model",
             )
         follows = settings.construction.exclusions or self.candidates()
         if self.constructs() and self.run.own_data and not follows:
             raise UserError(
                 "nothing tells which PIEs people removed",
                 where=f"{where}.construction.exclusions",
-                mend="name a TSV with the columns pie and reason; without rows, none",
+                hint="name a TSV with the columns pie and reason; without rows, none",
             )
 
     def check_own_data(self) -> None:
@@ -224,7 +224,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                     raise UserError(
                         f"its sentence is also in the {other} split",
                         where=f"{path}: {text.id}",
-                        mend="keep the splits apart",
+                        hint="keep the splits apart",
                     )
 
     def wildcards(self) -> dict[str, str]:
@@ -384,7 +384,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             raise UserError(
                 "word overlap is counted in texts, and dataset is 'archived'",
                 where=f"{where}.shortcuts",
-                mend="leave it out, or set dataset: released_format",
+                hint="leave it out, or set dataset: released_format",
             )
         lacking = [path for path in self.run_metrics() if path not in self.archived]
         if lacking or not self.archived:
@@ -395,7 +395,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 f"no texts, and {lacking[0] if lacking else 'every run'} cannot be taken from"
                 f" {named}: {why}",
                 where=f"{where}.dataset",
-                mend="leave it out, or set dataset: released_format",
+                hint="leave it out, or set dataset: released_format",
             )
         archive = next(iter(self.archived.values())).archive
         for path in self.archived:
@@ -407,7 +407,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 raise UserError(
                     f"{archive.path} has no {folder} of these data",
                     where=f"{where}.dataset",
-                    mend="name another archive first",
+                    hint="name another archive first",
                 )
 
     def run_metrics(self) -> list[str]:
@@ -498,7 +498,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """
         entry = self.run.entry(model)
         if not isinstance(entry, EmbedderEntry):
-            raise UserError(f"{model!r} is of kind {entry.kind!r}", mend="name an embedder")
+            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="name an embedder")
         device = self.settings.device or entry.device
         return entry.with_inputs(self.settings.inputs).model_copy(update={"device": device})
 

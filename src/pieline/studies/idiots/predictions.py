@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pieline.core.elsewhere import ForeignRow, one_each, read_rows
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.denial import joins, names_nothing, says_none, takes_back
 from pieline.languages.spelling import normalise
@@ -98,7 +98,7 @@ def detection_questions(
     """
     wanted = {**parameters, "seed": seed}
     if lack := cannot_be_asked(spec, setting):
-        raise UserError(lack, where=spec.label, mend="leave the model or the setting out")
+        raise UserError(lack, where=spec.label, hint="leave the model or the setting out")
     prompt.check_shows("sentence")
     enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
     wanted["response_format"] = enforced
@@ -236,13 +236,13 @@ def read_predictions(
     texts = {one.id: one.sentence for one in sentences}
     rows = list(one_each(read_rows(path, ForeignDetection), texts, where=path))
     if all(row.has_idiom is None for _, row in rows):
-        raise UserError("has_idiom is empty in every row", where=path, mend="write true or false")
+        raise UserError("has_idiom is empty in every row", where=path, hint="write true or false")
     named = [line for line, row in rows if row.idiom and not names_nothing(row.idiom)]
     if named and not any(row.has_idiom for _, row in rows):
         raise UserError(
-            f"has_idiom is true nowhere, but idiom is filled in {number_of(len(named), 'row')}",
+            f"has_idiom is true nowhere, but idiom is filled in {pluralize(len(named), 'row')}",
             where=f"{path}:{named[0]}",
-            mend="correct has_idiom, or leave idiom empty",
+            hint="correct has_idiom, or leave idiom empty",
         )
     return [_taken(row, f"{path}:{line}") for line, row in rows]
 
@@ -250,7 +250,7 @@ def read_predictions(
 def _taken(row: ForeignDetection, where: str) -> DetectionPrediction:
     if row.has_idiom and row.idiom and names_nothing(row.idiom):
         raise UserError(
-            f"has_idiom is true and idiom {row.idiom!r}", where=where, mend="correct one of them"
+            f"has_idiom is true and idiom {row.idiom!r}", where=where, hint="correct one of them"
         )
     said: dict[str, Any] = row.model_dump()
     if row.has_idiom is None:

@@ -67,12 +67,12 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     else:
         rows = read_json(path)
         if not isinstance(rows, list) or not rows:
-            raise UserError("not a JSON array of sentences", where=path, mend=_SEE)
+            raise UserError("not a JSON array of sentences", where=path, hint=_SEE)
     sentences = []
     for number, row in enumerate(rows, start=1):
         name = row.get("sentence_id", "?") if isinstance(row, dict) else "?"
         where = f"{path}: record {number} ({name})"
-        released = validated(_Released, row, where=where, mend=_SEE)
+        released = validated(_Released, row, where=where, hint=_SEE)
         fields = {
             "id": released.sentence_id,
             "pie_id": released.idiom_id,
@@ -81,7 +81,7 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
             "translation": released.es,
             "is_idiomatic": released.sentence_has_idiom == "True",
         }
-        sentences.append(validated(IdiotsSentence, fields, where=where, mend=_SEE))
+        sentences.append(validated(IdiotsSentence, fields, where=where, hint=_SEE))
     check_unique_ids([sentence.id for sentence in sentences], where=path)
     _check_columns(sentences, path)
     return sentences
@@ -100,16 +100,16 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
             raise UserError(
                 f"idiom {sentence.pie!r} under {sentence.pie_id}, which is {first!r} before",
                 where=where,
-                mend="give each idiom an id of its own",
+                hint="give each idiom an id of its own",
             )
         ids.setdefault(normalise(sentence.pie), set()).add(sentence.pie_id)
         same = texts.setdefault(normalise(sentence.sentence), sentence)
         if same.is_idiomatic != sentence.is_idiomatic:
             raise UserError(
-                f"has the text of {same.id} and the other label", where=where, mend="remove one"
+                f"has the text of {same.id} and the other label", where=where, hint="remove one"
             )
         if _is_rather(sentence.sentence, "spanish") and _is_rather(sentence.translation, "english"):
-            raise UserError("en is Spanish and es English", where=where, mend="swap the columns")
+            raise UserError("en is Spanish and es English", where=where, hint="swap the columns")
         pie = OPENING.sub("", sentence.pie)
         if sentence.is_idiomatic and not contains_pie(sentence.sentence, pie, language="english"):
             lacking.append(where)
@@ -117,7 +117,7 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
         raise UserError(
             "most idioms are under several idiom_id",
             where=path,
-            mend="give all sentences of an idiom one idiom_id",
+            hint="give all sentences of an idiom one idiom_id",
         )
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
     if idiomatic - len(lacking) < _FEWEST_WITH_IDIOM * idiomatic:
@@ -125,7 +125,7 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
             f"only {idiomatic - len(lacking)} of {idiomatic} idiomatic sentences have the words of"
             " their idiom",
             where=lacking[0],
-            mend="check that the column idiom belongs to these sentences",
+            hint="check that the column idiom belongs to these sentences",
         )
 
 
@@ -140,11 +140,11 @@ def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
 def _table(path: str | Path) -> list[dict[str, str]]:
     """The lines of a TSV by column, whether it writes quotes as data or as CSV does."""
     try:
-        rows = read_table(path, [], delimiter="\t", mend=_SEE)
+        rows = read_table(path, [], delimiter="\t", hint=_SEE)
     except UserError:
-        rows = read_table(path, [], delimiter="\t", quoted=False, mend=_SEE)
+        rows = read_table(path, [], delimiter="\t", quoted=False, hint=_SEE)
     if not rows:
-        raise UserError("no sentences", where=path, mend=_SEE)
+        raise UserError("no sentences", where=path, hint=_SEE)
     return [row for _, row in rows]
 
 
@@ -152,22 +152,22 @@ def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> l
     """Add the kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`) to sentences.
 
     Raises:
-        UserError: other columns, an unknown kind, a sentence that stands twice or is no distractor;
+        UserError: other columns, an unknown kind, a sentence that occurs twice or is no distractor;
             names the line.
     """
     marked = {sentence.id: sentence for sentence in sentences}
-    for line, row in read_table(path, ["sentence_id", "kind"], more=[], mend=_SEE):
+    for line, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_SEE):
         where, name, kind = f"{path}:{line}", row["sentence_id"], row["kind"]
         if kind not in KINDS:
             raise UserError(
-                f"unknown kind {kind!r}", where=where, mend=f"one of {', '.join(KINDS)}"
+                f"unknown kind {kind!r}", where=where, hint=f"one of {', '.join(KINDS)}"
             )
         if name not in marked or marked[name].is_idiomatic:
             wrong = "is idiomatic" if name in marked else "is not in the data"
             raise UserError(
-                f"sentence {name!r} {wrong}", where=where, mend="mark only distractors of the data"
+                f"sentence {name!r} {wrong}", where=where, hint="mark only distractors of the data"
             )
         if marked[name].distractor_kind:
-            raise UserError(f"sentence {name!r} stands twice", where=where, mend="remove one line")
+            raise UserError(f"sentence {name!r} occurs twice", where=where, hint="remove one line")
         marked[name] = marked[name].model_copy(update={"distractor_kind": KINDS[kind]})
     return list(marked.values())

@@ -38,7 +38,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         for own in settings.prompts.values():
             load_prompt(own.file).check_shows("sentence")
         if self.run.own_data and all(map(self.run.can_be_had, (TABLE, ARRAY))):
-            raise UserError(f"both {TABLE} and {ARRAY}", where=self.run.own_data, mend="keep one")
+            raise UserError(f"both {TABLE} and {ARRAY}", where=self.run.own_data, hint="keep one")
         # A rehearsal makes its own.
         if settings.verdicts and not settings.verdicts.startswith("results/"):
             judged = {case.run for case in read_cases(settings.verdicts) if case.verdict}
@@ -48,7 +48,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 raise UserError(
                     f"no verdict on a run of this configuration{one}",
                     where=settings.verdicts,
-                    mend="fill in the column verdict and leave the others as they are",
+                    hint="fill in the column verdict and leave the others as they are",
                 )
 
     def models(self) -> list[str]:

@@ -30,7 +30,7 @@ ErrorType = Literal[
 """What a true positive names that does not name the PIE (section 5.2.1): a phrasal verb; another
 idiom, which has an element of the sentence, has nothing to do with it, or means the same; an idiom
 that does not exist, made of a word or chunk of the sentence; anything else, as a collocation."""
-_MEND = "take the file that the run wrote, and fill in only the columns verdict and error_type"
+_HINT = "take the file that the run wrote, and fill in only the columns verdict and error_type"
 
 
 class DetectionRun(NamedTuple):
@@ -124,7 +124,7 @@ def paired(
     if odd or len(by_id) != len(predictions):
         raise UserError(
             f"sentences and predictions do not belong together ({(odd or ['a repeated id'])[0]})",
-            mend="make the predictions again",
+            hint="make the predictions again",
         )
     return [(sentence, by_id[sentence.id]) for sentence in sentences]
 
@@ -169,15 +169,15 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
 
     Raises:
         UserError: another kind of file, other columns, a verdict that is not yes, no or empty, or
-            a case that stands twice; names file and line.
+            a case that occurs twice; names file and line.
     """
     cases: list[ReviewCase] = []
     seen: set[tuple[DetectionRun, str]] = set()
     is_table = Path(path).suffix.lower() == ".csv"
     if not is_table and Path(path).suffix.lower() != ".jsonl":
-        raise UserError("neither .csv nor .jsonl", where=path, mend="save the table as .csv")
+        raise UserError("neither .csv nor .jsonl", where=path, hint="save the table as .csv")
     rows: Iterable[tuple[int, object]] = (
-        read_table(path, COLUMNS, more=[], mend=_MEND)
+        read_table(path, COLUMNS, more=[], hint=_HINT)
         if is_table
         else (
             (number, line)
@@ -187,10 +187,10 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
     )
     for line, row in rows:
         where = f"{path}:{line}"
-        case = validated(ReviewCase, row, where=where, mend=_MEND, is_json=not is_table)
+        case = validated(ReviewCase, row, where=where, hint=_HINT, is_json=not is_table)
         if (case.run, case.sentence_id) in seen:
             raise UserError(
-                f"{case.sentence_id} of this run stands twice", where=where, mend="remove one line"
+                f"{case.sentence_id} of this run occurs twice", where=where, hint="remove one line"
             )
         seen.add((case.run, case.sentence_id))
         cases.append(case)
@@ -221,7 +221,7 @@ def human_verdicts(
             raise UserError(
                 f"the verdict on {case.sentence_id} judges another answer of {run.model}",
                 where=where,
-                mend="judge the case anew or empty its verdict",
+                hint="judge the case anew or empty its verdict",
             )
         verdicts[case.sentence_id] = case
     return verdicts

@@ -89,9 +89,9 @@ def load_decisions(path: str | Path) -> list[Decision]:
         UserError: a wrong header, a row that is no decision, two rows for one sentence; names file
             and line.
     """
-    mend = f"write all of {', '.join(REQUIRED_COLUMNS)}, empty where there is nothing"
+    hint = f"write all of {', '.join(REQUIRED_COLUMNS)}, empty where there is nothing"
     rows = read_table(
-        path, REQUIRED_COLUMNS, more=OPTIONAL_COLUMNS, delimiter="\t", quoted=False, mend=mend
+        path, REQUIRED_COLUMNS, more=OPTIONAL_COLUMNS, delimiter="\t", quoted=False, hint=hint
     )
     decisions = [
         _decision({name: cell for name, cell in row.items() if cell}, where=f"{path}:{line}")
@@ -134,19 +134,19 @@ def apply_decisions(
             sentence.
     """
     if not is_in(language, " ".join(item.text for item in sentences)):
-        mend = "take the file of this language"
-        raise UserError(f"the sentences are not {find(language).label}", where=raw, mend=mend)
+        hint = "take the file of this language"
+        raise UserError(f"the sentences are not {find(language).label}", where=raw, hint=hint)
     by_id = {item.sentence_id: item for item in decisions}
     known = {item.id for item in sentences}
     missing = [item.id for item in sentences if item.id not in by_id]
     extra = [name for name in by_id if name not in known]
     if missing or extra:
         problem = f"no decision for {missing[0]}" if missing else f"no raw sentence {extra[0]}"
-        mend = (
+        hint = (
             f"take it and {raw} of one version: of {len(known)} sentences in that"
             f" {len(missing)} have no decision, and {len(extra)} decisions have no sentence"
         )
-        raise UserError(problem, where=where, mend=mend)
+        raise UserError(problem, where=where, hint=hint)
     originals = []
     for sentence in sentences:
         decision = by_id[sentence.id]
@@ -156,8 +156,8 @@ def apply_decisions(
             originals.append(_original(sentence, decision, language))
         except ValueError as error:
             problem = explain(error) if isinstance(error, ValidationError) else str(error)
-            mend = f"correct the sentence ({raw}:{sentence.line}) or the decision"
-            raise UserError(problem, where=f"{where}: {sentence.id}", mend=mend) from None
+            hint = f"correct the sentence ({raw}:{sentence.line}) or the decision"
+            raise UserError(problem, where=f"{where}: {sentence.id}", hint=hint) from None
     return originals
 
 
@@ -284,10 +284,10 @@ def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
             try:
                 values[name] = parse_json(text)
             except ValueError:
-                mend = "write true or false" if name == "is_figurative" else "write a JSON array"
-                raise UserError(f"{name} is not JSON", where=where, mend=mend) from None
-    text, mend = canonical_json(values), "correct this row"
-    return validated(Decision, text, where=where, mend=mend, is_json=True)
+                hint = "write true or false" if name == "is_figurative" else "write a JSON array"
+                raise UserError(f"{name} is not JSON", where=where, hint=hint) from None
+    text, hint = canonical_json(values), "correct this row"
+    return validated(Decision, text, where=where, hint=hint, is_json=True)
 
 
 def _cell(name: str, value: Any) -> str:
@@ -297,7 +297,7 @@ def _cell(name: str, value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     text = str(value)
     if "\t" in text or "\n" in text:
-        raise UserError(f"{name} holds a tab or a line end", mend="take it out of the sentence")
+        raise UserError(f"{name} holds a tab or a line end", hint="take it out of the sentence")
     return text
 
 
@@ -373,7 +373,7 @@ def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> l
             raise UserError(
                 "a row that no raw sentence can have become, or out of the raw order",
                 where=f"{where}: record {number + 1}",
-                mend="take raw and released files of one version",
+                hint="take raw and released files of one version",
             )
         places.append(place)
     return places

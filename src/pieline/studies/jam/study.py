@@ -107,7 +107,7 @@ class JamStudy(Study[JamSettings]):
             raise UserError(
                 f"{settings.decisions} has no file for {' or '.join(settings.languages)}",
                 where=f"{where}.decisions",
-                mend=f"name a folder with {settings.languages[0]}.tsv",
+                hint=f"name a folder with {settings.languages[0]}.tsv",
             )
         for path in sorted(Path(settings.decisions).iterdir()) if settings.decisions else ():
             language = path.stem.lower()
@@ -117,7 +117,7 @@ class JamStudy(Study[JamSettings]):
                 raise UserError(
                     "not named as the decisions on a language",
                     where=path,
-                    mend=f"name it {language if language in known() else 'LANGUAGE'}.tsv",
+                    hint=f"name it {language if language in known() else 'LANGUAGE'}.tsv",
                 )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
@@ -128,7 +128,7 @@ class JamStudy(Study[JamSettings]):
                 raise UserError(
                     f"a file of {name!r} for jam has no language",
                     where=f"{where}.models",
-                    mend="say it in its entry",
+                    hint="say it in its entry",
                 )
         if settings.neutral:
             where_neutral = f"{where}.neutral.model"
@@ -137,14 +137,14 @@ class JamStudy(Study[JamSettings]):
             raise UserError(
                 f"{settings.neutral.model!r} is not among jam.models",
                 where=f"{where}.neutral.model",
-                mend="choose one of them, or set jam.neutral: null",
+                hint="choose one of them, or set jam.neutral: null",
             )
         usable, other = ("sample", "released") if self.run.is_sample else ("released", "sample")
         if variants.source == other:
             raise UserError(
                 f"the {other} variants do not belong to the {self.run.data} originals",
                 where=f"{where}.variants.source",
-                mend=f"choose {usable!r}, 'generated' or 'none'",
+                hint=f"choose {usable!r}, 'generated' or 'none'",
             )
         if self.written_languages and not variants.model:
             lacking = self.written_languages[0]
@@ -153,7 +153,7 @@ class JamStudy(Study[JamSettings]):
                 if self.run.own_data
                 else f"there are no released variants in {find(lacking).label}",
                 where=f"{where}.variants.model",
-                mend="name a model that writes them, or choose the source 'none'",
+                hint="name a model that writes them, or choose the source 'none'",
             )
 
     def _check_attention(self, model: str, where: str) -> None:
@@ -162,7 +162,7 @@ class JamStudy(Study[JamSettings]):
             raise UserError(
                 f"{model!r} has an adapter, which is added only to embed",
                 where=where,
-                mend="merge it with its base model, and name the merged one",
+                hint="merge it with its base model, and name the merged one",
             )
 
     def _check_prompts(self, where: str) -> None:
@@ -175,14 +175,14 @@ class JamStudy(Study[JamSettings]):
                 raise UserError(
                     "the front matter has no `answer`, whose fields the released form enforces",
                     where=prompt.path,
-                    mend="copy it from prompts/jam/released",
+                    hint="copy it from prompts/jam/released",
                 )
         for name, ways in settings.settings_by_model.items():
             if not all(is_asked(self.run.language_model(name), way) for way in ways):
                 raise UserError(
                     f"{name!r} reasons, and such models are only asked zero-shot (section 4.3)",
                     where=f"{where}.settings_by_model",
-                    mend="name zero_shot or zero_shot_schema",
+                    hint="name zero_shot or zero_shot_schema",
                 )
 
     def is_written(self, language: str) -> bool:
@@ -384,7 +384,7 @@ class JamStudy(Study[JamSettings]):
             raise UserError(
                 f"{paths.DATASET.format(language=language)} needs variants, and there are none",
                 where="jam.variants.source",
-                mend="choose 'sample', 'released' or 'generated'",
+                hint="choose 'sample', 'released' or 'generated'",
             )
         return paths.VARIANTS.format(language=language)
 
@@ -733,7 +733,7 @@ class JamStudy(Study[JamSettings]):
         """Which weights a model has, as canonical JSON."""
         entry = self.run.entry(model)
         if not isinstance(entry, CheckpointEntry):
-            raise UserError(f"{model!r} has no weights", mend="name a causal model")
+            raise UserError(f"{model!r} has no weights", hint="name a causal model")
         return entry.weights_spec()
 
     # Tables and figures --------------------------------------------------------------------------
@@ -1127,7 +1127,7 @@ class JamStudy(Study[JamSettings]):
                     raise UserError(
                         f"has {common} of the {len(blocks)} sentences of {test}",
                         where=path,
-                        mend="keep the splits apart",
+                        hint="keep the splits apart",
                     )
 
     def behind(self, metrics: str) -> list[str]:

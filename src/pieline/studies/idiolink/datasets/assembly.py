@@ -151,7 +151,7 @@ def require_review(
         raise UserError(
             f"{len(awaiting)} texts await review by people ({awaiting[0]} is the first)",
             where=sheet,
-            mend="fill in the sheet and name it in idiolink.construction.corrections, or set"
+            hint="fill in the sheet and name it in idiolink.construction.corrections, or set"
             " idiolink.construction.unreviewed: keep",
         )
 

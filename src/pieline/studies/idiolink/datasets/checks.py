@@ -284,10 +284,10 @@ CHECKS: dict[str, tuple[str, Check]] = {
         "pairs with another number of texts of a usage",
         _counts_per_pair,
     ),
-    "ids": ("ids that break the scheme, contradict their text or stand twice", _ids),
+    "ids": ("ids that break the scheme, contradict their text or occur twice", _ids),
     "domains": ("domains that are none of the ten", _domains),
     "span_missing": ("spans that are not in their sentence", _span_missing),
-    "span_repeated": ("spans that stand more than once in their sentence", _span_repeated),
+    "span_repeated": ("spans that occur more than once in their sentence", _span_repeated),
     "span_is_not_pie": (
         "literal or idiomatic texts whose span is not the PIE",
         _span_is_not_pie,
@@ -305,7 +305,7 @@ CHECKS: dict[str, tuple[str, Check]] = {
         "texts that are both document and query",
         _shared_by_index_and_queries,
     ),
-    "duplicates": ("texts that stand more than once in a collection", _duplicates),
+    "duplicates": ("texts that occur more than once in a collection", _duplicates),
     "pie_across_splits": ("PIEs in more than one split", _across_splits),
     "near_duplicates": (
         f"pairs of texts that are at least {NEAR_DUPLICATE:g} % alike, but not equal",

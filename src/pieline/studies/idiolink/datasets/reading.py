@@ -29,7 +29,7 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             raise UserError(
                 f"is also query {query!r} in {queries}",
                 where=f"{documents}: {document.id}",
-                mend="remove it from one",
+                hint="remove it from one",
             )
     spellings: dict[str, str] = {}
     places: list[tuple[str | Path, PieText]] = [
@@ -43,7 +43,7 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
                 raise UserError(
                     f"{field} {value!r} is {known!r} in another record",
                     where=f"{path}: {text.id}",
-                    mend="spell it alike everywhere",
+                    hint="spell it alike everywhere",
                 )
     _check_texts(index, documents)
     _check_texts(asked, queries)
@@ -53,7 +53,7 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             f"no document of {lacking[0].pie!r} in its meaning ({len(lacking)} of {len(asked)}"
             " queries have none)",
             where=f"{queries}: {lacking[0].id}",
-            mend=f"take it and {documents} of one split",
+            hint=f"take it and {documents} of one split",
         )
     return index, asked
 
@@ -65,12 +65,12 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
         first = ids.setdefault((normalise(text.sentence), text.pie), text.id)
         if first != text.id:
             problem = f"has the sentence and the idiom of {first}"
-            raise UserError(problem, where=f"{path}: {text.id}", mend="remove one of them")
+            raise UserError(problem, where=f"{path}: {text.id}", hint="remove one of them")
         if (named := _usage_of_id(text.id)) not in (None, text.usage):
             raise UserError(
                 f"usage is {text.usage!r}, and {named!r} by its id",
                 where=f"{path}: {text.id}",
-                mend="correct the usage, or use ids of another form",
+                hint="correct the usage, or use ids of another form",
             )
     marked = [text for text in texts if text.usage in ("literal", "idiomatic")]
     lacking = [text for text in marked if not _starts(text.span) & _starts(text.pie)]
@@ -79,7 +79,7 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
             f"{len(lacking)} of {len(marked)} literal and idiomatic spans are not their idiom, such"
             f" as {lacking[0].span!r} of {lacking[0].pie!r}",
             where=f"{path}: {lacking[0].id}",
-            mend="check that the column idiom belongs to these texts",
+            hint="check that the column idiom belongs to these texts",
         )
 
 

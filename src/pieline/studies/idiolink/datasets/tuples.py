@@ -80,7 +80,7 @@ def sample_tuples(
                 raise UserError(
                     f"only {len(names)} {kind}, {count} needed",
                     where=query.id,
-                    mend="train on a split with more documents",
+                    hint="train on a split with more documents",
                 )
             drawn.append(generator.sample(names, count))
         (positive,), of_pie, of_others = drawn
@@ -114,10 +114,10 @@ def read_released_tuples(
             query, positive = by_query[row.query], by_document[row.positive]
             negatives = [by_document[text] for text in row.negatives]
         except ValidationError as error:
-            raise UserError(explain(error), where=where, mend="fetch the file again") from None
+            raise UserError(explain(error), where=where, hint="fetch the file again") from None
         except KeyError as error:
             problem = f"text {error.args[0][:40]!r} is not in the split"
-            raise UserError(problem, where=where, mend=other_file) from None
+            raise UserError(problem, where=where, hint=other_file) from None
         opposite, others = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
         as_expected = (
             positive.pie == query.pie
@@ -131,7 +131,7 @@ def read_released_tuples(
             raise UserError(
                 "not one positive, two hard and three soft negatives in this order",
                 where=where,
-                mend=other_file,
+                hint=other_file,
             )
         result.append(
             TrainingTuple(

@@ -149,7 +149,7 @@ def filter_pies(
         raise UserError(
             f"excluded PIE {unknown[0]!r} does not occur in MAGPIE",
             where=where,
-            mend="spell it as MAGPIE does or remove it",
+            hint="spell it as MAGPIE does or remove it",
         )
     verdicts: list[PieVerdict] = []
     number = 0
@@ -183,7 +183,7 @@ def filter_pies(
         raise UserError(
             f"PIE {missing[0]!r} does not pass the filter",
             where="idiolink.construction.pies",
-            mend="leave it out, or change the thresholds",
+            hint="leave it out, or change the thresholds",
         )
     return verdicts
 
@@ -251,20 +251,20 @@ def read_exclusions(path: str | Path) -> dict[str, str]:
     """Read the decisions of manual inspection: a TSV with the columns `pie` and `reason`.
 
     Raises:
-        UserError: other columns, an empty field, a PIE that stands twice, or a last line without
+        UserError: other columns, an empty field, a PIE that occurs twice, or a last line without
             its end; names file and line.
     """
-    mend = "write 'pie<TAB>reason' in the first line and each other"
-    rows = read_table(path, ["pie", "reason"], more=[], delimiter="\t", quoted=False, mend=mend)
+    hint = "write 'pie<TAB>reason' in the first line and each other"
+    rows = read_table(path, ["pie", "reason"], more=[], delimiter="\t", quoted=False, hint=hint)
     if not read_text(path).endswith("\n"):
-        raise UserError("the last line has no end", where=path, mend="see whether something is cut")
+        raise UserError("the last line has no end", where=path, hint="see whether something is cut")
     exclusions: dict[str, str] = {}
     for number, row in rows:
         where = f"{path}:{number}"
         pie, reason = row["pie"].strip(), row["reason"].strip()
         if not (pie and reason):
-            raise UserError("not a PIE and a reason", where=where, mend=mend)
+            raise UserError("not a PIE and a reason", where=where, hint=hint)
         if pie in exclusions:
-            raise UserError(f"{pie!r} stands twice", where=where, mend="keep one of its reasons")
+            raise UserError(f"{pie!r} occurs twice", where=where, hint="keep one of its reasons")
         exclusions[pie] = reason
     return exclusions

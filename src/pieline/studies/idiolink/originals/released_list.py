@@ -83,14 +83,14 @@ def read_candidates(path: str | Path) -> list[Candidate]:
     Raises:
         UserError: other columns, or a line that is no candidate; names file and line.
     """
-    mend = f"the columns are {', '.join(_COLUMNS)}: a number, a PIE and 0 or 1"
+    hint = f"the columns are {', '.join(_COLUMNS)}: a number, a PIE and 0 or 1"
     candidates: dict[str, Candidate] = {}
-    for line, row in read_table(path, _COLUMNS, more=[], mend=mend):
+    for line, row in read_table(path, _COLUMNS, more=[], hint=hint):
         where, pie = f"{path}:{line}", row["idiom"]
         if row["valid"] not in ("0", "1") or not pie.strip() or pie in candidates:
-            raise UserError("not a candidate, or one that stands twice", where=where, mend=mend)
+            raise UserError("not a candidate, or one that occurs twice", where=where, hint=hint)
         fields = {"number": row["id"], "pie": pie, "valid": row["valid"] == "1"}
-        candidates[pie] = validated(Candidate, fields, where=where, mend=mend)
+        candidates[pie] = validated(Candidate, fields, where=where, hint=hint)
     return [*candidates.values()]
 
 

@@ -53,7 +53,7 @@ class Splits(Record):
         for name in (*SPLITS, "gold"):
             pies = self.pies(name)
             if len(set(pies)) != len(pies):
-                raise ValueError(f"a PIE stands twice in {name}")
+                raise ValueError(f"a PIE occurs twice in {name}")
         if strange := sorted(set(self.gold) - set(self.test)):
             raise ValueError(f"gold PIE {strange[0]!r} is not in test")
         return self
@@ -71,7 +71,7 @@ class Splits(Record):
         for name in SPLITS:
             if pie in self.pies(name):
                 return name
-        raise UserError(f"PIE {pie!r} is in no split", mend="make the splits again")
+        raise UserError(f"PIE {pie!r} is in no split", hint="make the splits again")
 
 
 def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
@@ -86,7 +86,7 @@ def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
         raise UserError(
             f"the splits take {wanted} PIEs and there are {len(ordered)}",
             where="idiolink.construction.splits",
-            mend="choose sizes that sum up to it",
+            hint="choose sizes that sum up to it",
         )
     generator = random.Random(seed)  # noqa: S311 - a reproducible draw, no secret
     generator.shuffle(ordered)
@@ -126,7 +126,7 @@ def released_splits(
         raise UserError(
             f"PIE {missing[0]!r} is in no released split ({len(missing)} PIEs are not)",
             where="idiolink.construction.splits",
-            mend="draw the splits (split_source: drawn), or use the released exclusions",
+            hint="draw the splits (split_source: drawn), or use the released exclusions",
         )
     found["gold"] = gold_pies(released["test"])
     pies_of = {name: sorted(pies & kept) for name, pies in found.items()}
@@ -134,7 +134,7 @@ def released_splits(
         Splits,
         {"source": "the released files"} | pies_of,
         where="the released files",
-        mend="fetch them again, or draw the splits (split_source: drawn)",
+        hint="fetch them again, or draw the splits (split_source: drawn)",
     )
 
 

@@ -68,7 +68,7 @@ class Embedding(Task):
                 raise UserError(
                     "not a vector of the length of the others",
                     where=f"{self.recordings}: {question.name}",
-                    mend="delete the line with its key to ask again",
+                    hint="delete the line with its key to ask again",
                 )
             vectors.append(vector)
         save_vectors(self.outputs["vectors"], np.stack(vectors))

@@ -21,12 +21,12 @@ def require_pooling_in_files(location: str, where: str) -> None:
         UserError: it has none.
     """
     if not any(Path(location, name).exists() for name in ("modules.json", "config.json")):
-        raise UserError("it has no config.json", where=where, mend="name the folder that has it")
+        raise UserError("it has no config.json", where=where, hint="name the folder that has it")
     if not Path(location, "modules.json").exists():
         raise UserError(
             "it has no modules.json, so nothing says how its tokens become a vector",
             where=where,
-            mend="name the pooling in the model's entry",
+            hint="name the pooling in the model's entry",
         )
 
 
@@ -53,7 +53,7 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
         raise UserError(
             f"its vocabulary has no {token!r}",
             where=where,
-            mend="correct end_token in the model's entry",
+            hint="correct end_token in the model's entry",
         )
     present = last_token(tokenizer)
     if present == number:
@@ -63,7 +63,7 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
             f"its tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(present)!r}, "
             f"not with {token!r}",
             where=where,
-            mend="name the token that ended them in training as end_token in the model's entry",
+            hint="name the token that ended them in training as end_token in the model's entry",
         )
     inner = tokenizer.backend_tokenizer
     steps = [inner.post_processor] if inner.post_processor else []
@@ -76,7 +76,7 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
         raise UserError(
             f"its tokenizer cannot be made to end inputs with {token!r}",
             where=where,
-            mend="use a checkpoint whose tokenizer.json does",
+            hint="use a checkpoint whose tokenizer.json does",
         )
 
 
@@ -105,5 +105,5 @@ def require_both_ways(model: "SentenceTransformer", where: str) -> None:
         raise UserError(
             "its tokens see only those before them, although its entry says `bidirectional`",
             where=where,
-            mend="use a version of transformers that its code was written for, or its stock class",
+            hint="use a version of transformers that its code was written for, or its stock class",
         )

@@ -73,7 +73,7 @@ class TokenizedTexts:
                 raise UserError(
                     f"the span lies beyond the model's {self.model.max_seq_length} tokens",
                     where=text.text[:60],
-                    mend="raise max_length in the model's entry",
+                    hint="raise max_length in the model's entry",
                 )
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
@@ -167,7 +167,7 @@ def embed_queries(
         UserError: no token of a span is left, because the text is longer than the model's limit.
     """
     if not queries:
-        raise UserError("no queries to embed", mend="check the dataset")
+        raise UserError("no queries to embed", hint="check the dataset")
     tokenized = TokenizedTexts(model, queries)
     tokenized.check_spans()
     return QueryVectors(
@@ -270,7 +270,7 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
     if not proper.any(dim=1).all():
         raise UserError(
             "the instruction alone fills the model's input",
-            mend="raise max_length in the model's entry",
+            hint="raise max_length in the model's entry",
         )
     first = proper.int().argmax(dim=1, keepdim=True)
     before: torch.Tensor = (torch.arange(offsets.shape[1]) < first) & (end > 0)
@@ -326,7 +326,7 @@ def _in_batches(
                 raise UserError(
                     "the model gives vectors that are not numbers",
                     where="embedding",
-                    mend="give its entry dtype: bfloat16 or float32",
+                    hint="give its entry dtype: bfloat16 or float32",
                 )
             # Filled as they come: of a million texts no second copy fits.
             ordered = ordered or tuple(
@@ -376,7 +376,7 @@ def _halving_batches(
                 raise UserError(
                     "memory does not hold a single text",
                     where="embedding",
-                    mend="use a larger machine, a smaller dtype or a smaller max_length",
+                    hint="use a larger machine, a smaller dtype or a smaller max_length",
                 ) from None
             size //= 2
             bar.write(f"out of memory: going on with batches of {size}")

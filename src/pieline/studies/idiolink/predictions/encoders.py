@@ -52,7 +52,7 @@ def load_encoder(
             checkpoint and what to do.
     """
     if entry.device == "mps" and not torch.backends.mps.is_available():
-        raise UserError("torch finds no Apple GPU", where="device: mps", mend="set device: null")
+        raise UserError("torch finds no Apple GPU", where="device: mps", hint="set device: null")
     # Without a device the library takes an Apple GPU by itself.
     device = device or entry.device or ("cuda" if torch.cuda.is_available() else "cpu")
     location = str(weights) if weights else weights_location(entry)
@@ -71,7 +71,7 @@ def load_encoder(
         raise UserError(
             "its second module is not a pooling",
             where=where,
-            mend="name the pooling in the model's entry",
+            hint="name the pooling in the model's entry",
         )
     model.max_seq_length = entry.max_length
     _prepare_tokenizer(model, entry, where, end_token_in_files(model.tokenizer, location))
@@ -133,7 +133,7 @@ def _prepare_tokenizer(
         raise UserError(
             "its tokenizer cannot tell which characters a token covers",
             where=where,
-            mend="use a checkpoint with a tokenizer.json",
+            hint="use a checkpoint with a tokenizer.json",
         )
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -147,7 +147,7 @@ def _prepare_tokenizer(
         raise UserError(
             "the vector of the last token is pooled, and nothing says which token that is",
             where=where,
-            mend="name the model's end_token in its entry ('' if inputs end with their last word)",
+            hint="name the model's end_token in its entry ('' if inputs end with their last word)",
         )
 
 

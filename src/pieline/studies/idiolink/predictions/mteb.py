@@ -59,9 +59,9 @@ def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
     found: Any = read_json(path)
     for name in ("default", "test"):
         if not isinstance(found, dict) or name not in found:
-            raise UserError(f"no predictions of {name!r}", where=path, mend=_NO_PREDICTIONS)
+            raise UserError(f"no predictions of {name!r}", where=path, hint=_NO_PREDICTIONS)
         found = found[name]
-    return validated(dict[str, dict[str, FiniteFloat]], found, where=path, mend=_NO_PREDICTIONS)
+    return validated(dict[str, dict[str, FiniteFloat]], found, where=path, hint=_NO_PREDICTIONS)
 
 
 def task_of(path: str | Path) -> str:

@@ -79,7 +79,7 @@ def _behind(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
     """A query behind a prefix or instruction, with its span at `start` of the sentence."""
     if start < 0:
         raise UserError(
-            f"span {query.span!r} is not in its sentence", where=query.id, mend="correct the query"
+            f"span {query.span!r} is not in its sentence", where=query.id, hint="correct the query"
         )
     first = len(head) + start
     span = (first, first + len(query.span))

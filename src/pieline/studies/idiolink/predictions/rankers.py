@@ -41,7 +41,7 @@ def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEn
         raise UserError(
             f"it has {model.num_labels} scores per pair of texts",
             where=entry.checkpoint,
-            mend="name a model that was trained to rank, which has one",
+            hint="name a model that was trained to rank, which has one",
         )
     return model
 
@@ -148,7 +148,7 @@ def _require_projections(model: MultiVectorEncoder, folder: Path, where: str) ->
                 raise UserError(
                     "it has no projection of its token vectors",
                     where=where,
-                    mend="name a checkpoint that was trained for late interaction",
+                    hint="name a checkpoint that was trained for late interaction",
                 )
 
 
@@ -205,7 +205,7 @@ def query_token_vectors(
             raise UserError(
                 "the model reads other tokens than those of its prompt and the text",
                 where=text.text[:60],
-                mend="use a model without a chat template that pads on the right",
+                hint="use a model without a chat template that pads on the right",
             )
         span = (len(prompt) + text.span[0], len(prompt) + text.span[1])
         in_span = torch.zeros_like(scored)
@@ -214,7 +214,7 @@ def query_token_vectors(
             raise UserError(
                 f"the span lies beyond the model's {len(ids)} tokens",
                 where=text.text[:60],
-                mend="raise max_length in the model's entry",
+                hint="raise max_length in the model's entry",
             )
         vectors = features["token_embeddings"].float()
         whole.append(vectors[scored])
@@ -247,5 +247,5 @@ def _require_finite(scores: NDArray[np.float32], where: str) -> None:
         raise UserError(
             "the model gives scores that are not numbers",
             where=where,
-            mend="give its entry dtype: bfloat16 or float32",
+            hint="give its entry dtype: bfloat16 or float32",
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.elsewhere import check_ids
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.files import open_gzip
 from pieline.studies.idiolink.predictions.mteb import mteb_scores, task_of
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -131,9 +131,9 @@ def check_run(
     known = set(document_ids)
     if unknown := {name for ranked in run.values() for name in ranked} - known:
         raise UserError(
-            f"{number_of(len(unknown), 'unknown document')}, such as {min(unknown)!r}",
+            f"{pluralize(len(unknown), 'unknown document')}, such as {min(unknown)!r}",
             where=path,
-            mend="rank the documents of the data set",
+            hint="rank the documents of the data set",
         )
 
 
@@ -160,7 +160,7 @@ def read_foreign_run(
         file_format: `mteb` for the predictions that MTEB writes, else a TREC run.
 
     Raises:
-        UserError: queries or documents are unknown, stand twice or are missing, as far as `top_k`
+        UserError: queries or documents are unknown, occur twice or are missing, as far as `top_k`
             reaches; ranks repeat or contradict scores, the scores of many queries are constant or
             rounded, or the run is of another query mode; names file, line and how many.
     """
@@ -177,15 +177,15 @@ def read_foreign_run(
             raise UserError(
                 f"query {line.query!r} ranks {line.document!r} twice",
                 where=f"{path}:{line.number}",
-                mend="rank each document once",
+                hint="rank each document once",
             )
         ranked[line.document] = line
     check_ids(queries, query_ids, "queries", where=path)
     if unknown := [name for name in documents if name not in document_ids]:
         raise UserError(
-            f"{number_of(len(unknown), 'unknown document')}, such as {unknown[0]!r}",
+            f"{pluralize(len(unknown), 'unknown document')}, such as {unknown[0]!r}",
             where=f"{path}:{documents[unknown[0]]}",
-            mend="rank the documents of the data set",
+            hint="rank the documents of the data set",
         )
     wanted = min(top_k, len(document_ids))
     if short := [query_id for query_id, ranked in lines.items() if len(ranked) < wanted]:
@@ -193,7 +193,7 @@ def read_foreign_run(
             f"fewer than {wanted} documents for {len(short)} of the {len(lines)} queries, such as"
             f" {short[0]!r}",
             where=path,
-            mend=f"rank {wanted} (idiolink.top_k): what stands below the last is unknown",
+            hint=f"rank {wanted} (idiolink.top_k): what stands below the last is unknown",
         )
     _check_mode(path, tags, mode)
     _check_scores(path, lines)
@@ -215,13 +215,13 @@ def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
     } or {place.parent.name}.intersection(QUERY_MODES)
     if not named:
         raise UserError(
-            "does not name its query mode", where=path, mend=f"rename it, as in mine-{mode}.run"
+            "does not name its query mode", where=path, hint=f"rename it, as in mine-{mode}.run"
         )
     if named != {mode}:
         raise UserError(
             f"a run of {' and '.join(map(repr, sorted(named)))}, not {mode!r}",
             where=path,
-            mend="correct `setting` in the model's files, or the tag and the name of the run",
+            hint="correct `setting` in the model's files, or the tag and the name of the run",
         )
 
 
@@ -246,21 +246,21 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
                 raise UserError(
                     f"{better.document!r} and {worse.document!r} of query {query!r} have one rank",
                     where=f"{path}:{worse.number}",
-                    mend="number the documents of each query from the best to the worst",
+                    hint="number the documents of each query from the best to the worst",
                 )
             if worse.rank < better.rank:
                 raise UserError(
                     f"document {worse.document!r} of query {query!r} has rank {worse.rank} and not"
                     " the highest score",
                     where=f"{path}:{worse.number}",
-                    mend="better documents need higher scores: negate distances",
+                    hint="better documents need higher scores: negate distances",
                 )
     if constant and len(constant) >= _MANY_CONSTANT * len(several):
         raise UserError(
             f"all scores of {len(constant)} of the {len(several)} queries are equal, such as those"
             f" of {constant[0]!r}",
             where=path,
-            mend="write the scores of the system",
+            hint="write the scores of the system",
         )
     scores = [line.score for ranked in several.values() for line in ranked.values()]
     if len(tied) > _MANY_TIED * len(several) and scores == [round(score, 2) for score in scores]:
@@ -269,7 +269,7 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
             f" {tied[0]!r}, the {_BEST} best have equal scores and are not in the order of their"
             " ranks",
             where=path,
-            mend="write all digits of the scores",
+            hint="write all digits of the scores",
         )
 
 
@@ -315,13 +315,13 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
         with Path(path).open("rb") as raw:
             if opened is open and raw.read(2) == b"\x1f\x8b":
                 raise UserError(
-                    "is gzipped", where=path, mend=f"name it {Path(path).name}.gz"
+                    "is gzipped", where=path, hint=f"name it {Path(path).name}.gz"
                 ) from None
         raise UserError(
-            "not a line of a TREC run", where=f"{path}:{number}", mend="make it again"
+            "not a line of a TREC run", where=f"{path}:{number}", hint="make it again"
         ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"cannot be read: {error}", where=path, mend="make it again") from None
+        raise UserError(f"cannot be read: {error}", where=path, hint="make it again") from None
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

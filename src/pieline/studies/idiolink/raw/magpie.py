@@ -81,17 +81,17 @@ def read_magpie(path: str | Path) -> Iterator[Occurrence]:
             record, or has an id that stands before; names file and line.
     """
     if not Path(path).is_file():
-        raise UserError("no such file", where=path, mend="check the path")
+        raise UserError("no such file", where=path, hint="check the path")
     lines: dict[int, int] = {}
     with Path(path).open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 found = Occurrence.model_validate_json(line)
             except ValidationError as error:
-                raise UserError(explain(error), where=f"{path}:{number}", mend=_SEE) from None
+                raise UserError(explain(error), where=f"{path}:{number}", hint=_SEE) from None
             if (first := lines.setdefault(found.id, number)) != number:
                 problem = f"id {found.id} stands already in line {first}"
-                raise UserError(problem, where=f"{path}:{number}", mend=_SEE)
+                raise UserError(problem, where=f"{path}:{number}", hint=_SEE)
             yield found
     if not lines:
-        raise UserError("holds no occurrence", where=f"{path}:1", mend="fetch the file again")
+        raise UserError("holds no occurrence", where=f"{path}:1", hint="fetch the file again")

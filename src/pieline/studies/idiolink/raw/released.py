@@ -32,7 +32,7 @@ def read_texts(path: str | Path, record: type[T]) -> list[T]:
     """
     texts = read_rows(path, record)
     if not texts:
-        raise UserError("holds no texts", where=path, mend="fetch the file again")
+        raise UserError("holds no texts", where=path, hint="fetch the file again")
     check_unique_ids([text.id for text in texts], where=path)
     return texts
 
@@ -44,19 +44,19 @@ def read_rows(path: str | Path, record: type[B], **more: str) -> list[B]:
     """
     rows = read_json(path)
     if not isinstance(rows, list):
-        raise UserError("not a JSON array of records", where=path, mend="see data/sample/idiolink")
+        raise UserError("not a JSON array of records", where=path, hint="see data/sample/idiolink")
     records = []
     for number, row in enumerate(rows, start=1):
         name = row.get("id", "?") if isinstance(row, dict) else "?"
         where = f"{path}: record {number} ({name})"
         if not isinstance(row, dict):
-            raise UserError("not a JSON object", where=where, mend="see data/sample/idiolink")
+            raise UserError("not a JSON object", where=where, hint="see data/sample/idiolink")
         fields = {("pie" if key == "idiom" else key): value for key, value in row.items()}
         try:
             records.append(record.model_validate(fields | more))
         except ValidationError as error:
             problem = explain(error)
-            raise UserError(problem, where=where, mend="correct this record") from None
+            raise UserError(problem, where=where, hint="correct this record") from None
     return records
 
 

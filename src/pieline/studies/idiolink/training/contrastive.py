@@ -189,7 +189,7 @@ class _Training:
             raise UserError(
                 f"{len(data.tuples)} tuples make no whole batch of {settings.batch_size}",
                 where="idiolink.finetuning",
-                mend="lower batch_size, or set drop_last: false",
+                hint="lower batch_size, or set drop_last: false",
             )
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -284,7 +284,7 @@ class _Training:
             raise UserError(
                 "memory does not hold the training of a single text",
                 where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
-                mend="use a larger machine or a smaller max_length",
+                hint="use a larger machine or a smaller max_length",
             )
         self.optimizer.zero_grad(set_to_none=True)
         if torch.cuda.is_available():
@@ -315,7 +315,7 @@ class _Training:
             raise UserError(
                 f"the loss is {loss.item()}",
                 where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
-                mend="lower the learning rate or train in float32",
+                hint="lower the learning rate or train in float32",
             )
         return loss
 
@@ -349,7 +349,7 @@ class _Training:
     def _named(texts: dict[str, Any], name: str) -> Any:
         if name not in texts:
             raise UserError(
-                f"a tuple names {name!r}, which is not in the split", mend="make the tuples again"
+                f"a tuple names {name!r}, which is not in the split", hint="make the tuples again"
             )
         return texts[name]
 

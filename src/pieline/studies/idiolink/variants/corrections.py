@@ -188,7 +188,7 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
         try:
             corrections.append(Correction.model_validate(cells))
         except ValidationError as error:
-            raise UserError(explain(error), where=where, mend="correct this decision") from None
+            raise UserError(explain(error), where=where, hint="correct this decision") from None
     check_unique_ids([correction.id for correction in corrections], where=path)
     return {correction.id: correction for correction in corrections}
 
@@ -206,7 +206,7 @@ def apply_corrections(
         raise UserError(
             f"a decision about {unknown[0]!r}, which is no text of this data set",
             where=where,
-            mend="remove it, or name the corrections that belong to these texts",
+            hint="remove it, or name the corrections that belong to these texts",
         )
     corrected = []
     for text in texts:
@@ -216,7 +216,7 @@ def apply_corrections(
                 raise UserError(
                     f"the decision about {text.id!r} was made for another text",
                     where=where,
-                    mend="review the text again",
+                    hint="review the text again",
                 )
             changes = {"sentence": correction.sentence_after, "span": correction.span_after}
             changes["is_gold"] = True

@@ -160,7 +160,7 @@ def generate(
             f"{len(problems)} of {len(pairs)} pairs have no texts after {writer.times} attempts"
             f" (last of {pair.name}: {problem})",
             where=f"{writer.name}, {collection}",
-            mend="raise idiolink.construction.attempts or change the prompt",
+            hint="raise idiolink.construction.attempts or change the prompt",
         )
     return sorted(texts, key=lambda text: text.id), GenerationReport(
         collection=collection,

@@ -132,7 +132,7 @@ def describe(
     if not kept:
         raise UserError(
             f"no original has enough valid variants ({len(variants)} variants, review: {review})",
-            mend="have the tasks annotated and name the export in jam.variants.annotations, or set"
+            hint="have the tasks annotated and name the export in jam.variants.annotations, or set"
             " jam.variants.review to automatic",
         )
     ids = {item.id for item in kept}

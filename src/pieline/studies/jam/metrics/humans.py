@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.files import write_json, write_text
 from pieline.core.records import Frozen, Id, validated
 from pieline.core.review import reviewed_rows
@@ -138,29 +138,29 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
         return _read_both(paths[0])
     people: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
     for path in paths:
-        rows = reviewed_rows(path, ("variant_id", "sentence"), {"label": "label"}, mend=_FORM)
+        rows = reviewed_rows(path, ("variant_id", "sentence"), {"label": "label"}, hint=_FORM)
         for where, annotator, fields in rows:
             if not fields["label"]:
                 continue
             person = f"{path} {annotator}".strip()
-            label = validated(_OneLabel, fields, where=where, mend=_LABELS)
+            label = validated(_OneLabel, fields, where=where, hint=_LABELS)
             if label.variant_id in people[person]:
                 problem = f"{person} labels {label.variant_id!r} twice"
-                raise UserError(problem, where=where, mend="keep one label")
+                raise UserError(problem, where=where, hint="keep one label")
             people[person][label.variant_id] = label
     names = ", ".join(map(str, paths))
     if len(people) != 2:
-        problem = f"labels of {number_of(len(people), 'person')}, not 2"
-        raise UserError(problem, where=names, mend="name what two people filled in")
+        problem = f"labels of {pluralize(len(people), 'person')}, not 2"
+        raise UserError(problem, where=names, hint="name what two people filled in")
     for one, other in combinations(paths, 2):
         if filecmp.cmp(one, other, shallow=False):
-            mend = f"name each person's file, or write {','.join(COLUMNS)} into one"
-            raise UserError(f"a copy of {one}", where=other, mend=mend)
+            hint = f"name each person's file, or write {','.join(COLUMNS)} into one"
+            raise UserError(f"a copy of {one}", where=other, hint=hint)
     (first, ours), (second, theirs) = people.items()
     for has, lacks, name in ((ours, theirs, second), (theirs, ours, first)):
         if missing := sorted(has.keys() - lacks.keys()):
             problem = f"no label of {missing[0]!r}, which the other person labels"
-            raise UserError(problem, where=name, mend="have both label the same variants")
+            raise UserError(problem, where=name, hint="have both label the same variants")
     return [
         LabelledVariant(
             variant_id=name,
@@ -182,22 +182,22 @@ class _OneLabel(Frozen):
 
 
 def _read_both(path: str | Path) -> list[LabelledVariant]:
-    mend = f"{_LABELS}, of {', '.join(get_args(Origin))}"
+    hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
     header = f"write {','.join(COLUMNS)} first, or name what two people filled in"
     rows: list[LabelledVariant] = []
-    for line, row in read_table(path, COLUMNS, mend=header):
+    for line, row in read_table(path, COLUMNS, hint=header):
         where = f"{path}:{line}"
         fields: dict[str, object] = {name: row[name] for name in COLUMNS}
         if "sentence" in row:
             fields["shown"] = (row["sentence"],)
-        made = validated(LabelledVariant, fields, where=where, mend=mend)
+        made = validated(LabelledVariant, fields, where=where, hint=hint)
         if any(made.variant_id == other.variant_id for other in rows):
-            raise UserError(f"{made.variant_id!r} stands twice", where=where, mend="keep one line")
+            raise UserError(f"{made.variant_id!r} occurs twice", where=where, hint="keep one line")
         if rows and made.origin != rows[0].origin:
-            raise UserError("origins are mixed", where=where, mend="use one file for each origin")
+            raise UserError("origins are mixed", where=where, hint="use one file for each origin")
         rows.append(made)
     if not rows:
-        raise UserError("no labels", where=path, mend="write one line for each variant")
+        raise UserError("no labels", where=path, hint="write one line for each variant")
     return rows
 
 
@@ -219,17 +219,17 @@ def human_metrics(
     """
     variants = {item.id: item for item in sentences if not item.is_original}
     if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
-        mend = "label variants of this dataset"
-        raise UserError(f"no variant {unknown[0]!r}", where=where, mend=mend)
+        hint = "label variants of this dataset"
+        raise UserError(f"no variant {unknown[0]!r}", where=where, hint=hint)
     for item in labels:
         if any(text.strip() != variants[item.variant_id].sentence.strip() for text in item.shown):
             problem = f"{item.variant_id!r} was labelled in another text"
-            raise UserError(problem, where=where, mend="label the form of this dataset")
+            raise UserError(problem, where=where, hint="label the form of this dataset")
     originals = Counter(variants[label.variant_id].original_id for label in labels)
     name, number = originals.most_common(1)[0]
     if number > 1:
-        mend = "label one variant of each original"
-        raise UserError(f"{number} variants of {name!r}", where=where, mend=mend)
+        hint = "label one variant of each original"
+        raise UserError(f"{number} variants of {name!r}", where=where, hint=hint)
     first, second = [item.first for item in labels], [item.second for item in labels]
     figurative = sum(variants[item.variant_id].is_figurative for item in labels)
     return HumanMetrics(

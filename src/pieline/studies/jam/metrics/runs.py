@@ -73,14 +73,14 @@ def match_predictions(
     """
     found = {item.id: item for item in predictions}
     if len(found) != len(predictions):
-        raise UserError("a sentence is predicted twice", where=where, mend="make it again")
+        raise UserError("a sentence is predicted twice", where=where, hint="make it again")
     wanted = {item.id for item in sentences}
     if missing := sorted(wanted ^ found.keys()):
         problem = "no prediction" if missing[0] in wanted else "a prediction without sentence"
         raise UserError(
             f"{problem}: {missing[0]!r} ({len(missing)} in all)",
             where=where,
-            mend="predict the same dataset",
+            hint="predict the same dataset",
         )
     return found
 

@@ -74,7 +74,7 @@ def _check_idioms(
                 raise UserError(
                     f"{idiom!r} names no idiom",
                     where=f"{path}:{line}",
-                    mend="leave the list or the cell empty, or write null if there is no answer",
+                    hint="leave the list or the cell empty, or write null if there is no answer",
                 )
             named += 1
             if normalise(idiom) == normalise(sentence.sentence):
@@ -86,7 +86,7 @@ def _check_idioms(
         raise UserError(
             f"{len(whole)} of {named} idioms are the whole sentence",
             where=f"{path}:{whole[0]}",
-            mend="write only the words of the idiom",
+            hint="write only the words of the idiom",
         )
     if len(absent) > _MOST_ABSENT * named:
         line, idiom, sentence = absent[0]
@@ -94,7 +94,7 @@ def _check_idioms(
             f"{len(absent)} of {named} idioms are not in their sentences, such as {idiom!r} in"
             f" {sentence.sentence!r} ({sentence.id})",
             where=f"{path}:{line}",
-            mend="check the ids, and write idioms as they stand in the sentence",
+            hint="check the ids, and write idioms as they stand in the sentence",
         )
 
 
@@ -103,12 +103,12 @@ def _prediction(row: ForeignIdioms, sentence: JamSentence, where: str) -> IdiomP
         try:
             spans = spans_of(row.tags)
         except ValueError as error:
-            raise UserError(str(error), where=where, mend="correct the tags") from None
+            raise UserError(str(error), where=where, hint="correct the tags") from None
         if len(row.tags) != len(sentence.tokens):
             raise UserError(
                 f"{len(row.tags)} tags for the {len(sentence.tokens)} tokens of {sentence.id}",
                 where=where,
-                mend="tag the tokens of the data set",
+                hint="tag the tokens of the data set",
             )
         named = [span_text(sentence.tokens, span) for span in spans]
     elif row.idioms is None:

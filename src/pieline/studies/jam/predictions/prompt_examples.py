@@ -61,7 +61,7 @@ def choose_examples(
             raise UserError(
                 f"{len(group)} sentences {kind} an idiom, {wanted} wanted",
                 where="train split",
-                mend="ask for fewer examples",
+                hint="ask for fewer examples",
             )
         groups.append(group)
     if examples == "random":

@@ -144,13 +144,13 @@ def questions_about(
         raise UserError(
             f"this model is not asked in the setting {task.setting!r}",
             where=entry.label,
-            mend="ask it zero_shot",
+            hint="ask it zero_shot",
         )
     prompt = load_prompt(task.inputs["prompt"])
     prompt.check_shows("sentence", language="")
     enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
     if enforced and (lack := cannot_be_asked(entry, SCHEMA_SETTING)):
-        raise UserError(lack, where=entry.label, mend="leave the model or the setting out")
+        raise UserError(lack, where=entry.label, hint="leave the model or the setting out")
     wanted: dict[str, Any] = {
         "max_tokens": task.parameters.max_tokens,
         "response_format": enforced,

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise, product
 from pathlib import Path
 
-from pieline.core.errors import UserError, number_of
+from pieline.core.errors import UserError, pluralize
 from pieline.core.files import read_text
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, span_text, spans_of
 
@@ -81,12 +81,12 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
             raise UserError(
                 f"no spaces between the words of {''.join(tokens)[:40]!r}",
                 where=f"{path}:{start}",
-                mend="keep the space that ends a token, before its tab",
+                hint="keep the space that ends a token, before its tab",
             )
         name = f"{split}-{len(sentences) + 1:04d}"
         sentences.append(TaggedSentence(id=name, tokens=tokens, tags=tags, line=start))
     if not sentences:
-        raise UserError("no sentences", where=path, mend="fetch the file again")
+        raise UserError("no sentences", where=path, hint="fetch the file again")
     return sentences
 
 
@@ -109,8 +109,8 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line.endswith("\r"):
-            mend = "end lines with a line feed only, as upstream does"
-            raise UserError("a carriage return", where=f"{path}:{number}", mend=mend)
+            hint = "end lines with a line feed only, as upstream does"
+            raise UserError("a carriage return", where=f"{path}:{number}", hint=hint)
         if line == "":
             if rows:
                 yield number - len(rows), rows
@@ -123,15 +123,15 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
             raise UserError(
                 f"{len(columns)} columns, not 2",
                 where=f"{path}:{number}",
-                mend="write the token, a tab and its tag",
+                hint="write the token, a tab and its tag",
             )
         if not columns[0].strip():
-            raise UserError("an empty token", where=f"{path}:{number}", mend="delete this line")
+            raise UserError("an empty token", where=f"{path}:{number}", hint="delete this line")
         rows.append(columns)
     if rows:
         yield number + 1 - len(rows), rows
     if surplus:
-        skipped = f"skipped {number_of(len(surplus), 'surplus blank line')}"
+        skipped = f"skipped {pluralize(len(surplus), 'surplus blank line')}"
         print(f"{path}: {skipped}, the first is line {surplus[0]}", file=sys.stderr)
 
 
@@ -146,7 +146,7 @@ def _misplaced(tag: str, *, where: str) -> UserError:
     """What is wrong with a tag that may not follow the one before it."""
     if tag == INSIDE:
         return UserError(
-            f"{tag} without {BEGIN}", where=where, mend=f"begin the idiom with {BEGIN}"
+            f"{tag} without {BEGIN}", where=where, hint=f"begin the idiom with {BEGIN}"
         )
-    mend = f"write one of {', '.join(TAGS)}"
-    return UserError(f"unknown tag {tag!r}", where=where, mend=mend)
+    hint = f"write one of {', '.join(TAGS)}"
+    return UserError(f"unknown tag {tag!r}", where=where, hint=hint)

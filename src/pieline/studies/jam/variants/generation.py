@@ -205,8 +205,8 @@ def confusing_variants(path: str | Path) -> list[str]:
             if not correct
         ]
     except (KeyError, TypeError, AttributeError):
-        mend = "name a metric file of ID10M-JAM"
-        raise UserError("no judged variants", where=path, mend=mend) from None
+        hint = "name a metric file of ID10M-JAM"
+        raise UserError("no judged variants", where=path, hint=hint) from None
 
 
 def sample_neutral_variants(
@@ -223,7 +223,7 @@ def sample_neutral_variants(
     """
     texts = read_json(path)
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-        raise UserError("not an object of texts", where=path, mend="map originals to texts")
+        raise UserError("not an object of texts", where=path, hint="map originals to texts")
     originals = {item.id: item for item in sentences if item.is_original}
     made = []
     for item in sentences:
@@ -232,8 +232,8 @@ def sample_neutral_variants(
             continue
         text = texts[original.id]
         if "original_missing" in check_text(original, text):
-            mend = "end the text with its original"
-            raise UserError(f"no original in {original.id!r}", where=path, mend=mend)
+            hint = "end the text with its original"
+            raise UserError(f"no original in {original.id!r}", where=path, hint=hint)
         variant = make_variant(original, text, number=item.variant_number, source="sample")
         made.append(as_sentence(variant))
     return made
@@ -283,8 +283,8 @@ def neutral_questions(
     originals = {item.id: item for item in sentences if item.is_original}
     chosen = [item for item in sentences if not item.is_original and item.id in confusing]
     if unknown := sorted(set(confusing) - {item.id for item in chosen}):
-        mend = "take predictions and dataset of one run"
-        raise UserError(f"no variant {unknown[0]!r} in the dataset", mend=mend)
+        hint = "take predictions and dataset of one run"
+        raise UserError(f"no variant {unknown[0]!r} in the dataset", hint=hint)
     prompt, questions = load_prompt(writing.prompts / NEUTRAL), {}
     for item in chosen:
         original = originals[item.original_id]

@@ -145,8 +145,8 @@ def read_export(path: str | Path) -> list[Review]:
         for where, annotator, fields in rows
     ]
     if not reviews:
-        mend = "submit the annotations, and export them"
-        raise UserError("no task has an answer", where=path, mend=mend)
+        hint = "submit the annotations, and export them"
+        raise UserError("no task has an answer", where=path, hint=hint)
     return reviews
 
 
@@ -157,12 +157,12 @@ def read_adjudications(path: str | Path) -> list[Review]:
         UserError: a wrong header or row, no judged text, or two rows for one item; names file and
             line.
     """
-    mend = "fill in the table of disputed variants that the workflow wrote"
+    hint = "fill in the table of disputed variants that the workflow wrote"
     reviews = []
-    for line, row in read_table(path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", mend=mend):
+    for line, row in read_table(path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", hint=hint):
         where = f"{path}:{line}"
         if not row["reviewed"]:
-            raise UserError("no reviewed text", where=where, mend=mend)
+            raise UserError("no reviewed text", where=where, hint=hint)
         reviews.append(_review({**row, "annotator": "adjudication"}, where))
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews
@@ -201,4 +201,4 @@ def settle(
 
 def _review(fields: Mapping[str, str], where: str) -> Review:
     given = {key: value for key, value in fields.items() if value}
-    return validated(Review, given, where=where, mend="correct this answer")
+    return validated(Review, given, where=where, hint="correct this answer")

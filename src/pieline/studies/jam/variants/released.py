@@ -51,20 +51,20 @@ def read_variants(
     by_text = {item.sentence: item for item in originals}
     variants, others = [], []
     for number, row in enumerate(read_rows(path), start=1):
-        where, mend = f"{path}: record {number}", "correct this record"
-        record = validated(_ReleasedVariant, row, where=where, mend=mend)
+        where, hint = f"{path}: record {number}", "correct this record"
+        record = validated(_ReleasedVariant, row, where=where, hint=hint)
         original = by_id.get(record.sentence_id or "") or by_text.get(record.sentence)
         if original is None:
             similar = process.extractOne(
                 record.sentence, list(by_text), scorer=fuzz.ratio, score_cutoff=_EDITED
             )
             if similar is None:
-                mend = "take variants and originals of one version"
-                raise UserError("no such original", where=where, mend=mend)
+                hint = "take variants and originals of one version"
+                raise UserError("no such original", where=where, hint=hint)
             original = by_text[similar[0]]
         if record.is_figurative != original.is_figurative:
-            mend = "give it the original's reading"
-            raise UserError("another reading than its original's", where=where, mend=mend)
+            hint = "give it the original's reading"
+            raise UserError("another reading than its original's", where=where, hint=hint)
         named = ((record.PIE, original.pies), (record.true_idioms, original.true_idioms))
         if any(value and not _names(value, pies) for value, pies in named):
             others.append(where)
@@ -73,22 +73,22 @@ def read_variants(
         try:
             made = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
         except ValidationError as error:
-            raise UserError(explain(error), where=where, mend=mend) from None
+            raise UserError(explain(error), where=where, hint=hint) from None
         if find_original(original.sentence, made.sentence) is None:
             tokens = _tokens(record)
             if tokens is None or fuzz.partial_ratio(original.sentence, made.sentence) < _EDITED:
-                mend = "keep the original sentence in it"
-                raise UserError("the original is not in the variant", where=where, mend=mend)
+                hint = "keep the original sentence in it"
+                raise UserError("the original is not in the variant", where=where, hint=hint)
             own = {"tokens": tokens, "tags": tuple(record.tags)}
-            made = validated(Variant, made.model_dump() | own, where=where, mend=mend)
+            made = validated(Variant, made.model_dump() | own, where=where, hint=hint)
         variants.append(made)
     if len(others) > max(_FEW, len(variants) * _MOST_ODD):
         problem = f"another PIE than its original's ({len(others)} of {len(variants)} records)"
-        raise UserError(problem, where=others[0], mend="put PIE and true_idioms beside their texts")
+        raise UserError(problem, where=others[0], hint="put PIE and true_idioms beside their texts")
     counts = Counter(item.id for item in variants)
     if repeated := [name for name, count in counts.items() if count > 1]:
-        mend = "number the variants of each original"
-        raise UserError(f"{repeated[0]} stands more than once", where=path, mend=mend)
+        hint = "number the variants of each original"
+        raise UserError(f"{repeated[0]} occurs more than once", where=path, hint=hint)
     return variants
 
 
@@ -103,8 +103,8 @@ def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
     for fault, count in faults.items():
         if count > max(_FEW, len(variants) * _MOST_ODD):
             problem = f"{fault} in {count} of {len(variants)} variants"
-            mend = "write another context, then the original, in each variant_sentence"
-            raise UserError(problem, where=where, mend=mend)
+            hint = "write another context, then the original, in each variant_sentence"
+            raise UserError(problem, where=where, hint=hint)
 
 
 def _names(value: Any, pies: Iterable[str]) -> bool:

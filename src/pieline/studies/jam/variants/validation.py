@@ -142,13 +142,13 @@ def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, whe
     texts = {item.id: item.sentence for item in variants}
     for review in reviews:
         if review.item_id not in texts:
-            mend = "export tasks anew from these variants"
-            raise UserError(f"no variant {review.item_id!r}", where=where, mend=mend)
+            hint = "export tasks anew from these variants"
+            raise UserError(f"no variant {review.item_id!r}", where=where, hint=hint)
         if review.reviewed not in (None, texts[review.item_id]):
             raise UserError(
                 f"the review of {review.item_id!r} was made for another text",
                 where=where,
-                mend="review the text again",
+                hint="review the text again",
             )
 
 
@@ -183,8 +183,8 @@ def apply_reviews(
     checked = check_variants(originals, reviewed, limits=limits)
     for item in checked:
         if item.id in reviews and item.verdict != "invalid" and "original_missing" in item.flags:
-            mend = "correct it so that the original stands in it, or call it invalid"
-            raise UserError("the original is not in it", where=f"{where}: {item.id}", mend=mend)
+            hint = "correct it so that the original stands in it, or call it invalid"
+            raise UserError("the original is not in it", where=f"{where}: {item.id}", hint=hint)
     texts = Counter(item.sentence for item in checked if item.verdict != "invalid")
     for item in checked:
         if item.id not in reviews or item.verdict != "corrected":
@@ -196,7 +196,7 @@ def apply_reviews(
         }.items():
             if is_so:
                 where = f"{where}: {item.id}"
-                raise UserError(problem, where=where, mend="correct it anew, or call it invalid")
+                raise UserError(problem, where=where, hint="correct it anew, or call it invalid")
     return checked
 
 
