@@ -195,7 +195,7 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
         outputs = {end: Path(table.files[end]) for end in ("tex", "csv", "html")}
         write_table(table.name, content, templates=ROOT / "templates", **outputs)
         shown[table.name] = outputs["tex"].read_text(encoding="utf-8")
-        assert "fit for no scientific conclusion" in shown[table.name]
+        assert "no basis for a scientific conclusion" in shown[table.name]
         with outputs["csv"].open(encoding="utf-8") as stream:
             rows = list(csv.DictReader(stream))
         if "language" in rows[0]:

@@ -111,7 +111,7 @@ def test_everything_stands_paper_by_paper(source: Path) -> None:
     assert places == sorted(places)
     assert "IdioTS" not in text  # the run made nothing of it
     assert r"M\_1" in text
-    assert "fit for no scientific conclusion" in text
+    assert "no basis for a scientific conclusion" in text
 
 
 @needs_latex

@@ -10,7 +10,7 @@ REHEARSAL_NOTE = (
 )
 SAMPLE_NOTE = (
     "Computed on the sample data written for this repository: "
-    "not comparable with the paper and fit for no scientific conclusion."
+    "not comparable with the paper, and no basis for a scientific conclusion."
 )
 
 
