@@ -718,11 +718,12 @@ def test_figures_tell_the_unreadable_answers_of_a_run(tmp_path: Path) -> None:
         ],
         tmp_path,
     )
-    label = "GPT-4o (unreadable: 163 of 712)"
+    label = "1 (unreadable: 163 of 712)"
     for kind in ("accuracy_vs_drift", "all_vs_mixed"):
         figure = figure_of(kind, runs)
         names = [text.get_text() for text in figure.axes[0].texts]
         assert names.count(label) == 1
+        assert "1 GPT-4o" in figure.get_supxlabel()
         assert "Unreadable answers" in figure.get_supxlabel()
     all_runs = runs.model_copy(update={"options": {"figure3": {"count": "runs"}}})
     note = figure_of("confused_models", all_runs).get_supxlabel()

@@ -284,7 +284,8 @@ def _name(
         axis.text(
             mark.x,
             mark.y,
-            str(numbers[mark.key.model]),
+            # A run with unreadable answers states how many.
+            f"{numbers[mark.key.model]}{mark.label.removeprefix(mark.model.label)}",
             fontsize=6,
             color=_colour(mark.key.language),
             weight="normal" if mark.printed else "bold",
@@ -344,9 +345,8 @@ def _finish(
         key("size not published", filled=False, area=UNKNOWN_SIZE)
     columns = min(5, (len(names) + 1) // 2)
     figure.legend(handles, names, loc="outside upper center", ncols=columns)
-    labels = {
-        mark.key.model: mark.label for mark in sorted(marks, key=lambda mark: not mark.printed)
-    }
+    by_print = sorted(marks, key=lambda mark: not mark.printed)
+    labels = {mark.key.model: mark.model.label for mark in by_print}
     numbers = {model: number for number, model in enumerate(labels, start=1)}
     listed = (f"{numbers[model]} {label}" for model, label in labels.items())
     _note(figure, runs, ["  ".join(listed), *notes])
