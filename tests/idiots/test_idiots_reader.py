@@ -175,7 +175,7 @@ MARKED = next(
         ),
         ("\nsentence_id,kind\n", ":1: no column 'sentence_id'; see data/sample/idiots/README.md"),
         ("sentence_id,kind\na-di,whole\n", ":2: unknown kind 'whole'"),
-        (f"sentence_id,kind\n{MARKED},parts\n{MARKED},parts\n", f":3: sentence '{MARKED}' stands"),
+        (f"sentence_id,kind\n{MARKED},parts\n{MARKED},parts\n", f":3: sentence '{MARKED}' occurs"),
         ("sentence_id,kind\na-di\n", ":2: 1 cell, not 2"),
         (
             f"sentence_id,kind\n{MARKED},parts\na-di,parts\n",
