@@ -19,7 +19,7 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.figures import use_style
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.figures import sensitivity_against_criterion
@@ -68,7 +68,7 @@ def says(item: IdiotsSentence, yes: bool) -> DetectionPrediction:
     return read_prediction(item.id, answer(item.id, text))
 
 
-def given(folder: Path, runs: dict[str, list[DetectionPrediction]]) -> Given:
+def given(folder: Path, runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
     """What table and figure are made from, for the answers in each setting."""
     sentences, metrics = "results/datasets/idiots/sentences.jsonl", []
     save_jsonl(sentences, SUITE)
@@ -81,7 +81,7 @@ def given(folder: Path, runs: dict[str, list[DetectionPrediction]]) -> Given:
         )  # fmt: skip
         metrics.append(f"results/metrics/idiots/rules/{setting}/seed-0.json")
         write_json(metrics[-1], found.model_dump())
-    return Given(
+    return DisplayInputs(
         metrics=tuple(metrics),
         models=(ModelDescription(name="rules", kind="llm", label="Rules"),),
         not_run={"rules/lost/0": "nobody asked it"},
@@ -90,7 +90,7 @@ def given(folder: Path, runs: dict[str, list[DetectionPrediction]]) -> Given:
 
 
 @pytest.fixture
-def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
+def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
     """One ability under three criteria, another ability, a yes-sayer, and one nobody can read."""
     monkeypatch.chdir(tmp_path)
     unread = [read_prediction(item.id, answer(item.id, "Well.")) for item in SUITE]
@@ -106,7 +106,7 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
     )
 
 
-def test_ability_and_bias_come_apart(simulated: Given, tmp_path: Path) -> None:
+def test_ability_and_bias_come_apart(simulated: DisplayInputs, tmp_path: Path) -> None:
     files = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
     write_table("idiots_bias", bias(simulated), templates=ROOT / "templates", **files)
     with files["csv"].open() as stream:
@@ -139,7 +139,7 @@ def test_ability_and_bias_come_apart(simulated: Given, tmp_path: Path) -> None:
     assert rows["lost", "d_prime"]["reason"].startswith("not run: nobody asked it")
 
 
-def test_the_figure_has_every_prompt(simulated: Given) -> None:
+def test_the_figure_has_every_prompt(simulated: DisplayInputs) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     figure = sensitivity_against_criterion(simulated)
     (legend,) = figure.legends

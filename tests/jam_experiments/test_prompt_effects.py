@@ -11,12 +11,12 @@ from jam.jam_cases import original
 from support import ROOT
 
 from pieline.core.files import write_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.languages.registry import find
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.figures import use_style
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.jam.figures.prompt_effects import forest
@@ -70,7 +70,7 @@ def misled(chance: float, seed: int) -> Callable[[JamSentence], bool]:
     return lambda item: item.is_figurative != (not item.is_original and draw() < chance)
 
 
-def given(folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]) -> Given:
+def given(folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]) -> DisplayInputs:
     """What the table is made from, for the predictions of each setting by seed."""
     paths = []
     for setting, seeds in runs.items():
@@ -83,7 +83,7 @@ def given(folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]) -> Gi
             )  # fmt: skip
             write_json(path, metrics.model_dump())
             paths.append(str(path))
-    return Given(
+    return DisplayInputs(
         metrics=tuple(paths),
         models=(
             ModelDescription(name="rules", kind="llm", label="Rules"),
@@ -98,7 +98,7 @@ SENTENCES = dataset(120)
 
 
 @pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> Given:
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
     """A misled model of two seeds, a less misled one, one that ignores context, a yes-sayer."""
     return given(
         tmp_path_factory.mktemp("runs"),
@@ -113,11 +113,13 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Given:
 
 
 @pytest.fixture(scope="module")
-def table(simulated: Given, tmp_path_factory: pytest.TempPathFactory) -> dict[Any, dict[str, str]]:
+def table(
+    simulated: DisplayInputs, tmp_path_factory: pytest.TempPathFactory
+) -> dict[Any, dict[str, str]]:
     """The lines of the table's CSV by setting, usage and metric."""
     folder = tmp_path_factory.mktemp("table")
     files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
-    make: Callable[[Given], TableContent] = named(
+    make: Callable[[DisplayInputs], TableContent] = import_object(
         "pieline.studies.jam.tables.prompt_effects:prompts"
     )
     write_table("jam_prompts", make(simulated), templates=ROOT / "templates", **files)
@@ -198,7 +200,7 @@ def test_the_paired_test_keeps_its_level() -> None:
     assert 5 <= rejected <= 27  # 99 % of binomial(300, 0.05)
 
 
-def test_the_figure_shows_both_kinds_of_error(simulated: Given) -> None:
+def test_the_figure_shows_both_kinds_of_error(simulated: DisplayInputs) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     figure = forest(simulated)
     assert [axis.get_title() for axis in figure.axes] == [

@@ -22,7 +22,7 @@ from pieline.reporting.columns import (
     text_cell,
 )
 from pieline.reporting.evidence import Pool, load_metric_file
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import PrintedRow, probability, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
@@ -204,7 +204,7 @@ def run_of(item: DetectionMetrics) -> tuple[str, str, str]:
 
 
 def _not_made(
-    given: Given, made: Sequence[tuple[str, ...]], printed: Collection[tuple[str, ...]]
+    given: DisplayInputs, made: Sequence[tuple[str, ...]], printed: Collection[tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
     """The runs without numbers and why: those left out, and those that only the paper has.
 
@@ -223,7 +223,7 @@ def _not_made(
     return of_paper | left_out
 
 
-def detection(given: Given) -> TableContent:
+def detection(given: DisplayInputs) -> TableContent:
     """Table 1: the first level of evaluation, and how many answers could not be read."""
     return _table(
         given,
@@ -236,7 +236,7 @@ def detection(given: Given) -> TableContent:
     )
 
 
-def consistency(given: Given) -> TableContent:
+def consistency(given: DisplayInputs) -> TableContent:
     """Table 2: of the true positives, those that name the right idiom."""
     return _table(
         given,
@@ -248,7 +248,7 @@ def consistency(given: Given) -> TableContent:
     )
 
 
-def distractors(given: Given) -> TableContent:
+def distractors(given: DisplayInputs) -> TableContent:
     """Table 3: distractors whose PIE was given a figurative meaning, also by kind."""
     metrics = load_records(given.metrics, DetectionMetrics)
     found = {kind for item in metrics for kind in item.by_distractor_kind}
@@ -263,7 +263,7 @@ def distractors(given: Given) -> TableContent:
     )
 
 
-def errors(given: Given) -> TableContent:
+def errors(given: DisplayInputs) -> TableContent:
     """The errors of section 5.2.1, counted, and their types as people sorted them."""
     text = read_published(given.files["text_numbers"], ["id"])
     models = (*given.models, *given.absent)
@@ -305,7 +305,7 @@ def errors(given: Given) -> TableContent:
     )
 
 
-def dataset(given: Given) -> TableContent:
+def dataset(given: DisplayInputs) -> TableContent:
     """The counts of section 3."""
     manifest = given.files.get("manifest")
     made = load_record(manifest, IdiotsManifest) if manifest else None
@@ -334,7 +334,7 @@ def dataset(given: Given) -> TableContent:
     )
 
 
-def prompt(given: Given) -> TableContent:
+def prompt(given: DisplayInputs) -> TableContent:
     """Figure 1, the prompt; and Figure 2, how llama-cpp-python laid it out for Llama 2."""
     system, user = load_prompt(given.files["prompt"]).messages(sentence="sentence")
     parts = {
@@ -355,7 +355,7 @@ def prompt(given: Given) -> TableContent:
 
 
 def _table(
-    given: Given,
+    given: DisplayInputs,
     columns: Sequence[Column[DetectionMetrics]],
     caption: str,
     *,
@@ -392,7 +392,7 @@ def _data_notes(described: Sequence[DetectionMetrics | IdiotsManifest]) -> tuple
 
 
 def _rows(
-    given: Given,
+    given: DisplayInputs,
     columns: Sequence[Column[DetectionMetrics]],
     printed: Mapping[tuple[str, ...], PrintedRow],
     reason: Callable[[DetectionMetrics], str] = lambda _: "",
@@ -453,7 +453,7 @@ class SignalRun(NamedTuple):
     signal: Signal
 
 
-def signal_runs(given: Given) -> list[SignalRun]:
+def signal_runs(given: DisplayInputs) -> list[SignalRun]:
     """Every setting of each model, in the order of the metric files.
 
     `options` are `against` (the setting), `permutations` and `resamples`.
@@ -536,7 +536,7 @@ BIAS = (
 )
 
 
-def bias(given: Given) -> TableContent:
+def bias(given: DisplayInputs) -> TableContent:
     """Each custom prompt by sensitivity and criterion, against a setting."""
     labels = given.labels()
     against = given.options["against"]

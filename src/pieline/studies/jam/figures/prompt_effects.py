@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from pieline.languages.registry import find
 from pieline.reporting.columns import records_of
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.prompt_effects import Effect
 from pieline.studies.jam.tables.common import notes_on, run_sources, title_of
 from pieline.studies.jam.tables.prompt_effects import PromptRow, prompt_label, prompt_rows
@@ -25,7 +25,7 @@ def _effect(row: PromptRow) -> Effect | None:
     return measures.drift_effect if row.usage == "all" else measures.errors_effect
 
 
-def forest(given: Given) -> Figure:
+def forest(given: DisplayInputs) -> Figure:
     """Draw the differences in points with their intervals; left of zero a prompt helps.
 
     Filled marks are different at 5 % after Holm's correction.

@@ -13,7 +13,7 @@ from pieline.reporting.columns import (
     records_of,
     row,
 )
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, probability
 from pieline.reporting.tables import Group, Row, TableContent
 from pieline.studies.jam.metrics.prompt_effects import (
@@ -50,7 +50,7 @@ class PromptRow(NamedTuple):
     measures: PromptMeasures
 
 
-def prompt_rows(given: Given) -> Iterator[PromptRow]:
+def prompt_rows(given: DisplayInputs) -> Iterator[PromptRow]:
     """Every setting of each model and language by usage, `NONE` last.
 
     `options` are `against` (the setting), `permutations` and `resamples`.
@@ -128,7 +128,7 @@ COLUMNS: list[Column[PromptMeasures]] = [
 ]
 
 
-def prompts(given: Given) -> TableContent:
+def prompts(given: DisplayInputs) -> TableContent:
     """Each custom prompt against a setting, on the same originals, by usage."""
     labels, against = given.labels(), title_of(given.options["against"])
     found = run_sources(given)
