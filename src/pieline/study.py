@@ -148,6 +148,10 @@ class Run:
         """A file of the project, as seen from the working directory."""
         return str(self.root.joinpath(*parts))
 
+    def named_file(self, path: str) -> str:
+        """A file that a configuration names: of the working directory, or else of the project."""
+        return path if Path(path).exists() else self.here(path)
+
     def recordings(self, *parts: str) -> str:
         """A file of recorded answers: no output of any rule, so that nothing deletes it."""
         return self.here(str(self.llm.recordings_folder), *parts)

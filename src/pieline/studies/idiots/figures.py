@@ -1,4 +1,4 @@
-"""Recall against specificity: who says "idiom" to everything, and who tells the two apart."""
+"""Who says "idiom" to everything, and who tells the two apart: by rates and signal detection."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from pieline.core.records import load_records
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
-from pieline.studies.idiots.metrics import DetectionMetrics, Score
-from pieline.studies.idiots.tables import run_labels, run_of
+from pieline.studies.idiots.metrics import DetectionMetrics, Score, SignalEstimate
+from pieline.studies.idiots.tables import SETTING_LABELS, run_labels, run_of, signal_runs
 
 _GREY = "#777777"
 _PRINTED = " (printed)"
@@ -82,8 +82,49 @@ def recall_against_specificity(given: DisplayInputs) -> Figure:
     return figure
 
 
+def sensitivity_against_criterion(given: DisplayInputs) -> Figure:
+    """Each prompt of each model with its 95 % intervals over PIEs.
+
+    The setting that all are compared with is a diamond. A model that does not look at the sentence
+    is at the bottom, one that readily says yes on the left. A run without readable answers has no
+    mark.
+    """
+    runs, labels = signal_runs(given), given.labels()
+    figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    axis.axhline(0, linestyle="--", linewidth=0.8, color=_GREY)
+    axis.axvline(0, linestyle="--", linewidth=0.8, color=_GREY)
+    for run in runs:
+        criterion, d_prime = run.signal.criterion, run.signal.d_prime
+        if criterion is None or d_prime is None:
+            continue
+        setting = SETTING_LABELS.get(run.setting, run.setting)
+        axis.errorbar(
+            criterion.value,
+            d_prime.value,
+            xerr=_ends(criterion),
+            yerr=_ends(d_prime),
+            fmt="D" if run.setting == given.options["against"] else "o",
+            markersize=5,
+            elinewidth=0.6,
+            capsize=2,
+            label=f"{labels[run.model]}: {setting}",
+        )
+    axis.set(xlabel="criterion c (left: readily says yes)", ylabel="sensitivity d′")
+    figure.legend(loc="outside right center", fontsize=6)
+    if any(item.origin == "sample" for item in load_records(given.metrics, DetectionMetrics)):
+        figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
+    return figure
+
+
 def _printed(given: DisplayInputs) -> Mapping[str, Mapping[str, float]]:
     return {name: row for (name,), row in given.printed("model").items()}
+
+
+def _ends(found: SignalEstimate) -> list[list[float]] | None:
+    """How far the interval of an estimate reaches below and above it."""
+    if not (interval := found.interval):
+        return None
+    return [[max(0.0, found.value - interval.low)], [max(0.0, interval.high - found.value)]]
 
 
 def _reach(score: Score) -> list[list[float]]:

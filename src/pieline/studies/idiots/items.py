@@ -56,7 +56,7 @@ class IdiotsItem(Item):
         cases = read_cases(reviewed) if reviewed else []
         for metric, shared in runs(given):
             setting = metric.fields["setting"]
-            answered = _answers(metric, pool)
+            answered = answers_behind(metric, pool)
             run = DetectionRun(shared["model"], setting, shared["seed"])
             answers = [answer for _, answer in answered]
             verdicts = human_verdicts(cases, answers, run, where=reviewed or "")
@@ -90,7 +90,7 @@ class IdiotsItem(Item):
             return None
         sentences_path = input_of(metric, _SENTENCES)
         rows = []
-        for sentence, answer in _answers(metric, pool):
+        for sentence, answer in answers_behind(metric, pool):
             pool.add(
                 sentences_path,
                 sentence.id,
@@ -120,7 +120,9 @@ class IdiotsItem(Item):
 _SENTENCES = "/sentences.jsonl"
 
 
-def _answers(metric: MetricFile, pool: Pool) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
+def answers_behind(
+    metric: MetricFile, pool: Pool
+) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
     """Each sentence of a run with its answer."""
     (path,) = metric.predictions(".jsonl")
     sentences = pool.read(input_of(metric, _SENTENCES), _load_sentences)

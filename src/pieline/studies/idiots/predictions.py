@@ -25,7 +25,7 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
-from pieline.studies.idiots.settings import DetectionParameters
+from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
@@ -54,6 +54,12 @@ def _true_or_false(value: object) -> object:
     return value
 
 
+def _opposite(value: object) -> object:
+    """The opposite of a truth value, also of one as text."""
+    value = _true_or_false(value)
+    return not value if isinstance(value, bool) else value
+
+
 def _one_text(value: object) -> object:
     """One text for a list of texts: some models name the idiom as a list of one."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -77,6 +83,12 @@ class DetectionAnswer(BaseModel):
     idiom: Text = None
     meaning: Text = None
     explanation: Text = None
+
+
+class NegatedAnswer(DetectionAnswer):
+    """The same of a question whether the sentence is free of idioms: its yes is no idiom."""
+
+    has_idiom: Annotated[bool, BeforeValidator(_opposite), Field(alias="freeOfIdioms")]
 
 
 def detection_questions(
@@ -116,7 +128,7 @@ class Detection(Task):
 
     setting: str
     seed: int
-    parameters: DetectionParameters
+    parameters: DetectionParameters | OwnParameters
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """One question a sentence."""
@@ -124,7 +136,7 @@ class Detection(Task):
             self._sentences(),
             entry,
             load_prompt(self.inputs["prompt"]),
-            self.parameters.model_dump(),
+            self.parameters.model_dump(exclude={"negated"}),
             setting=self.setting,
             seed=self.seed,
         )
@@ -138,26 +150,40 @@ class Detection(Task):
         questions = self.questions(entry)
         answers = ask(questions)
         predictions = [
-            read_prediction(sentence.id, answers[question.key])
+            read_prediction(sentence.id, answers[question.key], self._record)
             for sentence, question in zip(self._sentences(), questions, strict=True)
         ]
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[DetectionAnswer]:
         """The four fields."""
-        return read_detection(answer)
+        return read_detection(answer, self._record)
+
+    @property
+    def _record(self) -> type[DetectionAnswer]:
+        """The form of an answer."""
+        own = self.parameters
+        negated = isinstance(own, OwnParameters) and own.negated
+        return NegatedAnswer if negated else DetectionAnswer
 
     def _sentences(self) -> list[IdiotsSentence]:
         return load_jsonl(self.inputs["sentences"], IdiotsSentence)
 
 
-def read_detection(answer: Answer) -> Parsed[DetectionAnswer]:
+def read_detection(
+    answer: Answer, record: type[DetectionAnswer] = DetectionAnswer
+) -> Parsed[DetectionAnswer]:
     """The last object of an answer with `hasIdiom`, if nothing beside or after it says otherwise.
 
     `unparseable` are objects side by side that differ in `hasIdiom`, a yes that names "none", and
     a yes or no that the text after it takes back.
+
+    Args:
+        answer: of the model.
+        record: its form; the field that decides is called by its alias there.
     """
-    parsed = parse_object(answer, DetectionAnswer)
+    decides = str(record.model_fields["has_idiom"].alias)
+    parsed = parse_object(answer, record)
     if parsed.value is None:
         return parsed
     text, _ = answer_text(answer)
@@ -165,8 +191,9 @@ def read_detection(answer: Answer) -> Parsed[DetectionAnswer]:
     pieces = []
     for piece in json_values(text, opening="{"):
         # One that lacks its last braces is the last, which was read.
-        read = {"hasIdiom": yes} if piece.outcome is Outcome.TRUNCATED else piece.value
-        if verdicts := _verdicts(read):
+        is_cut = piece.outcome is Outcome.TRUNCATED
+        said_of = {decides: yes ^ (record is NegatedAnswer)}
+        if verdicts := _verdicts(said_of if is_cut else piece.value, decides):
             pieces.append((piece, verdicts))
     last, said = pieces[-1]
     for (one, _), (other, verdicts) in pairwise(reversed(pieces)):
@@ -184,20 +211,22 @@ def read_detection(answer: Answer) -> Parsed[DetectionAnswer]:
     return Parsed(Outcome.UNPARSEABLE, reason=reason) if reason else parsed
 
 
-def _verdicts(value: Any) -> set[str]:
-    """All that objects within a value say of `hasIdiom`."""
+def _verdicts(value: Any, decides: str) -> set[str]:
+    """All that objects within a value say of the field that decides."""
     if isinstance(value, list | tuple):
-        return set().union(*map(_verdicts, value))
+        return set().union(*(_verdicts(item, decides) for item in value))
     if not isinstance(value, dict):
         return set()
-    if "hasIdiom" in value:
-        return {str(value["hasIdiom"]).strip().lower()}
-    return set().union(*map(_verdicts, value.values()))
+    if decides in value:
+        return {str(value[decides]).strip().lower()}
+    return set().union(*(_verdicts(item, decides) for item in value.values()))
 
 
-def read_prediction(sentence_id: str, answer: Answer) -> DetectionPrediction:
+def read_prediction(
+    sentence_id: str, answer: Answer, record: type[DetectionAnswer] = DetectionAnswer
+) -> DetectionPrediction:
     """What an answer says of a sentence; one that cannot be read says neither yes nor no."""
-    parsed = read_detection(answer)
+    parsed = read_detection(answer, record)
     return DetectionPrediction(
         id=sentence_id,
         outcome=parsed.outcome.value,

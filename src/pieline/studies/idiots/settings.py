@@ -20,7 +20,17 @@ class DetectionParameters(Settings):
     max_tokens: PositiveInt | None = 800
 
 
-class DetectionPrompt(DetectionParameters):
+class OwnParameters(DetectionParameters):
+    """How a prompt of one's own is asked and read."""
+
+    negated: bool = Field(
+        default=False,
+        description="Whether the answer says of the sentence that it is free of idioms: it then has"
+        " the field freeOfIdioms in place of hasIdiom, and is read as its opposite.",
+    )
+
+
+class DetectionPrompt(OwnParameters):
     """A prompt of one's own: its template and how it is asked."""
 
     file: str = Field(description="Template of the turns, with a place for {{ sentence }}.")
@@ -44,6 +54,11 @@ class IdiotsSettings(Settings):
     prompts: dict[Name, DetectionPrompt] = Field(
         default={}, description="Settings of your own by name (docs/adding.md)."
     )
+    prompts_against: str | None = Field(
+        default=None,
+        description="The setting that each of `prompts` is compared with by sensitivity and"
+        " criterion (docs/beyond.md); null: none.",
+    )
     seeds: list[Seed] = Field(
         default=[0], min_length=1, description="Sent where the provider accepts a seed."
     )
@@ -57,9 +72,14 @@ class IdiotsSettings(Settings):
         description="Cases that people judged (JSONL or CSV), which replace automatic verdicts.",
     )
     bootstrap_resamples: PositiveInt = 2000
+    permutations: PositiveInt = Field(
+        default=9999, description="Patterns of the paired test of two prompts."
+    )
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        named = chain(self.settings, *self.settings_by_model.values())
+        named = [*chain(self.settings, *self.settings_by_model.values())]
         check_settings(named, self.prompts, get_args(DetectionSetting))
+        if self.prompts_against and self.prompts_against not in named:
+            raise ValueError(f"prompts_against {self.prompts_against!r} is none of the settings")
         return self

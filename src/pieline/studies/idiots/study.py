@@ -13,7 +13,12 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.predictions import Detection
-from pieline.studies.idiots.settings import DetectionParameters, DetectionSetting, IdiotsSettings
+from pieline.studies.idiots.settings import (
+    DetectionParameters,
+    DetectionSetting,
+    IdiotsSettings,
+    OwnParameters,
+)
 from pieline.studies.idiots.verdicts import read_cases
 from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table, alternatives
 
@@ -35,8 +40,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         self.check_models(settings.models, "llm", "predictions", where=f"{where}.models")
         self.check_taken(settings.models, where=f"{where}.models")
         self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
-        for own in settings.prompts.values():
-            load_prompt(own.file).check_shows("sentence")
+        for setting in settings.prompts:
+            load_prompt(self.prompt(setting)).check_shows("sentence")
         if self.run.own_data and all(map(self.run.can_be_had, (TABLE, ARRAY))):
             raise UserError(f"both {TABLE} and {ARRAY}", where=self.run.own_data, hint="keep one")
         # A rehearsal makes its own.
@@ -127,12 +132,12 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def prompt(self, setting: str) -> str:
         """The template of a setting."""
         own = self.settings.prompts.get(setting)
-        return own.file if own else self.run.here(PROMPT)
+        return self.run.named_file(own.file) if own else self.run.here(PROMPT)
 
     def parameters(self, setting: str) -> DetectionParameters:
         """How a setting asks."""
         if own := self.settings.prompts.get(setting):
-            return DetectionParameters(**own.model_dump(exclude={"file"}))
+            return OwnParameters(**own.model_dump(exclude={"file"}))
         return self.settings.parameters
 
     def detection(self, model: str, setting: str, seed: str) -> Detection:
@@ -251,6 +256,19 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "pieline.studies.idiots.tables:prompt",
                 DisplayInputs(files={"prompt": self.run.here(PROMPT)}),
             ),
+            *(
+                [
+                    Table(
+                        "idiots_bias",
+                        "not in the paper",
+                        "What moves the criterion, and what moves d′.",
+                        "pieline.studies.idiots.tables:bias",
+                        self._bias(),
+                    )
+                ]
+                if self.settings.prompts_against
+                else []
+            ),
         ]
 
     def figures(self) -> list[Figure]:
@@ -262,8 +280,41 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Recall against specificity of each run.",
                 "pieline.studies.idiots.figures:recall_against_specificity",
                 self._given().with_files(published=self.run.here("published/idiots_table1.csv")),
-            )
+            ),
+            *(
+                [
+                    Figure(
+                        "idiots_bias",
+                        "not in the paper",
+                        "Sensitivity d′ against the criterion.",
+                        "pieline.studies.idiots.figures:sensitivity_against_criterion",
+                        self._bias(),
+                    )
+                ]
+                if self.settings.prompts_against
+                else []
+            ),
         ]
+
+    def _bias(self) -> DisplayInputs:
+        """The runs of custom prompts and of what they are compared with, with their answers."""
+        settings, given = self.settings, self._given()
+        shown = {*settings.prompts, settings.prompts_against}
+        runs = [run for run in self.runs() if run["setting"] in shown]
+        answers = [paths.PREDICTIONS.format(**run) for run in runs]
+        read = [*answers, paths.SENTENCES] if runs else []
+        options = {
+            "against": settings.prompts_against,
+            "permutations": settings.permutations,
+            "resamples": settings.bootstrap_resamples,
+        }
+        return given.with_files(**{path: path for path in read}).model_copy(
+            update={
+                "metrics": tuple(paths.METRICS.format(**run) for run in runs),
+                "absent": (),
+                "options": options,
+            }
+        )
 
     def _given(self) -> DisplayInputs:
         return self.given(self.files(paths.METRICS), self.settings.models, "llm")

@@ -165,6 +165,11 @@ class JamSettings(Settings):
     prompts: dict[Name, OwnPrompt] = Field(
         default={}, description="Settings of your own by name (docs/adding.md)."
     )
+    prompts_against: str | None = Field(
+        default=None,
+        description="The setting that each of `prompts` is compared with on the same originals"
+        " (docs/beyond.md); null: none.",
+    )
     seeds: list[Seed] = Field(default=[42, 43, 44], min_length=1, description="Of prompted models.")
     seeds_by_model: dict[str, list[Seed]] = Field(
         default={}, description="Of prompted models that are run with other seeds."
@@ -206,6 +211,8 @@ class JamSettings(Settings):
         if self.released_prompts and self.asking != "released":
             raise ValueError("released_prompts is read only with asking: released")
         check_settings(named, self.prompts, [*get_args(PromptSetting), FINE_TUNED, BASELINE])
+        if self.prompts_against and self.prompts_against not in named:
+            raise ValueError(f"prompts_against {self.prompts_against!r} is none of the settings")
         if self.neutral and self.neutral.seed not in self.seeds_of(self.neutral):
             raise ValueError(f"neutral.seed {self.neutral.seed} is none of its model's seeds")
         return self

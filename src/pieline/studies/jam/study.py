@@ -21,6 +21,7 @@ from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.predictions.prompt_settings import (
     RELEASED_EXAMPLES,
     RELEASED_FORM,
+    Arranged,
     FewShot,
     PromptSetting,
     ZeroShot,
@@ -432,13 +433,13 @@ class JamStudy(Study[JamSettings]):
     def parameters(self, setting: str) -> ZeroShot | FewShot:
         """How a setting asks."""
         if own := self.settings.prompts.get(setting):
-            return ZeroShot(**own.model_dump(exclude={"file"}))
+            return Arranged(**own.model_dump(exclude={"file"}))
         return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
 
     def prompt_files(self, setting: str) -> dict[str, str]:
         """The templates of a setting: `prompt`, and `example` if it has examples."""
         if own := self.settings.prompts.get(setting):
-            return {"prompt": own.file}
+            return {"prompt": self.run.named_file(own.file)}
         folder = self.run.here("prompts/jam")
         if self.settings.asking == "released":
             folder = self.settings.released_prompts or f"{folder}/released"
@@ -862,6 +863,16 @@ class JamStudy(Study[JamSettings]):
                     self._attention(),
                 )
             )
+        if settings.prompts_against:
+            tables.append(
+                Table(
+                    "jam_prompts",
+                    "not in the paper",
+                    "What custom prompts change, on the same originals.",
+                    "pieline.studies.jam.tables.prompt_effects:prompts",
+                    self._prompt_effects(),
+                )
+            )
         return [
             *tables,
             checkpoints,
@@ -1016,6 +1027,16 @@ class JamStudy(Study[JamSettings]):
                     attention,
                 )
             )
+        if self.settings.prompts_against:
+            figures.append(
+                Figure(
+                    "jam_prompts",
+                    "not in the paper",
+                    "What custom prompts change, with 95 % intervals.",
+                    "pieline.studies.jam.figures.prompt_effects:forest",
+                    self._prompt_effects(),
+                )
+            )
         return figures
 
     @property
@@ -1054,6 +1075,19 @@ class JamStudy(Study[JamSettings]):
         return runs.model_copy(
             update={"metrics": (*runs.metrics, *scored), "models": (*runs.models, *described)}
         )
+
+    def _prompt_effects(self) -> DisplayInputs:
+        """The runs of custom prompts, what they are compared with, and "none"."""
+        settings, runs = self.settings, self._runs()
+        shown = {*settings.prompts, settings.prompts_against}
+        made = [path for path in runs.metrics if Path(path).parts[-2] in shown]
+        none = [self.baselines(language)[0] for language in settings.languages]
+        options = {
+            "against": settings.prompts_against,
+            "permutations": settings.permutations,
+            "resamples": settings.bootstrap_resamples,
+        }
+        return runs.model_copy(update={"metrics": (*made, *none), "absent": (), "options": options})
 
     def _statistics(self) -> DisplayInputs:
         languages = self.settings.languages

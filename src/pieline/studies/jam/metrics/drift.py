@@ -4,7 +4,7 @@ Everything here is computed from one thing: of each original, whether the model 
 and about each of its hard variants.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, combinations
 from statistics import fmean
 from typing import TypeVar
@@ -17,6 +17,7 @@ from pieline.core.significance import holm, randomisation_test
 from pieline.core.uncertainty import Interval, ratio_interval
 
 K = TypeVar("K")
+Counts = NDArray[np.float64]
 
 
 class JudgedOriginal(Frozen):
@@ -184,15 +185,26 @@ def compare_drifts(
     Raises:
         ValueError: runs of other originals.
     """
-    counts = {key: _by_original(seeds) for key, seeds in runs.items()}
-    if len({tuple(found) for found in counts.values()}) > 1:
-        raise ValueError("the runs are not of the same originals")
-    parts = {key: np.array(list(found.values())).T for key, found in counts.items()}
-    parts = {key: part for key, part in parts.items() if part[0].any()}
-    pairs = list(combinations(parts, 2))
+    parts = counts_by_original(runs, successes_and_flips)
+    return compare_shares(parts, list(combinations(parts, 2)), permutations=permutations, seed=seed)
+
+
+def compare_shares(
+    parts: Mapping[K, Counts], pairs: Sequence[tuple[K, K]], *, permutations: int, seed: int
+) -> dict[tuple[K, K], DriftComparison]:
+    """Test pairs of runs for an equal share of what is counted in a base (see `compare_drifts`).
+
+    Args:
+        parts: base and counted of each original, shape (2, originals), by run. Pairs with a run
+            whose base is empty are left out.
+        pairs: of runs. The correction is for their number.
+        permutations: sign patterns at most.
+        seed: of the patterns.
+    """
+    pairs = [pair for pair in pairs if all(parts[key][0].any() for key in pair)]
     if not pairs:
         return {}
-    shares = {key: flipped.sum() / success.sum() for key, (success, flipped) in parts.items()}
+    shares = {key: parts[key][1].sum() / parts[key][0].sum() for key in chain(*pairs)}
     excess = np.array([excess_flips(parts[one], parts[other]) for one, other in pairs])
     found = randomisation_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
     return {
@@ -218,11 +230,32 @@ def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDA
     return np.asarray(difference[1] - difference[0] * flipped / expected)
 
 
-def _by_original(seeds: Sequence[Sequence[JudgedOriginal]]) -> dict[str, tuple[float, float]]:
-    """Successes and flips of each original, by name, as means over seeds."""
-    found: dict[str, tuple[float, float]] = {}
-    for case in sorted(chain.from_iterable(seeds), key=lambda case: case.id):
-        success, flipped = found.get(case.id, (0.0, 0.0))
-        success += len(case.variants) * case.correct / len(seeds)
-        found[case.id] = success, flipped + sum(case.flipped.values()) / len(seeds)
-    return found
+def successes_and_flips(case: JudgedOriginal) -> tuple[int, int]:
+    """S and F of one original: ND is the share of these in those."""
+    return len(case.variants) * case.correct, sum(case.flipped.values())
+
+
+def variants_and_errors(case: JudgedOriginal) -> tuple[int, int]:
+    """Variants of one original, and those judged wrong, whatever the original."""
+    return len(case.variants), sum(not right for right in case.variants.values())
+
+
+def counts_by_original(
+    runs: Mapping[K, Sequence[Sequence[JudgedOriginal]]],
+    count: Callable[[JudgedOriginal], tuple[int, int]],
+) -> dict[K, Counts]:
+    """Base and counted of each original as means over seeds, shape (2, originals), by run.
+
+    Raises:
+        ValueError: runs of other originals.
+    """
+    counts: dict[K, dict[str, tuple[float, float]]] = {}
+    for key, seeds in runs.items():
+        found = counts[key] = {}
+        for case in sorted(chain.from_iterable(seeds), key=lambda case: case.id):
+            base, counted = found.get(case.id, (0.0, 0.0))
+            more, of_it = count(case)
+            found[case.id] = base + more / len(seeds), counted + of_it / len(seeds)
+    if len({tuple(found) for found in counts.values()}) > 1:
+        raise ValueError("the runs are not of the same originals")
+    return {key: np.array(list(found.values())).T for key, found in counts.items()}

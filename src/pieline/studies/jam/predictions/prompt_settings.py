@@ -9,6 +9,7 @@ from pieline.core.settings import Settings
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
 Examples = Literal["random", "contrastive"]
 Votes = Literal["majority", "half", "first"]
+Context = Literal["first", "last", "none", "other"]
 RELEASED_FORM = (
     "the provider enforces the form of the answer, the paper's prompt only asks for JSON",
     "the sentence follows 'Sentence:' without a space, and a line break follows it; the paper has a"
@@ -31,7 +32,18 @@ class ZeroShot(Settings):
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
 
 
-class OwnPrompt(ZeroShot):
+class Arranged(ZeroShot):
+    """How a prompt of one's own is asked, and which text it shows."""
+
+    context: Context = Field(
+        default="first",
+        description="The text of a variant that `sentence` is. 'first': as it is in the data;"
+        " 'last': the added context behind the original; 'none': the original alone; 'other':"
+        " before it a context that was written for another original, about as long as its own.",
+    )
+
+
+class OwnPrompt(Arranged):
     """A prompt of one's own: its template and how it is asked."""
 
     file: str = Field(

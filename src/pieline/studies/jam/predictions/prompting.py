@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
@@ -21,8 +21,14 @@ from pieline.llm.questions import Message, Question, make_question
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.predictions.contexts import arranged_texts
 from pieline.studies.jam.predictions.prompt_examples import Example, choose_examples
-from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
+from pieline.studies.jam.predictions.prompt_settings import (
+    Arranged,
+    FewShot,
+    PromptSetting,
+    ZeroShot,
+)
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.records import JamSentence
@@ -70,7 +76,7 @@ class Identification(Task):
 
     setting: str
     seed: int
-    parameters: ZeroShot | FewShot
+    parameters: ZeroShot | Arranged | FewShot
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """One question per sentence, or as many as there are samples."""
@@ -79,8 +85,9 @@ class Identification(Task):
         return [question for group in groups.values() for question in group]
 
     def likely_output_tokens(self) -> int:
-        """A list of at most a few words; few-shot also candidates, each with an explanation."""
-        return 120 if self.setting == FEW_SHOT else 25
+        """A list of at most a few words; with several fields also candidates and explanations."""
+        fields = load_prompt(self.inputs["prompt"]).about.get("answer", {})
+        return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and write which idioms the answers name."""
@@ -149,7 +156,9 @@ def questions_about(
     prompt = load_prompt(task.inputs["prompt"])
     prompt.check_shows("sentence", language="")
     enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
-    if enforced and (lack := cannot_be_asked(entry, SCHEMA_SETTING)):
+    # A prompt of the user's own says in words what it asks for, so it can go without.
+    must_enforce = enforced and task.setting in get_args(PromptSetting)
+    if must_enforce and (lack := cannot_be_asked(entry, SCHEMA_SETTING)):
         raise UserError(lack, where=entry.label, hint="leave the model or the setting out")
     wanted: dict[str, Any] = {
         "max_tokens": task.parameters.max_tokens,
@@ -162,10 +171,12 @@ def questions_about(
         # One seed for all samples would make them one and the same answer.
         seeds = [100 * task.seed + number for number in range(samples)]
     shown = _turns(task.inputs["example"], examples) if examples else []
+    context = task.parameters.context if isinstance(task.parameters, Arranged) else "first"
+    texts = arranged_texts(sentences, context)
     questions = {}
     for sentence in sentences:
         messages = prompt.messages(
-            sentence=sentence.sentence.strip(), language=sentence.language.capitalize()
+            sentence=texts[sentence.id].strip(), language=sentence.language.capitalize()
         )
         # The examples are between the system's turn and the question.
         turns = (*messages[:-1], *shown, messages[-1])

@@ -1,0 +1,68 @@
+"""Forest plot: what each custom prompt of ID10M-JAM changes against a setting of the paper."""
+
+from textwrap import wrap
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from pieline.languages.registry import find
+from pieline.reporting.columns import records_of
+from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.jam.metrics.prompt_effects import Effect
+from pieline.studies.jam.tables.common import notes_on, run_sources, title_of
+from pieline.studies.jam.tables.prompt_effects import PromptRow, prompt_label, prompt_rows
+
+PANELS = {
+    "all": "ND",
+    "literal": "false alarms (literal)",
+    "idiomatic": "misses (idiomatic)",
+}
+"""What is shown of each usage."""
+
+
+def _effect(row: PromptRow) -> Effect | None:
+    measures = row.measures
+    return measures.drift_effect if row.usage == "all" else measures.errors_effect
+
+
+def forest(given: DisplayInputs) -> Figure:
+    """Draw the differences in points with their intervals; left of zero a prompt helps.
+
+    Filled marks are different at 5 % after Holm's correction.
+    """
+    rows = [row for row in prompt_rows(given) if _effect(row)]
+    runs = list(dict.fromkeys(row.run for row in rows))
+    labels = given.labels()
+    figure, axes = plt.subplots(
+        1, 3, figsize=(7.2, 1.6 + 0.22 * len(runs)), sharey=True, layout="constrained"
+    )
+    for axis, (usage, title) in zip(axes, PANELS.items(), strict=True):
+        axis.axvline(0, linewidth=0.8, color="#777777")
+        axis.set_title(title, fontsize=8)
+        axis.set(xlabel="difference (points)")
+        shown = [row for row in rows if row.usage == usage]
+        if not shown:
+            axis.set_xticks([])
+            axis.text(0.5, 0.5, "nothing to compare", transform=axis.transAxes, ha="center")
+        for row in shown:
+            effect = _effect(row)
+            assert effect  # rows without one are left out
+            place, value = runs.index(row.run), 100 * effect.difference
+            if effect.interval:
+                ends = [100 * end for _, end in effect.interval]
+                axis.plot(ends, [place, place], linewidth=0.9, color="#333333")
+            face = "#333333" if effect.p_holm < 0.05 else "white"
+            axis.plot(value, place, "o", markersize=4, color="#333333", markerfacecolor=face)
+    names = [
+        f"{labels[run.model]}, {find(run.language).label}: {prompt_label(run.setting)}"
+        for run in runs
+    ]
+    axes[0].set_yticks(range(len(runs)), names)
+    axes[0].set_ylim(max(0.5, len(runs) - 0.5), -0.5)
+    notes = (
+        f"Against {title_of(given.options['against'])}; filled: p < 0.05 (Holm).",
+        *notes_on(records_of(run_sources(given)), given),
+    )
+    wrapped = (line for note in notes for line in wrap(note, 170))
+    figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")
+    return figure

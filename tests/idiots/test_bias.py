@@ -1,0 +1,258 @@
+"""Signal detection on IdioTS: readers made by rule must come out as made."""
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from idiots.idiots_cases import ROOT, answer
+from matplotlib import pyplot as plt
+from own.own_cases import whole
+from scipy.stats import norm
+
+from pieline.core.files import sha256, write_json
+from pieline.core.records import save_jsonl
+from pieline.core.yamls import read_yaml
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.reporting.figures import use_style
+from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.tables import write_table
+from pieline.studies.idiots.figures import sensitivity_against_criterion
+from pieline.studies.idiots.metrics import (
+    counts_by_pie,
+    detection_metrics,
+    signal_detection,
+    swap_test,
+)
+from pieline.studies.idiots.predictions import (
+    Detection,
+    NegatedAnswer,
+    read_detection,
+    read_prediction,
+)
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.idiots.settings import IdiotsSettings, OwnParameters
+from pieline.studies.idiots.study import IdiotsStudy
+from pieline.studies.idiots.tables import bias
+from pieline.studies.idiots.verdicts import DetectionRun
+from pieline.study import Run
+
+PIES, EACH = 100, 4
+SUITE = [
+    IdiotsSentence(
+        id=f"idi{pie:03}-sen{number:02}-{'id' if number % 2 else 'di'}",
+        pie_id=f"idi{pie:03}", pie="To spill the beans", sentence=f"Sentence {pie} {number}.",
+        translation="", is_idiomatic=number % 2 == 1,
+    )
+    for pie in range(PIES)
+    for number in range(EACH)
+]  # fmt: skip
+
+
+def observer(d_prime: float, criterion: float, seed: int) -> list[DetectionPrediction]:
+    """The answers of a model that sees evidence with noise, and says yes beyond its criterion."""
+    noise = np.random.default_rng(seed).normal(size=len(SUITE))
+    return [
+        says(item, (d_prime if item.is_idiomatic else 0) + noise[at] > d_prime / 2 + criterion)
+        for at, item in enumerate(SUITE)
+    ]
+
+
+def says(item: IdiotsSentence, yes: bool) -> DetectionPrediction:
+    text = json.dumps({"hasIdiom": bool(yes), "idiom": "spill the beans" if yes else ""})
+    return read_prediction(item.id, answer(item.id, text))
+
+
+def given(folder: Path, runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
+    """What table and figure are made from, for the answers in each setting."""
+    sentences, metrics = "results/datasets/idiots/sentences.jsonl", []
+    save_jsonl(sentences, SUITE)
+    for setting, answers in runs.items():
+        predictions = f"results/predictions/idiots/rules/{setting}/seed-0.jsonl"
+        save_jsonl(predictions, answers)
+        found = detection_metrics(
+            SUITE, answers, DetectionRun("rules", setting, 0), origin="sample", resamples=10,
+            computed_from={path: sha256(path) for path in (predictions, sentences)},
+        )  # fmt: skip
+        metrics.append(f"results/metrics/idiots/rules/{setting}/seed-0.json")
+        write_json(metrics[-1], found.model_dump())
+    return DisplayInputs(
+        metrics=tuple(metrics),
+        models=(ModelDescription(name="rules", kind="llm", label="Rules"),),
+        not_run={"rules/lost/0": "nobody asked it"},
+        options={"against": "zero_shot", "permutations": 199, "resamples": 400},
+    )
+
+
+@pytest.fixture
+def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
+    """One ability under three criteria, another ability, a yes-sayer, and one nobody can read."""
+    monkeypatch.chdir(tmp_path)
+    unread = [read_prediction(item.id, answer(item.id, "Well.")) for item in SUITE]
+    return given(
+        tmp_path,
+        {
+            "zero_shot": observer(1.5, 0.0, 11),
+            "eager": observer(1.5, -0.6, 12),
+            "able": observer(2.4, 0.0, 13),
+            "yes": [says(item, True) for item in SUITE],
+            "mute": unread,
+        },
+    )
+
+
+def test_ability_and_bias_come_apart(simulated: DisplayInputs, tmp_path: Path) -> None:
+    files = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
+    write_table("idiots_bias", bias(simulated), templates=ROOT / "templates", **files)
+    with files["csv"].open() as stream:
+        rows = {(row["setting"], row["metric"]): row for row in csv.DictReader(stream)}
+
+    def value(*key: str) -> float:
+        return float(rows[key]["ours"])
+
+    for setting, d_prime, criterion in (
+        ("zero_shot", 1.5, 0.0),
+        ("eager", 1.5, -0.6),
+        ("able", 2.4, 0.0),
+        # 200.5 of 201 in both.
+        ("yes", 0.0, -norm.ppf(200.5 / 201)),
+    ):
+        for metric, put_in in (("d_prime", d_prime), ("criterion", criterion)):
+            found = rows[setting, metric]
+            assert float(found["low"]) <= put_in + 0.005
+            assert put_in - 0.005 <= float(found["high"])
+            assert value(setting, metric) == pytest.approx(put_in, abs=0.3)
+    # What moves the criterion, what moves d′.
+    assert (
+        value("eager", "criterion_change_p_holm") < 0.05 < value("eager", "d_prime_change_p_holm")
+    )
+    assert value("able", "d_prime_change_p_holm") < 0.05 < value("able", "criterion_change_p_holm")
+    assert value("eager", "criterion_change") < 0 < value("able", "d_prime_change")
+    assert value("yes", "hits") == value("yes", "false_alarms") == 100
+    assert (value("mute", "unreadable"), rows["mute", "hits"]["ours"]) == (len(SUITE), "")
+    assert rows["mute", "d_prime"]["ours"] == rows["zero_shot", "d_prime_change"]["ours"] == ""
+    assert rows["lost", "d_prime"]["reason"].startswith("not run: nobody asked it")
+
+
+def test_the_figure_has_every_prompt(simulated: DisplayInputs) -> None:
+    use_style(ROOT / "templates/pieline.mplstyle")
+    figure = sensitivity_against_criterion(simulated)
+    (legend,) = figure.legends
+    names = ["zero-shot", "eager", "able", "yes"]  # nothing is known of the mute one
+    assert [text.get_text() for text in legend.get_texts()] == [f"Rules: {name}" for name in names]
+    plt.close(figure)
+
+
+def test_rates_of_zero_and_one_are_corrected_log_linearly() -> None:
+    halves = signal_detection(np.array([100.0, 100, 0, 100]))
+    assert halves == pytest.approx([2 * norm.ppf(100.5 / 101), 0])
+    # A constant answer shows no ability, also where classes differ in size.
+    for yes in (0, 1):
+        d_prime, criterion = signal_detection(np.array([yes * 164.0, 164, yes * 86, 86]))
+        assert d_prime == pytest.approx(0)
+        assert abs(criterion) == pytest.approx(norm.ppf(251 / 252))
+
+
+def test_unreadable_answers_have_no_place_in_the_counts() -> None:
+    answers = observer(1.5, 0, 1)
+    answers[1] = read_prediction(SUITE[1].id, answer("", "Well."))
+    counts = counts_by_pie([list(zip(SUITE, answers, strict=True))])
+    assert counts.shape == (PIES, 4)
+    assert counts[:, 1].sum() == PIES * EACH / 2 - 1
+    assert counts[:, 3].sum() == PIES * EACH / 2
+
+
+def test_the_paired_test_keeps_its_level() -> None:
+    """Of two equal prompts, whose PIEs are hard together; benchmarks/beyond has more."""
+    random, simulations = np.random.default_rng(0), 300
+    rejected = np.zeros(2)
+    for seed in range(simulations):
+        shift = random.normal(0, 0.8, (40, 1))
+        chances = np.broadcast_to(norm.cdf(np.array([0.6, -0.6]) + shift), (2, 40, 2))
+        yes = random.binomial(2, chances)
+        first, second = (
+            np.stack([part[:, 0], np.full(40, 2), part[:, 1], np.full(40, 2)], axis=1)
+            for part in yes.astype(float)
+        )
+        rejected += swap_test(first, second, permutations=199, seed=seed) <= 0.05
+    assert all(5 <= number <= 27 for number in rejected)  # 99 % of binomial(300, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "has_idiom"),
+    [
+        ('{"freeOfIdioms": true, "idiom": ""}', False),
+        ('{"freeOfIdioms": "False", "idiom": "spill the beans"}', True),
+        ('{"freeOfIdioms": false, "idiom": "spill the beans"', True),
+        ('{"hasIdiom": true, "idiom": "spill the beans"}', None),
+        ('{"freeOfIdioms": true, "idiom": ""} {"freeOfIdioms": false, "idiom": "a b"}', None),
+        ('{"freeOfIdioms": false, "idiom": "none"}', None),
+    ],
+)
+def test_a_negated_question_is_read_as_its_opposite(text: str, has_idiom: bool | None) -> None:
+    parsed = read_detection(answer("a", text), NegatedAnswer)
+    assert (parsed.value and parsed.value.has_idiom) == has_idiom
+
+
+def study(**settings: Any) -> IdiotsStudy:
+    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    file = str(ROOT / "prompts/idiots/beyond/negated.jinja")
+    own = {"negated": {"file": file, "negated": True}}
+    fields = {"settings": ["zero_shot", "negated"], "prompts": own, **settings}
+    return IdiotsStudy(IdiotsSettings.model_validate(fields), run)
+
+
+def test_a_negated_prompt_is_asked_and_read_as_such(tmp_path: Path) -> None:
+    task = study().detection("smollm2-135m-instruct", "negated", "0")
+    task = Detection.model_validate_json(task.model_dump_json())
+    assert task.parameters == OwnParameters(negated=True)
+    sentences, predictions = tmp_path / "sentences.jsonl", tmp_path / "predictions.jsonl"
+    save_jsonl(sentences, SUITE[:1])
+    task = task.model_copy(
+        update={
+            "inputs": task.inputs | {"sentences": str(sentences)},
+            "outputs": {"predictions": str(predictions)},
+        }
+    )
+    asked: list[Any] = []
+
+    def ask(questions: Sequence[Any]) -> dict[str, Any]:
+        asked.extend(questions)
+        free = '{"freeOfIdioms": true, "idiom": ""}'
+        return {one.key: answer("", free).model_copy(update={"key": one.key}) for one in questions}
+
+    read: Callable[..., Any] = task.run
+    read(task.entry(), ask)
+    assert '"has_idiom":false' in predictions.read_text()
+    assert "negated" not in asked[0].parameters
+    schema = asked[0].parameters["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["freeOfIdioms", "idiom"]
+
+
+def test_table_and_figure_are_declared_with_the_setting() -> None:
+    names = {display.name for display in [*study().tables(), *study().figures()]}
+    assert "idiots_bias" not in names
+    declared = study(prompts_against="zero_shot")
+    assert "idiots_bias" in {table.name for table in declared.tables()}
+    assert "idiots_bias" in {figure.name for figure in declared.figures()}
+    with pytest.raises(ValueError, match="prompts_against 'zero_shot_schema' is none of"):
+        study(prompts_against="zero_shot_schema")
+
+
+def test_the_shipped_configuration_asks_all_its_prompts() -> None:
+    beyond = read_yaml(ROOT / "config/beyond.yaml")
+    studies = whole(ROOT / "models.yaml", **beyond).studies
+    for name in ("jam", "idiots"):
+        own = {study.name: study for study in studies}[name]
+        asked = {run["setting"] for spec in own.llm_tasks() for run in spec.runs}
+        settings = beyond[name]
+        assert asked == set(settings["settings"])
+        assert asked > set(settings["prompts"])
+        files = {Path(prompt["file"]) for prompt in settings["prompts"].values()}
+        folder = ROOT / "prompts" / name / "beyond"
+        assert {ROOT / file for file in files} == set(folder.glob("*.jinja"))

@@ -1,0 +1,282 @@
+"""Custom prompts against a setting of the paper: models made by rule must come out as made."""
+
+import csv
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jam.jam_cases import original
+from support import ROOT
+
+from pieline.core.files import write_json
+from pieline.core.imports import import_object
+from pieline.languages.registry import find
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.reporting.figures import use_style
+from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.tables import TableContent, write_table
+from pieline.studies.jam.figures.prompt_effects import forest
+from pieline.studies.jam.metrics.drift import compare_shares
+from pieline.studies.jam.metrics.prompt_effects import difference_interval, prompt_measures
+from pieline.studies.jam.metrics.runs import jam_metrics, judge
+from pieline.studies.jam.predictions.baselines import predict
+from pieline.studies.jam.predictions.contexts import arranged_texts
+from pieline.studies.jam.predictions.prompt_settings import Arranged, ZeroShot
+from pieline.studies.jam.predictions.prompting import Identification
+from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import JamSentence, as_sentence
+from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.variants.validation import make_variant
+from pieline.study import Run
+
+PIE = "broke the ice"
+SETTINGS = ["zero_shot", "careful", "blind", "yes"]
+"""Each with a model made by rule."""
+
+
+def dataset(originals: int) -> list[JamSentence]:
+    """Originals, of which every second is literal, each with three variants."""
+    found = []
+    for number in range(originals):
+        first = original(f"Ann {PIE} on day {number}.", PIE, figurative=number % 2 == 1)
+        first = first.model_copy(update={"id": f"o{number:03}"})
+        texts = (f"It was {word}. {first.sentence}" for word in ("very cold", "a long day", "late"))
+        found += [as_sentence(first)]
+        found += [
+            as_sentence(make_variant(first, text, number=at, source="sample"))
+            for at, text in enumerate(texts, start=1)
+        ]
+    return found
+
+
+def says(
+    sentences: Iterable[JamSentence], rule: Callable[[JamSentence], bool]
+) -> dict[str, IdiomPrediction]:
+    """The predictions of a model that names the PIE where its rule says so."""
+    return {
+        item.id: IdiomPrediction(id=item.id, outcome="ok", idioms=(PIE,) if rule(item) else ())
+        for item in sentences
+    }
+
+
+def misled(chance: float, seed: int) -> Callable[[JamSentence], bool]:
+    """A model that is right about originals, and wrong about a variant with this probability."""
+    draw = np.random.default_rng(seed).random
+    return lambda item: item.is_figurative != (not item.is_original and draw() < chance)
+
+
+def given(folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]) -> DisplayInputs:
+    """What the table is made from, for the predictions of each setting by seed."""
+    paths = []
+    for setting, seeds in runs.items():
+        for seed, predictions in enumerate(seeds):
+            name = "always-none" if setting == "baseline" else "rules"
+            path = folder / name / setting / f"seed-{seed}.json"
+            metrics = jam_metrics(
+                SENTENCES, predictions, model=name, setting=setting, seed=seed, scoring="paper",
+                released=False, resamples=20, computed_from={},
+            )  # fmt: skip
+            write_json(path, metrics.model_dump())
+            paths.append(str(path))
+    return DisplayInputs(
+        metrics=tuple(paths),
+        models=(
+            ModelDescription(name="rules", kind="llm", label="Rules"),
+            ModelDescription(name="always-none", kind="baseline", label="Always “none”"),
+        ),
+        not_run={"rules/lost/english/42": "nobody asked it"},
+        options={"against": "zero_shot", "permutations": 199, "resamples": 400},
+    )
+
+
+SENTENCES = dataset(120)
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
+    """A misled model of two seeds, a less misled one, one that ignores context, a yes-sayer."""
+    return given(
+        tmp_path_factory.mktemp("runs"),
+        {
+            "zero_shot": [says(SENTENCES, misled(0.3, seed)) for seed in (1, 2)],
+            "careful": [says(SENTENCES, misled(0.1, seed)) for seed in (7, 8)],
+            "blind": [says(SENTENCES, misled(0.0, 5))],
+            "yes": [says(SENTENCES, lambda item: True)],
+            "baseline": [predict("always-none", SENTENCES)],
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def table(
+    simulated: DisplayInputs, tmp_path_factory: pytest.TempPathFactory
+) -> dict[Any, dict[str, str]]:
+    """The lines of the table's CSV by setting, usage and metric."""
+    folder = tmp_path_factory.mktemp("table")
+    files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
+    make: Callable[[DisplayInputs], TableContent] = import_object(
+        "pieline.studies.jam.tables.prompt_effects:prompts"
+    )
+    write_table("jam_prompts", make(simulated), templates=ROOT / "templates", **files)
+    with files["csv"].open() as stream:
+        return {
+            (row["setting"], row["usage"], row["metric"]): row for row in csv.DictReader(stream)
+        }
+
+
+def number(table: dict[Any, dict[str, str]], *key: str) -> float:
+    return float(table[key]["ours"])
+
+
+def test_estimates_recover_what_the_rules_put_in(table: dict[Any, dict[str, str]]) -> None:
+    # 720 variants: a standard error of 1.7 points.
+    assert number(table, "zero_shot", "all", "negative_drift") == pytest.approx(30, abs=5)
+    assert number(table, "careful", "all", "negative_drift") == pytest.approx(10, abs=4)
+    assert number(table, "zero_shot", "all", "success") == 360
+    change = table["careful", "all", "negative_drift_difference"]
+    assert float(change["low"]) < -20 < float(change["high"]) < 0
+    for usage in ("all", "literal", "idiomatic"):
+        gone = number(table, "blind", usage, "negative_drift_difference")
+        assert gone == -number(table, "zero_shot", usage, "negative_drift")
+        assert number(table, "blind", usage, "variant_errors") == 0
+    assert table["zero_shot", "all", "negative_drift_difference"]["ours"] == ""
+
+
+def test_a_prompt_that_always_says_yes_is_seen_as_such(table: dict[Any, dict[str, str]]) -> None:
+    assert number(table, "yes", "all", "negative_drift") == 0
+    assert number(table, "yes", "all", "negative_drift_difference") < 0
+    assert [
+        number(table, "yes", usage, "variant_errors") for usage in ("literal", "idiomatic")
+    ] == [
+        100,
+        0,
+    ]
+    assert number(table, "yes", "literal", "accuracy") == 0
+    # It has no success on literal originals, so nothing could drift.
+    assert table["yes", "literal", "negative_drift"]["ours"] == ""
+    assert number(table, "yes", "literal", "variant_errors_difference") > 60
+    assert number(table, "yes", "idiomatic", "variant_errors_difference") < -20
+    assert number(table, "baseline", "all", "negative_drift") == 0
+    assert number(table, "baseline", "idiomatic", "variant_errors") == 100
+    assert table["baseline", "all", "variant_errors_difference"]["ours"] == ""
+    assert table["lost", "all", "accuracy"]["reason"].startswith("not run: nobody asked it")
+
+
+def test_p_values_are_corrected_for_the_prompts_of_a_usage(
+    table: dict[Any, dict[str, str]],
+) -> None:
+    lines = [table[name, "all", "variant_errors_p_holm"] for name in ("careful", "blind", "yes")]
+    least = min(lines, key=lambda line: float(line["p_value"]))
+    assert float(least["ours"]) == pytest.approx(3 * float(least["p_value"]), rel=0.01)
+
+
+def test_the_interval_is_paired() -> None:
+    hard = np.random.default_rng(0).random(100) < 0.5
+    run = np.array([np.full(100, 3.0), 3.0 * hard])
+    interval = difference_interval(run, run, resamples=50)
+    assert interval
+    assert (interval.low, interval.high) == (0, 0)
+
+
+def test_the_paired_test_keeps_its_level() -> None:
+    """Of two equal prompts on originals of different difficulty; benchmarks/beyond has more."""
+    random = np.random.default_rng(0)
+    simulations, originals = 300, 80
+    hard = random.beta(0.3, 2.0, (simulations, 1, originals))
+    flips = random.binomial(3, np.broadcast_to(hard, (simulations, 2, originals)))
+    parts = {
+        (number, side): np.array([np.full(originals, 3.0), flips[number, side]])
+        for number in range(simulations)
+        for side in (0, 1)
+    }
+    pairs = [((number, 0), (number, 1)) for number in range(simulations)]
+    tests = compare_shares(parts, pairs, permutations=199, seed=0).values()
+    rejected = sum(test.p_value < 0.05 for test in tests)
+    assert 5 <= rejected <= 27  # 99 % of binomial(300, 0.05)
+
+
+def test_the_figure_shows_both_kinds_of_error(simulated: DisplayInputs) -> None:
+    use_style(ROOT / "templates/pieline.mplstyle")
+    figure = forest(simulated)
+    assert [axis.get_title() for axis in figure.axes] == [
+        "ND",
+        "false alarms (literal)",
+        "misses (idiomatic)",
+    ]
+    english = find("english").label
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names == [f"Rules, {english}: {name}" for name in ("careful", "blind", "yes")]
+
+
+def test_a_usage_without_originals_has_nothing_to_count() -> None:
+    literal = [item for item in SENTENCES if not item.is_figurative]
+    judged = judge(literal, says(literal, misled(0.3, 1)))
+    found = prompt_measures(
+        {"zero_shot": [judged], "careful": [judged]}, "zero_shot", "idiomatic",
+        permutations=9, resamples=9,
+    )["careful"]  # fmt: skip
+    assert (found.accuracy, found.drift, found.drift_effect) == (None, None, None)
+
+
+def test_context_goes_where_the_prompt_wants_it() -> None:
+    first = original("Ann broke the ice.", PIE).model_copy(update={"id": "a"})
+    second = original("Bob broke the ice!", PIE).model_copy(update={"id": "b"})
+    made = [
+        as_sentence(make_variant(of, text, number=1, source="sample"))
+        for of, text in (
+            (first, "It was a cold, dark day. Ann broke the ice."),
+            (second, "Nobody had spoken yet. Bob broke the ice!"),
+        )
+    ]
+    sentences = [as_sentence(first), made[0], as_sentence(second), made[1]]
+    texts = {
+        way: arranged_texts(sentences, way)["a-v1"] for way in ("first", "last", "none", "other")
+    }
+    assert texts == {
+        "first": "It was a cold, dark day. Ann broke the ice.",
+        "last": "Ann broke the ice. It was a cold, dark day.",
+        "none": "Ann broke the ice.",
+        "other": "Nobody had spoken yet. Ann broke the ice.",
+    }
+    assert arranged_texts(sentences, "other")["a"] == "Ann broke the ice."
+    # Neutral variants stand without their originals.
+    assert arranged_texts(made, "none")["a-v1"] == texts["first"]
+
+
+def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
+    own = {"last": {"file": str(ROOT / "prompts/jam/beyond/plain.jinja"), "context": "last"}}
+    settings = JamSettings.model_validate(
+        {
+            "models": ["smollm2-135m-instruct"], "settings": ["zero_shot", "last"],
+            "variants": {"source": "sample"}, "prompts": own, "prompts_against": "zero_shot",
+        }
+    )  # fmt: skip
+    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    study = JamStudy(settings, run)
+    task = study.identification(
+        language="english", model="smollm2-135m-instruct", setting="last", seed="42"
+    )
+    again = Identification.model_validate_json(task.model_dump_json())
+    assert again.parameters == task.parameters == Arranged(context="last")
+    plain = study.identification(
+        language="english", model="smollm2-135m-instruct", setting="zero_shot", seed="42"
+    )
+    again = Identification.model_validate_json(plain.model_dump_json())
+    assert type(again.parameters) is ZeroShot
+    assert "context last, the paper first" in study.conditions("smollm2-135m-instruct", "last")
+    assert "jam_prompts" in {table.name for table in study.tables()}
+    assert "jam_prompts" in {figure.name for figure in study.figures()}
+    usual = JamStudy(settings.model_copy(update={"prompts_against": None}), run)
+    assert "jam_prompts" not in {display.name for display in [*usual.tables(), *usual.figures()]}
+
+
+def test_the_setting_compared_with_must_be_run() -> None:
+    with pytest.raises(ValueError, match="prompts_against 'zero_shot' is none of the settings"):
+        JamSettings.model_validate(
+            {"settings": ["zero_shot_schema"], "prompts_against": "zero_shot"}
+        )
