@@ -49,6 +49,6 @@ rule all:
     input:
         # A list: of an iterator Snakemake loses the first element.
         [target for study in STUDIES for target in study.targets()],
-        WHOLE.targets(),
+        RUN_REPORT.targets(),
         ["paper_tables/rehearsal.html"] if CONFIG.rehearsal else [],
     localrule: True

@@ -114,10 +114,10 @@ def jam_files() -> list[str]:
 
 def jam_given():  # type: ignore[no-untyped-def]
     """What the tables and items of these runs are made from."""
-    from pieline.reporting.given import Given
+    from pieline.reporting.inputs import DisplayInputs
     from pieline.reporting.models import ModelDescription
 
-    return Given(
+    return DisplayInputs(
         metrics=tuple(jam_files()),
         models=tuple(ModelDescription(name=name, kind="llm", label=name) for name in MODELS),
         files={"published": str(ROOT / "published" / "jam_table3.csv")},

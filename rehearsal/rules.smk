@@ -34,7 +34,7 @@ use rule tag_idioms as tag_on_standins with:
 rule rehearse_ranks:
     """A run that has the printed scores."""
     input:
-        printed=WHOLE.published(),
+        printed=RUN_REPORT.published(),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
         on_standins=ON_STANDINS,
@@ -77,7 +77,7 @@ use rule bm25_tune as tune_on_standins with:
 rule rehearse_tuning:
     """The printed k1 and b."""
     input:
-        printed=WHOLE.published(),
+        printed=RUN_REPORT.published(),
         on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
     output:
         idiolink_paths.TUNING,
@@ -102,7 +102,7 @@ ruleorder: rehearse_tuning > bm25_tune
 rule rehearse_tags:
     """What an encoder tags, so that the printed numbers follow."""
     input:
-        printed=[*WHOLE.published(), here("rehearsal/answers/jam_runs.csv")],
+        printed=[*RUN_REPORT.published(), here("rehearsal/answers/jam_runs.csv")],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         on_standins=TAGS_ON_STANDINS,
     output:
@@ -127,7 +127,7 @@ ruleorder: rehearse_tags > tag_idioms
 rule rehearse_labels:
     """What two people say of the hard variants (section 5.1)."""
     input:
-        printed=WHOLE.published(),
+        printed=RUN_REPORT.published(),
         sentences=JAM.sentences("english"),
     output:
         JAM.human_labels(),
@@ -144,7 +144,7 @@ rule rehearse_labels:
 rule rehearse_verdicts:
     """How a person judges Llama 2's cases on IdioTS (section 5.2.1)."""
     input:
-        printed=WHOLE.published(),
+        printed=RUN_REPORT.published(),
         cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",
     output:
         IDIOTS.verdicts(),
@@ -164,7 +164,7 @@ rule rehearsal_page:
         template=here("rehearsal/templates/rehearsal.html.jinja"),
         style=here("templates/page.css"),
         models=MODELS,
-        tables=WHOLE.files("csv"),
+        tables=RUN_REPORT.files("csv"),
         claims="paper_tables/claims.json",
     output:
         "paper_tables/rehearsal.html",
@@ -174,7 +174,7 @@ rule rehearsal_page:
         "../envs/core.yaml"
     params:
         *modules("rehearsal_page", folder="rehearsal/scripts"),
-        mark=WHOLE.mark,
+        mark=RUN_REPORT.mark,
         size=CONFIG.rehearsal.size,
         recordings=LLM_SETTINGS.recordings_folder,
         state=REHEARSAL.folder,

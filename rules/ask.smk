@@ -135,7 +135,7 @@ rule answers:
 
 if workflow.output_settings.dryrun:
     # After the plan, whose end is what a terminal shows.
-    atexit.register(lambda: show(WHOLE.left_out()))
+    atexit.register(lambda: show(RUN_REPORT.left_out()))
 
 
 onerror:
@@ -151,7 +151,7 @@ onstart:
     jobs = list(workflow.dag.needrun_jobs())
     # These say themselves which models cannot be asked.
     if {job.rule.name for job in jobs} - {"estimate_cost", "check"}:
-        show(WHOLE.left_out())
+        show(RUN_REPORT.left_out())
     asking = [
         load_task(job.params.kind, job.params.task)
         for job in jobs

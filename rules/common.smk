@@ -46,7 +46,7 @@ from pieline.models.sizing import (
     served_host_memory_mb,
 )
 from pieline.patches import patch_snakemake
-from pieline.results.whole import Whole
+from pieline.results.run_report import RunReport
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiots import paths as idiots_paths
 from pieline.studies.jam import paths as jam_paths
@@ -102,11 +102,11 @@ JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY
 TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study.tables()}
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
-WHOLE = Whole(EVERY_STUDY, CONFIG)
+RUN_REPORT = RunReport(EVERY_STUDY, CONFIG)
 if workflow.exec_mode == ExecMode.DEFAULT and not Path(".snakemake/metadata").is_dir():
     # Snakemake knows nothing of results that were copied here without its own folder.
     try:
-        WHOLE.check_settings()
+        RUN_REPORT.check_settings()
     except UserError as error:
         exit_with(error)
 
@@ -289,8 +289,8 @@ def shown(path):
     return report(
         path,
         caption=f"../templates/report/{kinds.get(path, 'whole')}.rst",
-        category=lambda wildcards: WHOLE.category(path.format(**dict(wildcards.items()))),
-        labels=lambda wildcards: WHOLE.labels(path.format(**dict(wildcards.items()))),
+        category=lambda wildcards: RUN_REPORT.category(path.format(**dict(wildcards.items()))),
+        labels=lambda wildcards: RUN_REPORT.labels(path.format(**dict(wildcards.items()))),
     )
 
 

@@ -8,7 +8,7 @@ wildcard_constraints:
 rule idiolink_dataset:
     """Documents, queries and qrels of one split."""
     input:
-        upstream=WHOLE.run.upstream,
+        upstream=RUN_REPORT.run.upstream,
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
         evidence=IDIOLINK.evidence_of_texts(IDIOLINK.settings.dataset),
@@ -48,7 +48,7 @@ rule idiolink_composition:
 rule idiots_dataset:
     """The sentences of IdioTS, checked."""
     input:
-        upstream=WHOLE.run.upstream,
+        upstream=RUN_REPORT.run.upstream,
         sentences=f"results/raw/{IDIOTS.raw_name()}",
         kinds=IDIOTS.kinds(),
     output:
@@ -76,7 +76,7 @@ rule jam_dataset:
         variants=jam_variants_of,
         evidence=[evidence_of(jam_paths.ORIGINALS), evidence_of(jam_paths.VARIANTS)],
         released=lambda wildcards: JAM.released_variants(wildcards.language),
-        upstream=WHOLE.run.upstream,
+        upstream=RUN_REPORT.run.upstream,
         annotations=lambda wildcards: JAM.annotations(wildcards.language),
         adjudications=lambda wildcards: JAM.adjudications(wildcards.language),
     output:

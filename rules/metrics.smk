@@ -138,7 +138,7 @@ rule jam_baselines:
 rule idiolink_checks:
     """Counts and checks of IdioLink data, constructed or released: lists, and never fails."""
     input:
-        upstream=WHOLE.run.upstream,
+        upstream=RUN_REPORT.run.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
         evidence=lambda wildcards: IDIOLINK.evidence_of_texts(wildcards.origin),
     output:

@@ -26,7 +26,7 @@ rule jam_decisions:
 rule jam_originals:
     """ID10M's test split after filtering by recorded decisions, and a report of it."""
     input:
-        upstream=WHOLE.run.upstream,
+        upstream=RUN_REPORT.run.upstream,
         raw=jam_paths.TEST_SPLIT,
         decisions=lambda wildcards: JAM.decisions(wildcards.language),
     output:

@@ -21,7 +21,7 @@ rule table:
         *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
         contents=contents(lambda wildcards: TABLES[wildcards.table].given.inputs()),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
-        given=lambda wildcards: WHOLE.given(TABLES[wildcards.table]),
+        given=lambda wildcards: RUN_REPORT.given(TABLES[wildcards.table]),
     script:
         "../scripts/table.py"
 
@@ -44,7 +44,7 @@ rule figure:
         *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
         contents=contents(lambda wildcards: FIGURES[wildcards.figure].given.inputs()),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
-        given=lambda wildcards: WHOLE.given(FIGURES[wildcards.figure]),
+        given=lambda wildcards: RUN_REPORT.given(FIGURES[wildcards.figure]),
     script:
         "../scripts/figure.py"
 
@@ -69,7 +69,7 @@ rule items:
         *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
         contents=contents(lambda wildcards: ITEMS[wildcards.study].given.inputs()),
         record=lambda wildcards: ITEMS[wildcards.study].record,
-        given=lambda wildcards: WHOLE.given(ITEMS[wildcards.study]),
+        given=lambda wildcards: RUN_REPORT.given(ITEMS[wildcards.study]),
     script:
         "../scripts/items.py"
 
@@ -78,10 +78,10 @@ rule claims:
     """The papers' claims, judged on the printed numbers and on ours."""
     input:
         template=here("templates/claims.tex.jinja"),
-        published=WHOLE.published(),
+        published=RUN_REPORT.published(),
         catalogue=here("published/tables.yaml"),
-        tables=WHOLE.files("csv"),
-        evidence=WHOLE.evidence(),
+        tables=RUN_REPORT.files("csv"),
+        evidence=RUN_REPORT.evidence(),
     output:
         json="paper_tables/claims.json",
         csv=shown("paper_tables/claims.csv"),
@@ -92,10 +92,10 @@ rule claims:
         "../envs/report.yaml"
     params:
         *modules("claims"),
-        contents=contents(WHOLE.published()),
-        models=WHOLE.described_models(),
-        papers=WHOLE.displays.papers(),
-        mark=WHOLE.mark,
+        contents=contents(RUN_REPORT.published()),
+        models=RUN_REPORT.described_models(),
+        papers=RUN_REPORT.displays.papers(),
+        mark=RUN_REPORT.mark,
     script:
         "../scripts/claims.py"
 
@@ -104,10 +104,10 @@ rule comparison:
     """Every cell beside the printed one, and what became of every number that the papers print."""
     input:
         template=here("templates/comparison.tex.jinja"),
-        published=WHOLE.published(),
+        published=RUN_REPORT.published(),
         catalogue=here("published/tables.yaml"),
-        tables=WHOLE.files("csv"),
-        evidence=WHOLE.evidence(),
+        tables=RUN_REPORT.files("csv"),
+        evidence=RUN_REPORT.evidence(),
     output:
         csv=shown("paper_tables/comparison.csv"),
         tex="paper_tables/comparison.tex",
@@ -118,12 +118,12 @@ rule comparison:
         "../envs/report.yaml"
     params:
         *modules("comparison"),
-        contents=contents(WHOLE.published()),
-        models=WHOLE.described_models(),
-        needs=lambda wildcards: WHOLE.needs(),
-        absent=lambda wildcards: WHOLE.absent(),
+        contents=contents(RUN_REPORT.published()),
+        models=RUN_REPORT.described_models(),
+        needs=lambda wildcards: RUN_REPORT.needs(),
+        absent=lambda wildcards: RUN_REPORT.absent(),
         data=CONFIG.data,
-        mark=WHOLE.mark,
+        mark=RUN_REPORT.mark,
     script:
         "../scripts/comparison.py"
 
@@ -131,9 +131,9 @@ rule comparison:
 rule export:
     """The scores of all runs as one tidy CSV, a row each."""
     input:
-        metrics=lambda wildcards: WHOLE.metrics(),
-        tables=WHOLE.files("csv"),
-        evidence=WHOLE.evidence(),
+        metrics=lambda wildcards: RUN_REPORT.metrics(),
+        tables=RUN_REPORT.files("csv"),
+        evidence=RUN_REPORT.evidence(),
     output:
         "results/export.csv",
     log:
@@ -144,9 +144,9 @@ rule export:
     params:
         *modules("export"),
         studies=lambda wildcards: {study.name: study.metrics() for study in STUDIES},
-        asked=lambda wildcards: WHOLE.asked(WHOLE.metrics()),
+        asked=lambda wildcards: RUN_REPORT.asked(RUN_REPORT.metrics()),
         data=CONFIG.data,
-        mark=WHOLE.mark,
+        mark=RUN_REPORT.mark,
     script:
         "../scripts/export.py"
 
@@ -159,13 +159,13 @@ rule results_page:
         claims="paper_tables/claims.json",
         catalogue=here("published/tables.yaml"),
         numbers="paper_tables/printed_numbers.csv",
-        tables=WHOLE.files("csv"),
-        figures=WHOLE.files("png"),
-        html=WHOLE.files("html"),
-        evidence=WHOLE.evidence(),
-        metrics=lambda wildcards: WHOLE.metrics(),
-        behind=lambda wildcards: WHOLE.behind(),
-        beside=WHOLE.beside(),
+        tables=RUN_REPORT.files("csv"),
+        figures=RUN_REPORT.files("png"),
+        html=RUN_REPORT.files("html"),
+        evidence=RUN_REPORT.evidence(),
+        metrics=lambda wildcards: RUN_REPORT.metrics(),
+        behind=lambda wildcards: RUN_REPORT.behind(),
+        beside=RUN_REPORT.beside(),
     output:
         page=shown("paper_tables/index.html"),
         evidence=directory("paper_tables/items"),
@@ -177,11 +177,11 @@ rule results_page:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        *modules("results_page", *WHOLE.item_classes()),
-        displays=lambda wildcards: WHOLE.displays.canonical(),
-        asked=lambda wildcards: WHOLE.asked(WHOLE.metrics()),
-        models=WHOLE.described_models(),
-        absent=lambda wildcards: WHOLE.absent(),
+        *modules("results_page", *RUN_REPORT.item_classes()),
+        displays=lambda wildcards: RUN_REPORT.displays.canonical(),
+        asked=lambda wildcards: RUN_REPORT.asked(RUN_REPORT.metrics()),
+        models=RUN_REPORT.described_models(),
+        absent=lambda wildcards: RUN_REPORT.absent(),
         depth=CONFIG.page.depth,
     script:
         "../scripts/results_page.py"
@@ -191,10 +191,10 @@ rule paper_source:
     """One LaTeX document with all tables and figures in the papers' order."""
     input:
         template=here("templates/paper.tex.jinja"),
-        tables=WHOLE.files("csv"),
-        latex=WHOLE.files("tex"),
-        evidence=WHOLE.evidence(),
-        figures=WHOLE.files("pdf"),
+        tables=RUN_REPORT.files("csv"),
+        latex=RUN_REPORT.files("tex"),
+        evidence=RUN_REPORT.evidence(),
+        figures=RUN_REPORT.files("pdf"),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:
         "paper_tables/paper.tex",
@@ -204,8 +204,8 @@ rule paper_source:
         "../envs/report.yaml"
     params:
         *modules("paper_source"),
-        displays=lambda wildcards: WHOLE.displays.canonical(),
-        models=WHOLE.model_records(),
+        displays=lambda wildcards: RUN_REPORT.displays.canonical(),
+        models=RUN_REPORT.model_records(),
         data=CONFIG.data,
     script:
         "../scripts/paper_source.py"
@@ -215,8 +215,8 @@ rule paper_pdf:
     """The same document compiled; needs pdflatex and is no target where there is none."""
     input:
         source="paper_tables/paper.tex",
-        latex=WHOLE.files("tex"),
-        figures=WHOLE.files("pdf"),
+        latex=RUN_REPORT.files("tex"),
+        figures=RUN_REPORT.files("pdf"),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:
         shown("paper_tables/paper.pdf"),
@@ -233,23 +233,23 @@ rule paper_pdf:
 rule provenance:
     """What decided the run's results, as JSON and as an RO-Crate."""
     input:
-        upstream=WHOLE.run.upstream,
+        upstream=RUN_REPORT.run.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
-        raw=WHOLE.raw_files(),
-        metrics=lambda wildcards: WHOLE.metrics(),
-        predictions=lambda wildcards: WHOLE.behind(),
-        tables=WHOLE.files("csv"),
-        latex=WHOLE.files("tex"),
-        html=WHOLE.files("html"),
-        figures=[*WHOLE.files("png"), *WHOLE.files("pdf")],
+        raw=RUN_REPORT.raw_files(),
+        metrics=lambda wildcards: RUN_REPORT.metrics(),
+        predictions=lambda wildcards: RUN_REPORT.behind(),
+        tables=RUN_REPORT.files("csv"),
+        latex=RUN_REPORT.files("tex"),
+        html=RUN_REPORT.files("html"),
+        figures=[*RUN_REPORT.files("png"), *RUN_REPORT.files("pdf")],
         whole=[
             "paper_tables/claims.csv",
             "paper_tables/claims.json",
             "paper_tables/comparison.csv",
             "paper_tables/printed_numbers.csv",
             "paper_tables/index.html",
-            *WHOLE.items(),
+            *RUN_REPORT.items(),
         ],
     output:
         json="results/provenance.json",
@@ -260,8 +260,8 @@ rule provenance:
         "../envs/report.yaml"
     params:
         *modules("provenance"),
-        run=lambda wildcards: WHOLE.description(),
-        recordings=lambda wildcards: WHOLE.recordings(),
-        displays=lambda wildcards: WHOLE.displays.canonical(),
+        run=lambda wildcards: RUN_REPORT.description(),
+        recordings=lambda wildcards: RUN_REPORT.recordings(),
+        displays=lambda wildcards: RUN_REPORT.displays.canonical(),
     script:
         "../scripts/provenance.py"

@@ -405,7 +405,7 @@ for index, dataset in IDIOLINK.archived_datasets().items():
             dataset.rule
         input:
             archive=ancient(dataset.archive),
-            upstream=WHOLE.run.upstream,
+            upstream=RUN_REPORT.run.upstream,
         output:
             list(dataset.files),
             evidence=evidence_of(idiolink_paths.dataset(index)["documents"]),
@@ -421,7 +421,7 @@ for index, dataset in IDIOLINK.archived_datasets().items():
             "../scripts/take_archived_dataset.py"
 
 
-for taking in WHOLE.takings():
+for taking in RUN_REPORT.takings():
 
     rule:
         # Its outputs have no wildcards, so that it comes before the rules that compute them.

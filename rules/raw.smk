@@ -4,8 +4,8 @@
 rule raw_file:
     """One upstream file from the sample or the user's own data, from the mirror, or by URL."""
     input:
-        upstream=WHOLE.run.upstream,
-        local=lambda wildcards: WHOLE.run.local(wildcards.name),
+        upstream=RUN_REPORT.run.upstream,
+        local=lambda wildcards: RUN_REPORT.run.local(wildcards.name),
     output:
         "results/raw/{name}",
     log:
@@ -21,7 +21,7 @@ rule raw_file:
         runtime=growing(30),
     params:
         *modules("fetch_raw"),
-        contents=contents(lambda wildcards: WHOLE.run.local(wildcards.name)),
+        contents=contents(lambda wildcards: RUN_REPORT.run.local(wildcards.name)),
         mirror=CONFIG.mirror or "",
     script:
         "../scripts/fetch_raw.py"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pieline
 from pieline.archives.export import export_runs
 from pieline.core.jobs import start_log
-from pieline.results.whole import code_state
+from pieline.results.run_report import code_state
 
 start_log(snakemake.log[0])
 export_runs(

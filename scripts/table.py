@@ -5,11 +5,11 @@ from pathlib import Path
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.reporting.evidence import check_metrics
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import make_table, write_table
 
 start_log(snakemake.log[0])
-given = Given.model_validate_json(snakemake.params.given)
+given = DisplayInputs.model_validate_json(snakemake.params.given)
 check_metrics(given.metrics, given.asked)
 write_table(
     snakemake.wildcards.table,

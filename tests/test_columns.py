@@ -21,7 +21,7 @@ from pieline.reporting.columns import (
     sources,
     text_cell,
 )
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import Comparison
 from pieline.reporting.seeds import PrintedSeeds
@@ -209,14 +209,18 @@ def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
         made = Scored(model=model, seed=seed, score=seed, computed_from={})
         write_json(files[-1], made.model_dump(mode="json"))
     found = sources(
-        Given(metrics=tuple(files)), Scored, ["model"], lambda *runs: [f"{len(runs)} runs"]
+        DisplayInputs(metrics=tuple(files)), Scored, ["model"], lambda *runs: [f"{len(runs)} runs"]
     )
     assert list(found) == [("a",), ("b",)]
     of_a = found["a",]
     assert (of_a.key, of_a.files) == ({"model": "a"}, (files[0], files[2]))
     assert ([item.seed for item in of_a.records], of_a.obstacles) == ([1, 2], ["2 runs"])
     reversed_order = sources(
-        Given(metrics=tuple(files)), Scored, ["model"], lambda *_: [], order=lambda run: -run.seed
+        DisplayInputs(metrics=tuple(files)),
+        Scored,
+        ["model"],
+        lambda *_: [],
+        order=lambda run: -run.seed,
     )
     of_a = reversed_order["a",]
     assert ([item.seed for item in of_a.records], of_a.files) == ([2, 1], (files[2], files[0]))
@@ -239,7 +243,7 @@ def test_a_table_of_models_has_own_models_and_those_of_the_paper(tmp_path: Path)
         conditions = Conditions(deviations=deviations)
         record = Accuracy(model=name, accuracy=0.5, conditions=conditions, computed_from={})
         write_json(tmp_path / f"{name}.json", record.model_dump())
-    given = Given(
+    given = DisplayInputs(
         metrics=tuple(str(tmp_path / f"{name}.json") for name in "ac"),
         models=(described["a"], described["c"], described["e"]),
         absent=(described["b"], described["d"]),

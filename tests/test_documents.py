@@ -18,7 +18,7 @@ from pieline.config import config_class, layered, load_config, load_studies, stu
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.results.claims.claim import load_claims
-from pieline.results.whole import PARTS
+from pieline.results.run_report import PARTS
 
 DOCUMENTS = [
     path

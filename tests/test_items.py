@@ -14,16 +14,16 @@ from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.reporting import items as module
 from pieline.reporting.evidence import Pool, load_metric_file
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, write_items
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.results.whole import Whole
+from pieline.results.run_report import RunReport
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.items import IdiolinkItem
@@ -77,7 +77,7 @@ def jam_sentence(language: str, original: int, variant: int) -> JamSentence:
     )
 
 
-def make_jam() -> Given:
+def make_jam() -> DisplayInputs:
     """Two languages, models and seeds; an answer may name the PIE, another, nothing, or be lost."""
     chance, metrics = random.Random(0), []
     for language, count in (("english", 20), ("german", 11)):
@@ -114,7 +114,7 @@ def make_jam() -> Given:
     return given(metrics)
 
 
-def make_idiots() -> Given:
+def make_idiots() -> DisplayInputs:
     """Two models; of the first, people judged some of the answers that found an idiom."""
     chance, metrics = random.Random(1), []
     sentences = [
@@ -171,10 +171,10 @@ def make_idiots() -> Given:
             computed_from=digests(files),
         )
         write_json(metrics[-1], scores.model_dump())
-    return given(metrics).of(verdicts=verdicts)
+    return given(metrics).with_files(verdicts=verdicts)
 
 
-def make_idiolink() -> Given:
+def make_idiolink() -> DisplayInputs:
     """Two models in two modes rank the sample at random; one of them fine-tuned."""
     chance, metrics = random.Random(2), []
     folder = ROOT / "data/sample/idiolink/test"
@@ -210,9 +210,9 @@ def make_idiolink() -> Given:
     return given(metrics)
 
 
-def given(metrics: list[str]) -> Given:
+def given(metrics: list[str]) -> DisplayInputs:
     described = [ModelDescription(name=name, kind="llm", label=name.title()) for name in MODELS]
-    return Given(metrics=tuple(metrics), models=tuple(described), notes=("Made up.",))
+    return DisplayInputs(metrics=tuple(metrics), models=tuple(described), notes=("Made up.",))
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def write(study: str, of_study: Given, folder: Path) -> None:
+def write(study: str, of_study: DisplayInputs, folder: Path) -> None:
     write_items(
         KINDS[study],
         KINDS[study].of(of_study),
@@ -318,7 +318,7 @@ def test_csv_has_the_rows_of_parquet_and_both_repeat_their_bytes(
     ]
     assert set(table["note"]) == {"Made up."}
     monkeypatch.chdir(run)
-    of_study = Given.model_validate(read_json(f"given/{study}.json"))
+    of_study = DisplayInputs.model_validate(read_json(f"given/{study}.json"))
     write(study, of_study, tmp_path)
     for path in sorted(tmp_path.iterdir()):
         assert path.read_bytes() == (parquet.parent / path.name).read_bytes()
@@ -335,7 +335,7 @@ def known(value: Any) -> Any:
 
 
 def test_no_runs_are_an_empty_table_with_all_columns(tmp_path: Path) -> None:
-    write("jam", Given(), tmp_path)
+    write("jam", DisplayInputs(), tmp_path)
     for table in (pd.read_parquet(tmp_path / "jam.parquet"), pd.read_csv(tmp_path / "jam.csv.gz")):
         assert list(table) == JamItem.columns()
         assert table.empty
@@ -348,7 +348,7 @@ def test_default_configuration_declares_the_items_of_every_run() -> None:
     for name, study in studies.items():
         declared = study.items()
         assert declared
-        assert named(declared.record) is KINDS[name]
+        assert import_object(declared.record) is KINDS[name]
         assert declared.given.notes == (SAMPLE_NOTE,)
         assert declared.files["parquet"] in study.targets()
         scored = {path for path in study.metrics() if "/seed-" in path}
@@ -360,7 +360,7 @@ def test_default_configuration_declares_the_items_of_every_run() -> None:
     both = [
         f"results/items/{name}.{end}" for name in config.studies for end in ("parquet", "csv.gz")
     ]
-    assert Whole(studies, config).items() == both
+    assert RunReport(studies, config).items() == both
 
 
 @pytest.mark.parametrize("study", KINDS)

@@ -17,7 +17,7 @@ from pieline.core.evidence import evidence_of
 from pieline.core.files import read_json, sha256, write_json, write_text
 from pieline.core.records import load_records, save_jsonl
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_comparisons, read_published
 from pieline.reporting.tables import TableContent, write_table
@@ -229,7 +229,7 @@ def table_2(folder: Path) -> dict[str, dict[str, str]]:
     )
     write_json(folder / "statistics.json", made.model_dump())
     files = {"published": str(ROOT / "published/jam_table2.csv"), "text_numbers": TEXT}
-    given = Given(metrics=(str(folder / "statistics.json"),), files=files)
+    given = DisplayInputs(metrics=(str(folder / "statistics.json"),), files=files)
     content = jam_tables.statistics(given)
     assert (BY_COUNTS in content.notes) is (manifest.verified == "counts")
     found = rows_of(content, folder)
@@ -259,11 +259,11 @@ def test_every_run_knows_how_its_data_were_verified(tmp_path: Path, kind: str) -
     metrics = load_records([place], JamMetrics)
     if kind in HITS:
         assert common.obstacles_of(*metrics) == []
-        assert common.notes_on(metrics, Given(notes=("Other.",))) == (BY_COUNTS, "Other.")
+        assert common.notes_on(metrics, DisplayInputs(notes=("Other.",))) == (BY_COUNTS, "Other.")
     else:
         problem = f"not verified as the released data: {MISSES[kind][1]}"
         assert common.obstacles_of(*metrics) == [problem]
-        assert common.notes_on(metrics, Given()) == ()
+        assert common.notes_on(metrics, DisplayInputs()) == ()
 
 
 # IdioTS ------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     expected = ("released", "counts") if not problem else ("unverified", None)
     assert (found["origin"], found["verified"], found["problem"]) == (*expected, problem)
     files = {"manifest": str(tmp_path / "manifest.json"), "text_numbers": TEXT}
-    content = idiots_tables.dataset(Given(files=files))
+    content = idiots_tables.dataset(DisplayInputs(files=files))
     assert content.notes == (() if problem else (BY_COUNTS,))
     why = f"not verified as the released data: {problem}" if problem else SELF_VERIFIED
     rows = rows_of(content, tmp_path)
@@ -334,7 +334,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
         name="vicuna-7b", kind="llm", label="Vicuna", published_as="Vicuna-7b"
     )
     table = idiots_tables.detection(
-        Given(
+        DisplayInputs(
             metrics=(str(tmp_path / "metrics.json"),),
             models=(vicuna,),
             files={"published": str(ROOT / "published/idiots_table1.csv")},

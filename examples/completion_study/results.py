@@ -9,7 +9,7 @@ from pieline.core.conditions import MetricRecord
 from pieline.core.records import load_jsonl, load_records
 from pieline.llm.text_task import TextPrediction
 from pieline.reporting.columns import Column, model_table
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, runs
 from pieline.reporting.tables import TableContent
 
@@ -32,13 +32,13 @@ class CompletionMetrics(MetricRecord):
     accuracy: float
 
 
-def accuracy_table(given: Given) -> TableContent:
+def accuracy_table(given: DisplayInputs) -> TableContent:
     """Put our accuracies beside the printed ones."""
     column = Column[CompletionMetrics]("accuracy_pct", "Accuracy", lambda item: 100 * item.accuracy)
     return model_table(given, CompletionMetrics, [column], caption="Completed idioms, in per cent.")
 
 
-def accuracy_figure(given: Given) -> figure.Figure:
+def accuracy_figure(given: DisplayInputs) -> figure.Figure:
     """Draw one bar per model."""
     metrics, labels = load_records(given.metrics, CompletionMetrics), given.labels()
     drawing, axis = pyplot.subplots(figsize=(4, 2), layout="constrained")
@@ -53,7 +53,7 @@ class CompletionItem(Completion, Item):
     correct: bool
 
     @classmethod
-    def of(cls, given: Given) -> Iterator[Self]:
+    def of(cls, given: DisplayInputs) -> Iterator[Self]:
         """Yield the answers of all models."""
         for metric, shared in runs(given):
             for row in load_jsonl(metric.predictions(".jsonl")[0], Completion):

@@ -17,7 +17,7 @@ from pieline.core.records import load_jsonl
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.registry import load_registry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.records import DetectionPrediction
 from pieline.studies.idiots.verdicts import names_pie
@@ -107,7 +107,7 @@ def metrics(sentences: dict[str, list[JamSentence]], printed: PrintedJam) -> lis
 
 
 @pytest.fixture(scope="module")
-def given(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) -> Given:
+def given(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
     folder = tmp_path_factory.mktemp("metrics")
     paths = []
     for item in metrics:
@@ -115,7 +115,7 @@ def given(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) -
         write_json(path, item.model_dump())
         paths.append(str(path))
     models = Run(MODELS, LLMSettings()).described(GRID["jam"]["models"])
-    return Given(
+    return DisplayInputs(
         metrics=tuple(paths),
         files={"text_numbers": str(PUBLISHED / "text_numbers.csv")},
         models=models,
@@ -130,9 +130,9 @@ FARTHEST = {"drift": 0.02, "usage": 0.05, "confusion": 0.0}
 
 @pytest.mark.parametrize(("table", "number"), [("drift", 3), ("usage", 5), ("confusion", 6)])
 def test_every_printed_cell_comes_back(
-    table: str, number: int, given: Given, tmp_path: Path
+    table: str, number: int, given: DisplayInputs, tmp_path: Path
 ) -> None:
-    made_from = given.of(published=str(PUBLISHED / f"jam_table{number}.csv"))
+    made_from = given.with_files(published=str(PUBLISHED / f"jam_table{number}.csv"))
     _, lines = make(f"results:{table}_table", made_from, tmp_path)
     compared = [line for line in lines if line["printed"]]
     known = [line for line in compared if line["ours"]]
@@ -156,8 +156,8 @@ def test_every_printed_cell_comes_back(
     assert (distances.count(0), len(known)) == EQUAL[table]
 
 
-def test_the_sums_of_figure_3_come_back(given: Given, tmp_path: Path) -> None:
-    made_from = given.of(
+def test_the_sums_of_figure_3_come_back(given: DisplayInputs, tmp_path: Path) -> None:
+    made_from = given.with_files(
         published=str(PUBLISHED / "jam_table3.csv"),
         text_numbers=str(PUBLISHED / "text_numbers.csv"),
     )
@@ -166,7 +166,7 @@ def test_the_sums_of_figure_3_come_back(given: Given, tmp_path: Path) -> None:
     assert [(line["ours"], line["printed"]) for line in bars] == [("118", "118"), ("149", "149")]
 
 
-def test_the_ablated_run_misjudges_the_58_variants_that_are_rewritten(given: Given) -> None:
+def test_the_ablated_run_misjudges_the_58_variants_that_are_rewritten(given: DisplayInputs) -> None:
     (path,) = [name for name in given.metrics if "english/gpt-4o-mini/zero_shot/seed-42" in name]
     assert len(confusing_variants(path)) == 58
 

@@ -17,7 +17,7 @@ from test_ranks import USAGES, dataset_of
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl
 from pieline.core.upstream import UpstreamFile, copy_file
 from pieline.llm.answers import Answer
@@ -26,7 +26,7 @@ from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.registry import load_registry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import write_table
 from pieline.results.comparison import ComparedCell, read_cells
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
@@ -78,12 +78,12 @@ def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
         update={"conditions": Conditions.model_validate_json(conditions)}
     )
     write_json("metrics.json", metrics.model_dump(mode="json"))
-    given = Given(
+    given = DisplayInputs(
         metrics=("metrics.json",),
         files={"published": str(ROOT / "published/idiots_table1.csv")},
         models=run.described([MODEL]),
     )
-    content = named("pieline.studies.idiots.tables:detection")(given)
+    content = import_object("pieline.studies.idiots.tables:detection")(given)
     outputs = {name: folder / f"idiots_detection.{name}" for name in ("tex", "csv", "html")}
     write_table("idiots_detection", content, templates=ROOT / "templates", **outputs)
     return read_cells([outputs["csv"]])
@@ -121,7 +121,9 @@ class TestPrompt:
     ) -> None:
         before = detection_cells(folder)
         wrong = "pieline.studies.idiots.predictions.load_prompt"
-        prompt = named(wrong.replace(".load", ":load"))(ROOT / "prompts/idiots/detect.jinja")
+        prompt = import_object(wrong.replace(".load", ":load"))(
+            ROOT / "prompts/idiots/detect.jinja"
+        )
         other, changed = type(prompt).messages, []
 
         def messages(self: Any, **names: Any) -> tuple[Any, ...]:

@@ -10,10 +10,10 @@ from support import ROOT
 from pieline.config import load_config, load_studies
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -105,12 +105,12 @@ def tuning(study: IdiolinkStudy, composition: str, query_mode: str) -> Tuning:
 
 
 def comparisons(
-    study: IdiolinkStudy, name: str, given: Given, folder: Path
+    study: IdiolinkStudy, name: str, given: DisplayInputs, folder: Path
 ) -> list[dict[str, str]]:
     """The lines of a table's CSV."""
     table = next(table for table in study.tables() if table.name == name)
     files = {end: folder / f"{name}.{end}" for end in ("tex", "csv", "html")}
-    write_table(name, named(table.maker)(given), templates=ROOT / "templates", **files)
+    write_table(name, import_object(table.maker)(given), templates=ROOT / "templates", **files)
     return read_comparisons(files["csv"])
 
 

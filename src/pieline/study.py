@@ -38,7 +38,7 @@ from pieline.models.predictions import PredictionFile, PredictionsEntry
 from pieline.models.rankers import RerankerEntry
 from pieline.models.reference import Specs, entry_deviations, load_reference
 from pieline.models.registry import AnyEntry, Registry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 
 S = TypeVar("S", bound=Settings)
@@ -298,7 +298,7 @@ class Display:
         name: of its files.
         place: in the paper ("Table 2"), or `not in the paper`.
         caption: one sentence for page and report.
-        maker: `module:function`; takes a `Given` and gives a `TableContent` or a matplotlib figure.
+        maker: `module:function`; takes a `DisplayInputs` and gives a `TableContent` or a matplotlib figure.
             Only named, so that reading a declaration loads no plotting.
         given: what it is made from; no part of its JSON (see `pieline.results.displays`).
     """
@@ -310,7 +310,7 @@ class Display:
     place: str
     caption: str
     maker: str
-    given: Annotated[Given, Field(exclude=True)] = field(default_factory=Given)
+    given: Annotated[DisplayInputs, Field(exclude=True)] = field(default_factory=DisplayInputs)
 
     @property
     def title(self) -> str:
@@ -352,7 +352,7 @@ class Items:
 
     study: str
     record: str
-    given: Given
+    given: DisplayInputs
     behind: tuple[str, ...]
 
     @property
@@ -644,10 +644,10 @@ class Study(ABC, Generic[S]):
         ]
 
     def left_out(self) -> dict[str, str]:
-        """Why runs that the configuration names are not made, by run (see `Given.not_run`)."""
+        """Why runs that the configuration names are not made, by run (see `DisplayInputs.not_run`)."""
         return {}
 
-    def given(self, metrics: Iterable[str], models: Iterable[str], *kinds: str) -> Given:
+    def given(self, metrics: Iterable[str], models: Iterable[str], *kinds: str) -> DisplayInputs:
         """What a table or figure of some models is made from.
 
         The paper's other models of these kinds are named, with the reason why they were not run.
@@ -661,7 +661,7 @@ class Study(ABC, Generic[S]):
             if printed not in told:
                 absent.append(name)
                 told.add(printed)
-        return Given(
+        return DisplayInputs(
             metrics=tuple(metrics),
             models=self.described(shown),
             absent=self.run.described(absent),
@@ -675,7 +675,7 @@ class Study(ABC, Generic[S]):
         return Items(
             study=self.name,
             record=f"{type(self).__module__.rpartition('.')[0]}.items:{self.name.title()}Item",
-            given=Given(
+            given=DisplayInputs(
                 metrics=tuple(metrics),
                 files=files,
                 models=self.described(models),

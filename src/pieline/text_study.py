@@ -10,7 +10,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.core.files import sha256
 from pieline.core.settings import Settings
 from pieline.llm.text_task import TextTask
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.study import LLMTaskSpec, Study
 
 
@@ -115,7 +115,7 @@ class TextStudy(Study[T]):
             deviations=(*changed, *deviations(self.settings, besides={"models"})),
         ).canonical()
 
-    def shown(self) -> Given:
+    def shown(self) -> DisplayInputs:
         """Return what tables, figures and items are made from."""
         given = self.given(self.files(self.scores), self.settings.models, "llm")
-        return given.of(published=self.run.here(self.published))
+        return given.with_files(published=self.run.here(self.published))

@@ -22,7 +22,7 @@ from pieline.results.numbers import (
     summarize,
     write_numbers,
 )
-from pieline.results.whole import Whole
+from pieline.results.run_report import RunReport
 
 
 def account(ledger: Ledger, *files: Path, **settings: str) -> list[PrintedNumber]:
@@ -125,14 +125,14 @@ def test_numbers_are_written_and_read(one_table: list[PrintedNumber], tmp_path: 
 
 
 @pytest.fixture(scope="module")
-def released() -> Whole:
+def released() -> RunReport:
     """The run of config/released.yaml."""
     raw = read_yaml(ROOT / "config/released.yaml")
     config = load_config(layered(raw, ROOT / "config/sample.yaml"))
-    return Whole(load_studies(config, load_registry(ROOT / "models.yaml"), ROOT), config)
+    return RunReport(load_studies(config, load_registry(ROOT / "models.yaml"), ROOT), config)
 
 
-def test_a_run_says_why_it_makes_no_table(released: Whole) -> None:
+def test_a_run_says_why_it_makes_no_table(released: RunReport) -> None:
     absent = released.absent()
     for name in ("jam_drift", "jam_usage", "jam_confusion"):
         assert absent[name].endswith("takes no hard variants (jam.variants.source: none)")
@@ -140,7 +140,7 @@ def test_a_run_says_why_it_makes_no_table(released: Whole) -> None:
     assert not {"jam_statistics", "idiolink_zero_shot", "idiots_detection"} & absent.keys()
 
 
-def test_what_a_model_takes(released: Whole, ledger: Ledger) -> None:
+def test_what_a_model_takes(released: RunReport, ledger: Ledger) -> None:
     needs = released.needs()
     assert needs["GPT-4o"] == "the key OPENAI_API_KEY (the model ends on 2027-01-14)"
     assert needs["DeepSeek-R1"] == "the key TOGETHER_API_KEY"

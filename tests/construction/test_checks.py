@@ -11,7 +11,7 @@ from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.datasets.checks import CHECKS, names_pie, occurrences, run_checks
@@ -138,7 +138,7 @@ def table(checks: DatasetChecks, folder: Path) -> list[dict[str, str]]:
     write_json(folder / "checks.json", checks.model_dump())
     printed = {"published": "idiolink_table1", "text_numbers": "text_numbers"}
     paths = {name: str(ROOT / f"published/{file}.csv") for name, file in printed.items()}
-    given = Given(metrics=(str(folder / "checks.json"),), files=paths)
+    given = DisplayInputs(metrics=(str(folder / "checks.json"),), files=paths)
     files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
     write_table("table", dataset(given), templates=ROOT / "templates", **files)
     return read_comparisons(files["csv"])

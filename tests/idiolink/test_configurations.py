@@ -10,7 +10,7 @@ import pytest
 from support import ROOT
 
 from pieline.core.files import write_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.printed import read_comparisons
@@ -91,7 +91,7 @@ def shown(made: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], str]
     for item in (*made.tables(), *made.figures()):
         for path in item.given.metrics:
             write_json(path, measured(made, path).model_dump())
-        content = named(item.maker)(item.given)
+        content = import_object(item.maker)(item.given)
         if item.kind == "figure":
             yield item.name, [], content.get_supxlabel()
             plt.close(content)

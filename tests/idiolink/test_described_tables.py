@@ -11,7 +11,7 @@ from support import ROOT
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.described import PACKAGES, same_size
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import StatedText
 from pieline.reporting.tables import TableContent, write_table
 from pieline.results.comparison import read_cells, write_comparison
@@ -24,7 +24,7 @@ from pieline.study import Run
 NAMES = ("hyperparameters", "artifacts", "checkpoints")
 
 
-def given(name: str, **settings: Any) -> Given:
+def given(name: str, **settings: Any) -> DisplayInputs:
     """What the study makes a table from."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     made = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)

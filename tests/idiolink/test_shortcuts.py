@@ -15,7 +15,7 @@ from pieline.core.errors import UserError
 from pieline.core.uncertainty import draw_units
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
@@ -244,7 +244,7 @@ def test_script_tables_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             wildcards={"model": "m", "query_mode": mode, "seed": 0},
         )  # fmt: skip
     models = (ModelDescription(name="m", kind="embedder", label="M"),)
-    given = Given(metrics=tuple(found), models=models)
+    given = DisplayInputs(metrics=tuple(found), models=models)
     alone = given.model_copy(update={"metrics": given.metrics[:1]})
     for content, lines in ((shortcuts_table(given), 24), (overlap_table(alone), 16)):
         made = {kind: Path(f"table.{kind}") for kind in ("tex", "csv", "html")}

@@ -55,8 +55,8 @@ DOCUMENTS = [
     ])
 ]  # fmt: skip
 SPANS = {"span", "instruction_span"}
-WHOLE = {"documents", "sentence", "instruction_sentence"}
-ALL = SPANS | WHOLE
+RUN_REPORT = {"documents", "sentence", "instruction_sentence"}
+ALL = SPANS | RUN_REPORT
 
 
 @dataclass(frozen=True)
@@ -223,18 +223,18 @@ def test_every_embedder_equals_its_reference(stand_ins: StandIns, name: str) -> 
     ("name", "wrong", "modes"),
     [
         ("gte-qwen2-1.5b", {"trained": "$A"}, ALL),
-        ("e5-mistral", {"trained": "<s> $A"}, WHOLE),
+        ("e5-mistral", {"trained": "<s> $A"}, RUN_REPORT),
         ("gritlm-7b", {"sees_ahead": False}, ALL),
         ("llama-embed-nemotron-8b", {"sees_ahead": False}, ALL),
         ("lychee-embed", {"sees_ahead": True}, ALL),
-        ("bge-m3", {"pooling": "mean"}, WHOLE),
+        ("bge-m3", {"pooling": "mean"}, RUN_REPORT),
         ("stella-1.5b-v5", {"dense": (32, False)}, ALL),
         ("stella-1.5b-v5", {"heads_on_spans": False}, SPANS),
         ("instructor-base", {"heads_on_spans": False}, SPANS),
         ("qwen3-embedding-0.6b", {"prompt": ASK}, ALL),
         ("sbert", {"swaps": True}, SPANS),
         ("instructor-xl", {"pools_all": True}, {"instruction_sentence"}),
-        ("gritlm-7b", {"pools_all": True}, WHOLE),
+        ("gritlm-7b", {"pools_all": True}, RUN_REPORT),
     ],
 )
 def test_every_trait_of_the_anatomy_counts(

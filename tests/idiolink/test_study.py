@@ -9,7 +9,7 @@ from support import ROOT
 
 from pieline.config import layered
 from pieline.core.errors import UserError
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.yamls import read_yaml
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
@@ -332,7 +332,7 @@ class TestDeclaration:
     def test_every_maker_exists(self) -> None:
         made = configured("config.yaml")
         for item in (*made.tables(), *made.figures()):
-            assert callable(named(item.maker))
+            assert callable(import_object(item.maker))
         names = [table.name for table in made.tables()]
         assert len(names) == len(set(names)) == 13
 

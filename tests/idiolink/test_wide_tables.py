@@ -15,7 +15,7 @@ from pieline.core.significance import holm, randomisation_test, sign_patterns
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import Comparison, read_comparisons, read_published
 from pieline.reporting.tables import Cell, TableContent, write_table
@@ -99,7 +99,7 @@ def given(
     models: list[ModelDescription],
     folder: Path,
     published: str = "",
-) -> Given:
+) -> DisplayInputs:
     """What a table of these metrics is made from; a model without any was not run."""
     paths = []
     for number, item in enumerate(found):
@@ -107,7 +107,7 @@ def given(
         write_json(paths[-1], item.model_dump())
     ran = {item.model.split("+")[0] for item in found}
     absent = [model for model in models if model.name not in ran and model.published_as]
-    return Given(
+    return DisplayInputs(
         metrics=tuple(paths),
         files={"published": str(ROOT / "published" / f"{published}.csv")} if published else {},
         models=tuple(model for model in models if model.name in ran),
@@ -745,7 +745,9 @@ class TestSignificance:
         )  # fmt: skip
         write_json(tmp_path / "found.json", item.model_dump())
         model = ModelDescription(name="m", kind="embedder", label="M")
-        content = significance(Given(metrics=(str(tmp_path / "found.json"),), models=(model,)))
+        content = significance(
+            DisplayInputs(metrics=(str(tmp_path / "found.json"),), models=(model,))
+        )
         assert (
             f"Drawn were {pies} PIEs with all their queries (40): 50 bootstrap samples, and"
             f" {patterns} sign patterns over PIEs."

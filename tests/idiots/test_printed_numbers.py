@@ -13,7 +13,7 @@ from llm.serving_cases import served
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, load_record
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
@@ -21,7 +21,7 @@ from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.metrics import DetectionMetrics
@@ -138,7 +138,7 @@ def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, s
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.described(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
-    given = Given(
+    given = DisplayInputs(
         metrics=tuple(metrics),
         files={
             "published": str(PUBLISHED.get(table, "")),
@@ -149,7 +149,7 @@ def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, s
         absent=absent,
         not_run={model.name: NOT_CONFIGURED for model in absent},
     )
-    content = named(f"pieline.studies.idiots.tables:{table}")(given)
+    content = import_object(f"pieline.studies.idiots.tables:{table}")(given)
     outputs = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
     write_table(table, content, templates=ROOT / "templates", **outputs)
     with outputs["csv"].open(encoding="utf-8") as stream:
@@ -227,7 +227,7 @@ def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) 
     assert study.raw_files() == study.runs() == study.tasks() == []
     sizes, first, *_ = study.tables()
     for table, cells in ((sizes, 4), (first, 18)):
-        content = named(table.maker)(table.given)
+        content = import_object(table.maker)(table.given)
         rows = [row for group in content.groups for row in group.rows]
         assert {row.reason for row in rows} == {lack}
         assert len(list(content.numbers())) == cells
@@ -235,7 +235,9 @@ def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) 
 
 def test_the_prompt_of_figures_1_and_2(tmp_path: Path) -> None:
     path = ROOT / "prompts/idiots/detect.jinja"
-    content = named("pieline.studies.idiots.tables:prompt")(Given(files={"prompt": str(path)}))
+    content = import_object("pieline.studies.idiots.tables:prompt")(
+        DisplayInputs(files={"prompt": str(path)})
+    )
     system, user, llama = (row.cells[0].text for group in content.groups for row in group.rows)
     assert system.startswith("You are a professional linguist")
     assert user == "sentence"

@@ -10,7 +10,7 @@ import pytest
 from support import ROOT
 
 from pieline.core.files import write_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, load_record, save_jsonl
 from pieline.languages.registry import find
 from pieline.llm.answers import Answer
@@ -191,7 +191,7 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
         if not all(Path(path).exists() for path in table.given.metrics):
             assert table.name == "jam_humans"  # English only
             continue
-        content = named(table.maker)(table.given)
+        content = import_object(table.maker)(table.given)
         outputs = {end: Path(table.files[end]) for end in ("tex", "csv", "html")}
         write_table(table.name, content, templates=ROOT / "templates", **outputs)
         shown[table.name] = outputs["tex"].read_text(encoding="utf-8")
@@ -213,7 +213,7 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
             True
         ] * 2
     for figure in made.figures():
-        drawn = named(figure.maker)(figure.given)
+        drawn = import_object(figure.maker)(figure.given)
         save_figure(drawn, **{end: Path(path) for end, path in figure.files.items()})
         labels = {axis.get_title().partition(":")[0] for axis in drawn.axes}
         labels |= {text.get_text() for legend in drawn.legends for text in legend.get_texts()}

@@ -12,7 +12,7 @@ from support import ROOT
 
 from pieline.config import layered, load_config
 from pieline.core.errors import UserError
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.languages.registry import known
@@ -374,7 +374,7 @@ def test_models_that_are_not_run_are_given_with_a_reason() -> None:
 def test_every_maker_exists() -> None:
     made = study(**configured("config.yaml"))
     for item in (*made.tables(), *made.figures()):
-        assert callable(named(item.maker))
+        assert callable(import_object(item.maker))
     assert len(made.tables()) == 16
     assert len(made.figures()) == 5
 

@@ -10,7 +10,7 @@ from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.uncertainty import Interval
 from pieline.reporting.figures import use_style
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import TableContent, shown, write_table
@@ -33,11 +33,11 @@ GPT = ModelDescription(
 )
 
 
-def given(folder: Path, *metrics: Any, **fields: Any) -> Given:
+def given(folder: Path, *metrics: Any, **fields: Any) -> DisplayInputs:
     paths = tuple(str(folder / f"{number}.json") for number in range(len(metrics)))
     for path, item in zip(paths, metrics, strict=True):
         write_json(path, item.model_dump())
-    return Given.model_validate({"metrics": paths, "files": PRINTED, **fields})
+    return DisplayInputs.model_validate({"metrics": paths, "files": PRINTED, **fields})
 
 
 def rows_of(content: TableContent, folder: Path) -> list[dict[str, str]]:

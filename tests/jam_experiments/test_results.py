@@ -15,11 +15,11 @@ from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.figures import use_style
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import probability, read_published
 from pieline.reporting.tables import write_table
@@ -102,7 +102,7 @@ SEEDS = [
 ]
 
 
-def given(found: list[JamMetrics], folder: Path, **files: str) -> Given:
+def given(found: list[JamMetrics], folder: Path, **files: str) -> DisplayInputs:
     """What a table is made from: metric files, and the models without any as not run."""
     paths = []
     for item in found:
@@ -111,7 +111,7 @@ def given(found: list[JamMetrics], folder: Path, **files: str) -> Given:
         paths.append(str(path))
     run = {item.model for item in found}
     absent = [model for model in MODELS if model.name not in run]
-    return Given(
+    return DisplayInputs(
         metrics=tuple(paths),
         files={name: str(ROOT / "published" / file) for name, file in files.items()},
         models=tuple(model for model in MODELS if model.name in run),
@@ -121,10 +121,10 @@ def given(found: list[JamMetrics], folder: Path, **files: str) -> Given:
     )
 
 
-def make(maker: str, made_from: Given, folder: Path) -> tuple[str, list[dict[str, str]]]:
+def make(maker: str, made_from: DisplayInputs, folder: Path) -> tuple[str, list[dict[str, str]]]:
     """LaTeX, its line ends within rows taken out, and rows of the CSV."""
     files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
-    content = named(f"pieline.studies.jam.tables.{maker}")(made_from)
+    content = import_object(f"pieline.studies.jam.tables.{maker}")(made_from)
     write_table("jam", content, templates=ROOT / "templates", **files)
     with files["csv"].open() as stream:
         return files["tex"].read_text().replace("\n&", " &"), list(csv.DictReader(stream))
@@ -214,7 +214,7 @@ def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
 
 def test_an_ablation_that_was_left_out_shows_what_the_paper_prints(tmp_path: Path) -> None:
     (model,) = MODELS[:1]
-    made_from = Given(
+    made_from = DisplayInputs(
         files={"text_numbers": str(ROOT / "published/text_numbers.csv")},
         models=(model,),
         not_run={model.name: "of the writer nothing is recorded"},
@@ -629,7 +629,9 @@ def test_figure_3_counts_models_in_one_run_each_or_all_runs(
     assert (f"so not counted: {listed}." if listed else "of its seeds.") in note
 
     files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    table = made_from.of(**{name: str(ROOT / "published" / file) for name, file in files.items()})
+    table = made_from.with_files(
+        **{name: str(ROOT / "published" / file) for name, file in files.items()}
+    )
     _, lines = make("text:text", table, tmp_path)
     row = next(row for row in lines if row["id"] == "jam.confusing_variants_english")
     assert (row["ours"], row["comparable"]) == (str(sum(bars)), "no")
@@ -665,11 +667,11 @@ FIGURES = {
 """What each figure is made from besides metrics."""
 
 
-def figure_of(kind: str, made_from: Given) -> Figure:
+def figure_of(kind: str, made_from: DisplayInputs) -> Figure:
     """A figure as the study declares it."""
     files = {name: str(ROOT / "published" / file) for name, file in FIGURES[kind].items()}
     options = {"languages": ["english", "german"], **made_from.options}
-    drawn: Figure = named(f"pieline.studies.jam.figures.results:{kind}")(
+    drawn: Figure = import_object(f"pieline.studies.jam.figures.results:{kind}")(
         made_from.model_copy(update={"files": files, "options": options})
     )
     return drawn

@@ -9,7 +9,7 @@ from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
 from pieline.models.registry import load_registry
-from pieline.results.whole import Whole
+from pieline.results.run_report import RunReport
 
 
 def registry_with(folder: Path, own: str) -> Path:
@@ -19,13 +19,13 @@ def registry_with(folder: Path, own: str) -> Path:
     return folder / "models.yaml"
 
 
-def whole(models: Path, **changes: Any) -> Whole:
+def whole(models: Path, **changes: Any) -> RunReport:
     """A run of the default configuration with some sections changed."""
     raw = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     for name, section in changes.items():
         raw[name] = raw[name] | section
     config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
-    return Whole(load_studies(config, load_registry(models), ROOT), config)
+    return RunReport(load_studies(config, load_registry(models), ROOT), config)
 
 
 def write(path: Path, text: str) -> Path:

@@ -22,19 +22,19 @@ from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.evidence import evidence_of
 from pieline.core.files import read_json
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl
 from pieline.core.upstream import UpstreamFile
 from pieline.languages import registry
 from pieline.models.registry import load_registry
 from pieline.reporting.figures import save_figure, use_style
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import make_table, write_table
 from pieline.results.crate import ro_crate
 from pieline.results.page.build import _kind
 from pieline.results.provenance import Code, Provenance, described_raw_files
-from pieline.results.whole import Whole
+from pieline.results.run_report import RunReport
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables import zero_shot
@@ -76,14 +76,14 @@ def blocks(section: str) -> list[tuple[str, str, str, str]]:
     return [block for block in BLOCK.findall(SECTIONS[section]) if block[1]]
 
 
-def whole(models: Path = ROOT / "models.yaml", **raw: Any) -> Whole:
+def whole(models: Path = ROOT / "models.yaml", **raw: Any) -> RunReport:
     """A run on the folder `corpus`."""
     raw = {"data": "own", "own_data": "corpus"} | raw
     config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
-    return Whole(load_studies(config, load_registry(models), ROOT), config)
+    return RunReport(load_studies(config, load_registry(models), ROOT), config)
 
 
-def check_marks(run: Whole) -> list[str]:
+def check_marks(run: RunReport) -> list[str]:
     """Make all tables and figures of the chosen studies; give the tables' names."""
     mark = "Own data: corpus."
     assert run.mark == run.displays.mark == mark
@@ -94,7 +94,7 @@ def check_marks(run: Whole) -> list[str]:
             assert stated["settings"]["data"] == "own data: corpus"
             assert stated["deviations"][0] == f"own data, the paper {study.paper}"
         for table in study.tables():
-            given = Given.model_validate_json(run.given(table))
+            given = DisplayInputs.model_validate_json(run.given(table))
             files = {end: Path(f"{table.name}.{end}") for end in ("tex", "csv", "html")}
             content = make_table(table.maker, given)
             write_table(table.name, content, templates=ROOT / "templates", mark=given.mark, **files)
@@ -108,16 +108,16 @@ def check_marks(run: Whole) -> list[str]:
             assert mark in files["tex"].read_text("utf-8")
             made.append(table.name)
         for figure in study.figures():
-            given = Given.model_validate_json(run.given(figure))
-            drawn = named(figure.maker)(given)
+            given = DisplayInputs.model_validate_json(run.given(figure))
+            drawn = import_object(figure.maker)(given)
             assert not any("printed" in text.get_text() for text in drawn.findobj(Text))
             save_figure(drawn, pdf="figure.pdf", png="figure.png", mark=given.mark)
             assert [text.get_text() for text in drawn.texts].count(mark) == 1
             assert "sample data" not in str([text.get_text() for text in drawn.texts])
         items = study.items()
         assert items
-        given = Given.model_validate_json(run.given(items))
-        rows = list(named(items.record).of(given))
+        given = DisplayInputs.model_validate_json(run.given(items))
+        rows = list(import_object(items.record).of(given))
         assert {row.metrics for row in rows} == set(given.metrics)
         assert {row.note for row in rows} == {mark}
     return made

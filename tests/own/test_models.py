@@ -9,7 +9,7 @@ from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.models.registry import load_registry
-from pieline.results.whole import Whole
+from pieline.results.run_report import RunReport
 
 EMBEDDER = (
     "kind: embedder, label: Mine, licence: MIT, checkpoint: mine, source: folder, path: weights/m,"
@@ -120,7 +120,7 @@ def test_a_chat_model_without_its_file_is_left_out_with_the_reason(tmp_path: Pat
 
 
 def test_another_model_makes_nothing_stale(tmp_path: Path) -> None:
-    def handed(run: Whole) -> list[str]:
+    def handed(run: RunReport) -> list[str]:
         """All that rules hand to jobs whose results stand above the predictions."""
         shown = [each for study in run.studies for each in (*study.tables(), *study.figures())]
         tasks = [task.canonical() for study in run.studies for task in study.tasks()]

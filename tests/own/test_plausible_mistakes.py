@@ -38,7 +38,7 @@ from pieline.core.errors import UserError
 from pieline.core.evidence import check_evidence, evidence_of, write_evidence
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
-from pieline.results.whole import Whole
+from pieline.results.run_report import RunReport
 from pieline.studies.idiolink.datasets.reading import read_split
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
@@ -154,7 +154,9 @@ def planned(folder: Path) -> int:
     raw = layered(read_yaml(folder / "config.yaml"), ROOT / "config" / "sample.yaml")
     config = load_config(raw)
     return len(
-        Whole(load_studies(config, load_registry(folder / "models.yaml"), ROOT), config).metrics()
+        RunReport(
+            load_studies(config, load_registry(folder / "models.yaml"), ROOT), config
+        ).metrics()
     )
 
 

@@ -13,7 +13,7 @@ from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.tables import write_table
@@ -479,7 +479,7 @@ def test_a_setting_of_ones_own_has_a_part_of_the_table(entry: Path, tmp_path: Pa
         files = {end: tmp_path / f"{table.name}.{end}" for end in ("tex", "csv", "html")}
         made_from = table.given.model_copy(update={"metrics": (str(path),)})
         write_table(
-            table.name, named(table.maker)(made_from), templates=ROOT / "templates", **files
+            table.name, import_object(table.maker)(made_from), templates=ROOT / "templates", **files
         )
         if table.name == "jam_pairs":
             continue  # of a single run there is none

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.records import Frozen
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Parsed
@@ -89,5 +89,5 @@ def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]
 
 def load_task(path: str, text: str) -> Task:
     """Load a task from the name of its class (`Task.path`) and its canonical JSON."""
-    task: Task = named(path).model_validate_json(text)
+    task: Task = import_object(path).model_validate_json(text)
     return task

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import load_records
 from pieline.core.uncertainty import Interval, Spread, spread
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import (
     PrintedRow,
     compare,
@@ -85,7 +85,7 @@ class Column(Generic[R]):
 
 
 def sources(
-    given: Given,
+    given: DisplayInputs,
     record: type[M],
     keys: Sequence[str],
     obstacles: Callable[..., Sequence[str]],
@@ -202,7 +202,7 @@ def row(
 
 
 def model_table(
-    given: Given, record: type[N], columns: Sequence[Column[N]], *, caption: str
+    given: DisplayInputs, record: type[N], columns: Sequence[Column[N]], *, caption: str
 ) -> TableContent:
     """Return one row per model, with the printed numbers of `given.files["published"]`.
 

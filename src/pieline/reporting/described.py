@@ -12,7 +12,7 @@ from pieline.core.errors import pluralize
 from pieline.core.files import read_text
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_yaml
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import StatedText, number_in, read_printed, state
 from pieline.reporting.tables import BESIDE, Cell, Group, Head, Number, Row, TableContent
 
@@ -41,7 +41,7 @@ SERVICES = {
 
 
 def hyperparameters(
-    given: Given, found: Mapping[str, tuple[str, float | None, str]], caption: str
+    given: DisplayInputs, found: Mapping[str, tuple[str, float | None, str]], caption: str
 ) -> TableContent:
     """What the trainings of this run are set to.
 
@@ -68,7 +68,7 @@ def hyperparameters(
     )
 
 
-def artifacts(given: Given) -> TableContent:
+def artifacts(given: DisplayInputs) -> TableContent:
     """Data and software, their licences, and the versions that this project pins.
 
     Kind and usage are the paper's words; nothing of ours stands beside them.
@@ -117,7 +117,7 @@ def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
 
 
 def checkpoints(
-    given: Given, *, unnamed: str = "no model of this project is published as it"
+    given: DisplayInputs, *, unnamed: str = "no model of this project is published as it"
 ) -> TableContent:
     """Checkpoints, licences and sizes, and the revisions that models.yaml pins.
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, get_args
 from pieline.core.files import atomic_path, open_gzip
 from pieline.core.records import Frozen
 from pieline.reporting.evidence import Json, MetricFile, Pool, load_metric_file
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 
 Class = Literal["idiom", "no idiom"]
 CLASSES: Mapping[bool | None, Class] = {True: "idiom", False: "no idiom"}
@@ -38,7 +38,7 @@ class Item(Frozen, ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, given: Given) -> Iterator[Self]:
+    def of(cls, given: DisplayInputs) -> Iterator[Self]:
         """The rows of all runs of a study, one run after the other."""
 
     @classmethod
@@ -58,7 +58,7 @@ class Item(Frozen, ABC):
         return [*(name for name in cls.model_fields if name not in shared), *shared]
 
 
-def runs(given: Given) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
+def runs(given: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
     """Each metric file, with what all its rows say but the language."""
     labels = given.labels()
     note = " ".join(filter(None, (given.mark, *given.notes))) or None

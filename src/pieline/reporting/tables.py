@@ -7,8 +7,8 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Literal
 
-from pieline.core.named import named
-from pieline.reporting.given import Given
+from pieline.core.imports import import_object
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.latex import render_html, render_latex
 from pieline.reporting.printed import VERDICTS, Comparison, StatedText, rounded, write_comparisons
 
@@ -160,9 +160,9 @@ class TableContent:
         yield from self.unseen
 
 
-def make_table(maker: str, given: Given) -> TableContent:
+def make_table(maker: str, given: DisplayInputs) -> TableContent:
     """Make a table by its declared function; of own data without printed numbers."""
-    content: TableContent = named(maker)(given)
+    content: TableContent = import_object(maker)(given)
     if not given.is_own:
         return content
     return without_printed(content, [model.name for model in given.models])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pieline.core.files import canonical_json, read_json, read_text, write_text
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.reporting.evidence import (
     Json,
     Pool,
@@ -315,7 +315,7 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
     # One metric file in memory at a time: each holds a decision for every sentence.
     for number, metric in enumerate(map(load_metric_file, sorted(study_of))):
         study = study_of[metric.path]
-        evidence = named(study.items).evidence(metric, pool, depth) if study.items else None
+        evidence = import_object(study.items).evidence(metric, pool, depth) if study.items else None
         if evidence:
             evidence["recording"] = _recording(study, evidence["predictions"])
         _write_script(

@@ -9,7 +9,7 @@ from typing import Self
 from pieline.core.files import read_text
 from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, runs
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
@@ -49,7 +49,7 @@ class IdiolinkItem(Item):
     first_relevant: int | None
 
     @classmethod
-    def of(cls, given: Given) -> Iterator[Self]:
+    def of(cls, given: DisplayInputs) -> Iterator[Self]:
         """The rows of all runs, queries in the order of the dataset."""
         # A metric that somebody added has a column there, and here once it has a field.
         fields = cls.model_fields.keys()

@@ -18,7 +18,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.llm import LLMEntry
 from pieline.models.rankers import RerankerEntry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.originals.domains import Collection
@@ -855,7 +855,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "dataset:dataset",
                 "Table 1",
                 "Size of the IdioLink dataset.",
-                Given(metrics=(self._checks(),)),
+                DisplayInputs(metrics=(self._checks(),)),
                 published="idiolink_table1",
                 text_numbers=self.run.here("published/text_numbers.csv"),
             )
@@ -865,7 +865,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "dataset:construction",
                 "Sections 3.2.1 to 3.2.4",
                 "The construction of the dataset in numbers.",
-                Given(metrics=(paths.CONSTRUCTION_METRICS,)),
+                DisplayInputs(metrics=(paths.CONSTRUCTION_METRICS,)),
                 published="text_numbers",
                 filter_report=paths.FILTER_REPORT,
             )
@@ -894,7 +894,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "zero_shot:bm25",
                 "Appendix E",
                 "BM25 by sentence and by span.",
-                Given(metrics=tuple(bm25)),
+                DisplayInputs(metrics=tuple(bm25)),
                 published="idiolink_bm25",
             )
         yield self._table(
@@ -902,7 +902,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "described:hyperparameters",
             "Table 3",
             "Hyperparameters of fine-tuning, as set in this run.",
-            Given(options=settings.finetuning.model_dump(mode="json")),
+            DisplayInputs(options=settings.finetuning.model_dump(mode="json")),
             published="idiolink_table3",
         )
         yield self._table(
@@ -910,7 +910,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "described:artifacts",
             "Table 4",
             "Data and packages, their licences and pinned versions.",
-            Given(),
+            DisplayInputs(),
             published="idiolink_table4",
             lock=self.run.here("envs/requirements.lock"),
             licences=self.run.here("data/licences.yaml"),
@@ -930,7 +930,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "described:checkpoints",
             "Table 6",
             "Checkpoints, their licences, sizes and pinned revisions.",
-            Given(options=self._checkpoints()),
+            DisplayInputs(options=self._checkpoints()),
             published="idiolink_table6",
         )
         every = tuple(
@@ -945,7 +945,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
-                Given(metrics=every, models=self.described(ranking)),
+                DisplayInputs(metrics=every, models=self.described(ranking)),
                 published="idiolink_bm25_ablation",
             )
         if tests := self.significance_tests():
@@ -955,7 +955,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "significance:significance",
                 "not in the paper",
                 "Paired randomisation tests over PIEs between query modes, with intervals.",
-                Given(metrics=tuple(tests), models=tested),
+                DisplayInputs(metrics=tuple(tests), models=tested),
             )
         modes = [mode for model in models for mode in self.modes_of(model)]
         if len(modes) > len(set(modes)):
@@ -964,7 +964,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "significance:model_pairs",
                 "not in the paper",
                 "Paired randomisation tests over PIEs between every two models, with intervals.",
-                Given(
+                DisplayInputs(
                     metrics=tuple(as_published),
                     models=self.described(models),
                     options={
@@ -979,7 +979,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "by_pie:by_pie",
                 "not in the paper",
                 "R-Precision and nDCG@10 of each PIE.",
-                Given(metrics=(*as_published, *self.tuned_metrics())),
+                DisplayInputs(metrics=(*as_published, *self.tuned_metrics())),
             )
         if measured := self.shortcuts():
             yield self._table(
@@ -988,14 +988,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "not in the paper",
                 "Words that queries share with their relevant documents.",
                 # Every run has the same texts.
-                Given(metrics=(measured[0],)),
+                DisplayInputs(metrics=(measured[0],)),
             )
             yield self._table(
                 "idiolink_shortcuts",
                 "shortcuts:shortcuts",
                 "not in the paper",
                 "Whether queries that share more words with relevant documents are found better.",
-                Given(metrics=tuple(measured), models=self.described(models)),
+                DisplayInputs(metrics=tuple(measured), models=self.described(models)),
             )
 
     def why_no_table(self, name: str) -> str:
@@ -1074,7 +1074,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     ) -> Figure:
         """A figure of some metric files; `maker` is its module and function."""
         maker = f"pieline.studies.idiolink.figures.{maker}"
-        given = Given(metrics=tuple(metrics), models=self.described(models))
+        given = DisplayInputs(metrics=tuple(metrics), models=self.described(models))
         return Figure(name, place, caption, maker, given)
 
     def _table(
@@ -1083,7 +1083,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         maker: str,
         place: str,
         caption: str,
-        given: Given,
+        given: DisplayInputs,
         *,
         published: str = "",
         **files: str,
@@ -1092,9 +1092,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if published:
             files["published"] = self.run.here(f"published/{published}.csv")
         maker = f"pieline.studies.idiolink.tables.{maker}"
-        return Table(name, place, caption, maker, given.of(**files))
+        return Table(name, place, caption, maker, given.with_files(**files))
 
-    def _with_own(self, given: Given) -> Given:
+    def _with_own(self, given: DisplayInputs) -> DisplayInputs:
         """The same, with the models that are left out and that the paper does not have."""
         registry = self.run.registry
         own = [name for name in self._not_run if registry[name].published_as is None]

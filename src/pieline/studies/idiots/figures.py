@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
 from pieline.studies.idiots.tables import run_labels, run_of
@@ -15,7 +15,7 @@ _GREY = "#777777"
 _PRINTED = " (printed)"
 
 
-def recall_against_specificity(given: Given) -> Figure:
+def recall_against_specificity(given: DisplayInputs) -> Figure:
     """Each run with its 95 % intervals, and the printed numbers as hollow marks.
 
     On the dashed line balanced accuracy is one half: what a model reaches that does not look at the
@@ -82,7 +82,7 @@ def recall_against_specificity(given: Given) -> Figure:
     return figure
 
 
-def _printed(given: Given) -> Mapping[str, Mapping[str, float]]:
+def _printed(given: DisplayInputs) -> Mapping[str, Mapping[str, float]]:
     return {name: row for (name,), row in given.printed("model").items()}
 
 

@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import CLASSES, Class, Item, runs
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 from pieline.studies.idiots.verdicts import (
@@ -50,7 +50,7 @@ class IdiotsItem(Item):
     answer_key: str
 
     @classmethod
-    def of(cls, given: Given) -> Iterator[Self]:
+    def of(cls, given: DisplayInputs) -> Iterator[Self]:
         """The rows of all runs, sentences in the order of the dataset."""
         pool, reviewed = Pool(), given.files.get("verdicts")
         cases = read_cases(reviewed) if reviewed else []

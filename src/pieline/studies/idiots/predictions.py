@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from pieline.core.elsewhere import ForeignRow, one_each, read_rows
 from pieline.core.errors import UserError, pluralize
+from pieline.core.external import ExternalRow, one_each, read_rows
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.denial import joins, names_nothing, says_none, takes_back
 from pieline.languages.spelling import normalise
@@ -212,7 +212,7 @@ EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
 """An empty cell of a table says nothing."""
 
 
-class ForeignDetection(ForeignRow):
+class ForeignDetection(ExternalRow):
     """What a system said of a sentence; no `has_idiom` (null, or an empty cell) is no answer."""
 
     has_idiom: Annotated[bool | None, EmptyIsNull]

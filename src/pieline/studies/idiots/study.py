@@ -9,7 +9,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.llm.obstacles import cannot_be_asked
 from pieline.llm.prompts import load_prompt
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.predictions import Detection
@@ -203,8 +203,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         lack = self._no_data()
         manifest = {} if lack else {"manifest": paths.MANIFEST}
 
-        def printed(number: int) -> Given:
-            return given.of(published=self.run.here(f"published/idiots_table{number}.csv"))
+        def printed(number: int) -> DisplayInputs:
+            return given.with_files(published=self.run.here(f"published/idiots_table{number}.csv"))
 
         return [
             Table(
@@ -212,7 +212,9 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Section 3",
                 "PIEs and sentences of the test suite.",
                 "pieline.studies.idiots.tables:dataset",
-                Given(files={**manifest, "text_numbers": text}, notes=(lack,) if lack else ()),
+                DisplayInputs(
+                    files={**manifest, "text_numbers": text}, notes=(lack,) if lack else ()
+                ),
             ),
             Table(
                 "idiots_detection",
@@ -240,14 +242,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Section 5.2.1",
                 "Errors, and their types as people sorted them.",
                 "pieline.studies.idiots.tables:errors",
-                given.of(text_numbers=text),
+                given.with_files(text_numbers=text),
             ),
             Table(
                 "idiots_prompt",
                 "Figures 1 and 2",
                 "The prompt, and its layout for Llama 2.",
                 "pieline.studies.idiots.tables:prompt",
-                Given(files={"prompt": self.run.here(PROMPT)}),
+                DisplayInputs(files={"prompt": self.run.here(PROMPT)}),
             ),
         ]
 
@@ -259,11 +261,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Section 5.1",
                 "Recall against specificity of each run.",
                 "pieline.studies.idiots.figures:recall_against_specificity",
-                self._given().of(published=self.run.here("published/idiots_table1.csv")),
+                self._given().with_files(published=self.run.here("published/idiots_table1.csv")),
             )
         ]
 
-    def _given(self) -> Given:
+    def _given(self) -> DisplayInputs:
         return self.given(self.files(paths.METRICS), self.settings.models, "llm")
 
     def items(self) -> Items:

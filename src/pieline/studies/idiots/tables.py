@@ -18,7 +18,7 @@ from pieline.reporting.columns import (
     sources,
     text_cell,
 )
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import PrintedRow, read_published
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
@@ -199,7 +199,7 @@ def run_of(item: DetectionMetrics) -> tuple[str, str, str]:
 
 
 def _not_made(
-    given: Given, made: Sequence[tuple[str, ...]], printed: Collection[tuple[str, ...]]
+    given: DisplayInputs, made: Sequence[tuple[str, ...]], printed: Collection[tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
     """The runs without numbers and why: those left out, and those that only the paper has.
 
@@ -218,7 +218,7 @@ def _not_made(
     return of_paper | left_out
 
 
-def detection(given: Given) -> TableContent:
+def detection(given: DisplayInputs) -> TableContent:
     """Table 1: the first level of evaluation, and how many answers could not be read."""
     return _table(
         given,
@@ -231,7 +231,7 @@ def detection(given: Given) -> TableContent:
     )
 
 
-def consistency(given: Given) -> TableContent:
+def consistency(given: DisplayInputs) -> TableContent:
     """Table 2: of the true positives, those that name the right idiom."""
     return _table(
         given,
@@ -243,7 +243,7 @@ def consistency(given: Given) -> TableContent:
     )
 
 
-def distractors(given: Given) -> TableContent:
+def distractors(given: DisplayInputs) -> TableContent:
     """Table 3: distractors whose PIE was given a figurative meaning, also by kind."""
     metrics = load_records(given.metrics, DetectionMetrics)
     found = {kind for item in metrics for kind in item.by_distractor_kind}
@@ -258,7 +258,7 @@ def distractors(given: Given) -> TableContent:
     )
 
 
-def errors(given: Given) -> TableContent:
+def errors(given: DisplayInputs) -> TableContent:
     """The errors of section 5.2.1, counted, and their types as people sorted them."""
     text = read_published(given.files["text_numbers"], ["id"])
     models = (*given.models, *given.absent)
@@ -300,7 +300,7 @@ def errors(given: Given) -> TableContent:
     )
 
 
-def dataset(given: Given) -> TableContent:
+def dataset(given: DisplayInputs) -> TableContent:
     """The counts of section 3."""
     manifest = given.files.get("manifest")
     made = load_record(manifest, IdiotsManifest) if manifest else None
@@ -329,7 +329,7 @@ def dataset(given: Given) -> TableContent:
     )
 
 
-def prompt(given: Given) -> TableContent:
+def prompt(given: DisplayInputs) -> TableContent:
     """Figure 1, the prompt; and Figure 2, how llama-cpp-python laid it out for Llama 2."""
     system, user = load_prompt(given.files["prompt"]).messages(sentence="sentence")
     parts = {
@@ -350,7 +350,7 @@ def prompt(given: Given) -> TableContent:
 
 
 def _table(
-    given: Given,
+    given: DisplayInputs,
     columns: Sequence[Column[DetectionMetrics]],
     caption: str,
     *,
@@ -387,7 +387,7 @@ def _data_notes(described: Sequence[DetectionMetrics | IdiotsManifest]) -> tuple
 
 
 def _rows(
-    given: Given,
+    given: DisplayInputs,
     columns: Sequence[Column[DetectionMetrics]],
     printed: Mapping[tuple[str, ...], PrintedRow],
     reason: Callable[[DetectionMetrics], str] = lambda _: "",

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import CLASSES, Class, Item, runs
 from pieline.studies.jam.bio import span_text, spans_of
 from pieline.studies.jam.datasets.sentences import load_sentences
@@ -44,7 +44,7 @@ class JamItem(Item):
     drifted: bool | None
 
     @classmethod
-    def of(cls, given: Given) -> Iterator[Self]:
+    def of(cls, given: DisplayInputs) -> Iterator[Self]:
         """The rows of all runs, sentences in the order of the dataset."""
         pool = Pool()
         for metric, shared in runs(given):

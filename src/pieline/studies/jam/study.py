@@ -14,7 +14,7 @@ from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.prompts import load_prompt
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.jam import paths
 from pieline.studies.jam.predictions.baselines import BASELINES
@@ -782,7 +782,7 @@ class JamStudy(Study[JamSettings]):
             "Table 2",
             "Sentences and variants of ID10M and ID10M-JAM.",
             "pieline.studies.jam.tables.dataset:statistics",
-            self._statistics().of(published=self._published(2), text_numbers=numbers),
+            self._statistics().with_files(published=self._published(2), text_numbers=numbers),
         )
         if not self.settings.models:
             return [sizes]
@@ -805,21 +805,21 @@ class JamStudy(Study[JamSettings]):
                 "Table 3",
                 "Successes and negative drift of every model.",
                 "pieline.studies.jam.tables.results:drift_table",
-                results.of(published=self._published(3)),
+                results.with_files(published=self._published(3)),
             ),
             Table(
                 "jam_text",
                 "Section 5",
                 "Numbers of the running text that follow from the figures.",
                 "pieline.studies.jam.tables.text:text",
-                made_here.of(text_numbers=numbers, published=self._published(3)).model_copy(
+                made_here.with_files(text_numbers=numbers, published=self._published(3)).model_copy(
                     update={"options": {"figure3": settings.figure3.model_dump()}}
                 ),
             ),
         ]
         if "english" in settings.languages:
             reason = self._nobody_labelled
-            humans = Given(
+            humans = DisplayInputs(
                 metrics=() if reason else (paths.HUMANS,),
                 files={"text_numbers": numbers},
                 not_run={"people": reason} if reason else {},
@@ -842,19 +842,19 @@ class JamStudy(Study[JamSettings]):
                 "Table 5",
                 "Successes and negative drift by usage.",
                 "pieline.studies.jam.tables.results:usage_table",
-                results.of(published=self._published(5)),
+                results.with_files(published=self._published(5)),
             ),
             Table(
                 "jam_confusion",
                 "Table 6",
                 "Originals of which all, none or some variants confuse a model.",
                 "pieline.studies.jam.tables.results:confusion_table",
-                results.of(published=self._published(6)),
+                results.with_files(published=self._published(6)),
             ),
         ]
         for run in self.neutral_run("llm", "encoder"):
             reason = self._why_no_neutral(run)
-            neutral = Given(
+            neutral = DisplayInputs(
                 metrics=() if reason else (paths.NEUTRAL_METRICS.format(**run),),
                 files={"text_numbers": numbers},
                 models=self.described([run["model"]]),
@@ -925,42 +925,42 @@ class JamStudy(Study[JamSettings]):
                 "Figure 1",
                 "An original of each usage and a hard variant of it.",
                 "pieline.studies.jam.tables.described:example",
-                Given(files=sentences, notes=self._notes),
+                DisplayInputs(files=sentences, notes=self._notes),
             ),
             Table(
                 "jam_datasets",
                 "Table 1",
                 "Datasets of idioms and their languages.",
                 "pieline.studies.jam.tables.described:datasets",
-                Given(files={"published": self._published(1), "upstream": upstream}),
+                DisplayInputs(files={"published": self._published(1), "upstream": upstream}),
             ),
             Table(
                 "jam_hyperparameters",
                 "Table 4",
                 "Hyperparameters of encoders, as set in this run.",
                 "pieline.studies.jam.tables.described:hyperparameters",
-                Given(files={"published": self._published(4)}, options=tuning),
+                DisplayInputs(files={"published": self._published(4)}, options=tuning),
             ),
             Table(
                 "jam_prompt",
                 "Figure 4",
                 "The prompts of this run.",
                 "pieline.studies.jam.tables.described:prompt",
-                Given(files=prompts, options={"prompts": list(prompts)}),
+                DisplayInputs(files=prompts, options={"prompts": list(prompts)}),
             ),
             Table(
                 "jam_checkpoints",
                 "Table 7",
                 "Checkpoints, their licences, sizes and pinned revisions.",
                 "pieline.reporting.described:checkpoints",
-                Given(files={"published": self._published(7)}, options=self._checkpoints()),
+                DisplayInputs(files={"published": self._published(7)}, options=self._checkpoints()),
             ),
             Table(
                 "jam_artifacts",
                 "Table 8",
                 "Data and software, their licences and pinned versions.",
                 "pieline.reporting.described:artifacts",
-                Given(
+                DisplayInputs(
                     files={
                         "published": self._published(8),
                         "lock": self.run.here("envs/requirements.lock"),
@@ -1008,21 +1008,21 @@ class JamStudy(Study[JamSettings]):
                 "Figure 2",
                 "Accuracy on the originals against negative drift.",
                 "pieline.studies.jam.figures.results:accuracy_vs_drift",
-                runs.of(published=self._published(3), text_numbers=numbers),
+                runs.with_files(published=self._published(3), text_numbers=numbers),
             ),
             Figure(
                 "jam_confused_models",
                 "Figure 3",
                 "How many models each hard variant confuses.",
                 "pieline.studies.jam.figures.results:confused_models",
-                runs.of(text_numbers=numbers),
+                runs.with_files(text_numbers=numbers),
             ),
             Figure(
                 "jam_all_vs_mixed",
                 "Figure 6",
                 "All-confused against partly confused originals.",
                 "pieline.studies.jam.figures.results:all_vs_mixed",
-                runs.of(published=self._published(6)),
+                runs.with_files(published=self._published(6)),
             ),
         ]
         if self.settings.attention and (attention := self._attention()).metrics:
@@ -1055,14 +1055,14 @@ class JamStudy(Study[JamSettings]):
     def _published(self, number: int) -> str:
         return self.run.here(f"published/jam_table{number}.csv")
 
-    def _runs(self, *besides: str) -> Given:
+    def _runs(self, *besides: str) -> DisplayInputs:
         """The runs, those of other kinds `besides`, and those that were not made."""
         languages, models = self.settings.languages, self.settings.models
         metrics = self.metrics_on(*languages, besides=besides)
         given = self.given(metrics, models, "llm", "encoder")
         return given.model_copy(update={"notes": self._notes})
 
-    def _results(self) -> Given:
+    def _results(self) -> DisplayInputs:
         """All runs, and the baselines."""
         runs = self._runs("predictions")
         scored = (path for name in self.settings.languages for path in self.baselines(name))
@@ -1074,17 +1074,17 @@ class JamStudy(Study[JamSettings]):
             update={"metrics": (*runs.metrics, *scored), "models": (*runs.models, *described)}
         )
 
-    def _statistics(self) -> Given:
+    def _statistics(self) -> DisplayInputs:
         languages = self.settings.languages
         metrics = tuple(paths.STATISTICS.format(language=name) for name in languages)
-        return Given(metrics=metrics, notes=self._notes)
+        return DisplayInputs(metrics=metrics, notes=self._notes)
 
-    def _attention(self) -> Given:
+    def _attention(self) -> DisplayInputs:
         analysis = self.settings.attention
         assert analysis  # nothing asks for it without one
         place = analysis.model_dump(include={"language", "model"})
         made = bool(self.metrics_on(analysis.language))
-        return Given(
+        return DisplayInputs(
             metrics=(paths.ATTENTION.format(**place),) if made else (),
             models=self.described([analysis.model]),
             not_run={} if made else {analysis.model: "no run tells which variants mislead"},

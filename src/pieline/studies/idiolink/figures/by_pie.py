@@ -5,7 +5,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink.figures.modes import MODE_COLOURS, MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -18,7 +18,7 @@ from pieline.studies.idiolink.tables.by_pie import (
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
-def by_pie(given: Given) -> Figure:
+def by_pie(given: DisplayInputs) -> Figure:
     """nDCG@10 of each PIE by query mode, the hardest PIE on top: a dot a mode, mean over models.
 
     A second panel shows what fine-tuning changes, each model against itself.

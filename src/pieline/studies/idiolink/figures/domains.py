@@ -4,13 +4,13 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_record
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink.datasets.composition import DatasetChecks
 from pieline.studies.idiolink.originals.domains import DOMAINS, TEXTS_PER_PAIR
 from pieline.studies.idiolink.tables.dataset import about_data
 
 
-def domains(given: Given) -> Figure:
+def domains(given: DisplayInputs) -> Figure:
     """Texts by domain and usage, documents beside queries, as a table of shaded counts."""
     checks = load_record(given.metrics[0], DatasetChecks)
     columns = [

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -19,7 +19,7 @@ _TRAINED = {"sentence": "#2171b5", "span": "#d95f0e"}
 _WIDTH = 0.38
 
 
-def finetuning(given: Given) -> Figure:
+def finetuning(given: DisplayInputs) -> Figure:
     """Bars of both metrics (per cent) by model: a row a metric, a column a query mode.
 
     Error bars are deviations over seeds, of `shown_loss`. Where a model was not run as published,

@@ -5,7 +5,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, score_pct
@@ -25,7 +25,7 @@ MODE_COLOURS = {
 """Hue for the instruction, lightness for the embedding; apart also for colour-blind readers."""
 
 
-def modes(given: Given) -> Figure:
+def modes(given: DisplayInputs) -> Figure:
     """Bars of both metrics (per cent) by model and query mode, of the full index.
 
     Error bars are bootstrap intervals over PIEs.

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.shortcuts import TENTHS, ShortcutMetrics
@@ -17,7 +17,7 @@ from pieline.studies.idiolink.tables.shortcuts import tenths_of
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
-def shortcuts(given: Given) -> Figure:
+def shortcuts(given: DisplayInputs) -> Figure:
     """nDCG@10 (per cent) by tenth of overlap: a row a usage, a column a query mode, a line a model.
 
     Bands are bootstrap intervals over PIEs.

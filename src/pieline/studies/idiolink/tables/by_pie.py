@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from pieline.reporting.columns import Column, Source, cell, records_of, sources
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
@@ -88,7 +88,7 @@ def _means(values: Iterable[tuple[K, float]]) -> dict[K, float]:
     return {key: fmean(members) for key, members in found.items()}
 
 
-def by_pie(given: Given) -> TableContent:
+def by_pie(given: DisplayInputs) -> TableContent:
     """Every PIE, the hardest first: shown is the mean nDCG@10 (per cent) over zero-shot models.
 
     The CSV has both metrics of every model.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pieline.core.records import load_record
 from pieline.reporting.columns import Column, Source, headers, row, text_cell
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.reporting.printed import per_cent, read_published
 from pieline.reporting.tables import Group, Head, Row, TableContent
@@ -89,7 +89,7 @@ IN_TEXT = [
 """Numbers of sections 3.2.2 and 3.2.4 that the texts themselves give; only in the CSV."""
 
 
-def dataset(given: Given) -> TableContent:
+def dataset(given: DisplayInputs) -> TableContent:
     """Table 1: PIEs, queries and documents of each split; the CSV has numbers of the text, too."""
     checks = load_record(given.metrics[0], DatasetChecks)
     printed = read_published(given.files["published"], ["split"])
@@ -227,7 +227,7 @@ CONSTRUCTION = [
 from those of the readings of the filter (see `readings_of`), which are only ours."""
 
 
-def construction(given: Given) -> TableContent:
+def construction(given: DisplayInputs) -> TableContent:
     """The numbers of sections 3.2.1 to 3.2.4 beside the printed ones."""
     metrics = load_record(given.metrics[0], ConstructionMetrics)
     made = ConstructionNumbers(metrics, load_record(given.files["filter_report"], FilterReport))

@@ -5,7 +5,7 @@ from operator import attrgetter
 from pieline.reporting import described
 from pieline.reporting.columns import Column
 from pieline.reporting.described import artifacts
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import TableContent
 from pieline.studies.idiolink.settings import FineTuning
 
@@ -40,7 +40,7 @@ HYPERPARAMETERS = [
 ]
 
 
-def hyperparameters(given: Given) -> TableContent:
+def hyperparameters(given: DisplayInputs) -> TableContent:
     """Table 3: what this run's trainings are set to.
 
     `options` are the settings of fine-tuning, as JSON.
@@ -58,7 +58,7 @@ def hyperparameters(given: Given) -> TableContent:
     return described.hyperparameters(given, found, "Fine-tuning hyperparameters.")
 
 
-def checkpoints(given: Given) -> TableContent:
+def checkpoints(given: DisplayInputs) -> TableContent:
     """Table 6: checkpoints, licences and sizes, and the revisions that models.yaml pins."""
     unnamed = "neither models.yaml nor idiolink.construction names it"
     return described.checkpoints(given, unnamed=unnamed)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pieline.core.uncertainty import Spread, spread
 from pieline.reporting.columns import Source, records_of, row, sources
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.seeds import PrintedSeeds
 from pieline.reporting.tables import Row, TableContent
@@ -69,7 +69,7 @@ class Tuned(NamedTuple):
         return "+".join(self)
 
 
-def finetuned(given: Given) -> TableContent:
+def finetuned(given: DisplayInputs) -> TableContent:
     """Table 5: both metrics (per cent) by training configuration, model and query mode.
 
     Rows are the trainings of this run, and what else the paper prints.

@@ -6,7 +6,7 @@ from math import isnan, nan
 from statistics import fmean
 
 from pieline.reporting.columns import Column, Source, headers, records_of, row, sources
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import Group, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
@@ -48,7 +48,7 @@ def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str]
 COLUMNS = [Column[float | None](name, label, lambda mean: mean) for name, label in METRICS.items()]
 
 
-def gains(given: Given) -> TableContent:
+def gains(given: DisplayInputs) -> TableContent:
     """The average gains (points) of the models that the paper has, beside those of its text."""
     printed = read_published(given.files["published"], ["id"])
     found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)

@@ -15,7 +15,7 @@ from pieline.reporting.columns import (
     row,
     sources,
 )
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent
 from pieline.reporting.tables import Group, Head, TableContent
 from pieline.studies.idiolink.metrics.shortcuts import (
@@ -39,7 +39,7 @@ SHOWN = {"jaccard": "sentence", "jaccard_without_span": "without span"}
 _NOTHING = ShortcutEstimate(value=None, interval=None)
 
 
-def overlap(given: Given) -> TableContent:
+def overlap(given: DisplayInputs) -> TableContent:
     """Mean overlap (fraction) by usage of the query and of the documents."""
     (item,) = load_records(given.metrics, ShortcutMetrics)
     columns = [
@@ -96,7 +96,7 @@ ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
 """Header and value of what there is for each measure."""
 
 
-def shortcuts(given: Given) -> TableContent:
+def shortcuts(given: DisplayInputs) -> TableContent:
     """The partial correlations, and nDCG@10 (per cent) of the tenths of least and most overlap."""
     found = sources(given, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
     columns = [

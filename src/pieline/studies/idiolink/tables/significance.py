@@ -15,7 +15,7 @@ from pieline.reporting.columns import (
     records_of,
     sources,
 )
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
@@ -37,7 +37,7 @@ from pieline.studies.idiolink.tables.zero_shot import (
 _P_VALUE = Head("p", latex="$p$")
 
 
-def significance(given: Given) -> TableContent:
+def significance(given: DisplayInputs) -> TableContent:
     """Differences between query modes (points) with their p-values.
 
     A fine-tuned model has the label of what it was made from.
@@ -65,7 +65,7 @@ def significance(given: Given) -> TableContent:
     )
 
 
-def model_pairs(given: Given) -> TableContent:
+def model_pairs(given: DisplayInputs) -> TableContent:
     """Differences between every two models (points) in each query mode, with their p-values."""
     found = sources(given, IdiolinkMetrics, ["query_mode", "model"], obstacles_of)
     labels, permutations = given.labels(), given.options["permutations"]

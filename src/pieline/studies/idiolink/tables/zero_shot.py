@@ -16,7 +16,7 @@ from pieline.reporting.columns import (
     row,
     sources,
 )
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import compare, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
@@ -132,7 +132,7 @@ def in_printed_order(
     return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
 
 
-def zero_shot(given: Given) -> TableContent:
+def zero_shot(given: DisplayInputs) -> TableContent:
     """Table 2: R-Precision and nDCG@10 (per cent) in four query modes, in two groups of models.
 
     A third group has the models that the paper does not have. The CSV also has the intervals.
@@ -204,7 +204,7 @@ BM25 = (
 )
 
 
-def bm25(given: Given) -> TableContent:
+def bm25(given: DisplayInputs) -> TableContent:
     """Appendix E.2: BM25 with the k1 and b that validation chose, scores in per cent."""
     printed = read_published(given.files["published"], ["query_mode"])
     found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
@@ -227,7 +227,7 @@ def bm25(given: Given) -> TableContent:
     )
 
 
-def ablation(given: Given) -> TableContent:
+def ablation(given: DisplayInputs) -> TableContent:
     """The index-composition ablation: both metrics (per cent) by model, mode and composition.
 
     The paper prints no such table; the CSV says so in each row. What is known of the released run

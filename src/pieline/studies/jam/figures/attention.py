@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pieline.core.records import load_record
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
 
 
-def attention(given: Given) -> Figure:
+def attention(given: DisplayInputs) -> Figure:
     """Figure 7: attention from the PIE to the words before it, by layer; MIS above, COR below.
 
     Of the first pair. The first word, on which causal models park attention, is left blank. Without

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.languages.registry import find
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.statistics import JamStatistics
 
 _SENTENCES, _VARIANTS = "#2171b5", "#d95f0e"
@@ -28,7 +28,7 @@ _REASONS = {
 }
 
 
-def flow(given: Given) -> Figure:
+def flow(given: DisplayInputs) -> Figure:
     """Bars of the sentences and variants that each stage leaves, one panel a language."""
     statistics = load_records(given.metrics, JamStatistics)
     columns = min(2, len(statistics))

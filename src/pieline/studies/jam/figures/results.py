@@ -22,7 +22,7 @@ from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import find, known
 from pieline.reporting.columns import over_seeds
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
 from pieline.studies.jam.metrics.runs import JamMetrics
@@ -92,7 +92,7 @@ class _Mark(NamedTuple):
     label: str
 
 
-def accuracy_vs_drift(given: Given) -> Figure:
+def accuracy_vs_drift(given: DisplayInputs) -> Figure:
     """Figure 2: accuracy on originals (%) against negative drift (%), one panel a prompt setting.
 
     Shape: reasoning or not; colour: language; area: parameters. The printed runs stand hollow
@@ -134,7 +134,7 @@ def accuracy_vs_drift(given: Given) -> Figure:
     return _finish(figure, runs, drawn, _notes(runs, given))
 
 
-def _printed(given: Given) -> dict[RunKey, dict[str, float]]:
+def _printed(given: DisplayInputs) -> dict[RunKey, dict[str, float]]:
     """The printed runs of prompted models in the languages of the figure."""
     return {
         key: row
@@ -143,11 +143,11 @@ def _printed(given: Given) -> dict[RunKey, dict[str, float]]:
     }
 
 
-def _models(given: Given) -> dict[str, ModelDescription]:
+def _models(given: DisplayInputs) -> dict[str, ModelDescription]:
     return {model.name: model for model in (*given.models, *given.absent)}
 
 
-def confused_models(given: Given) -> Figure:
+def confused_models(given: DisplayInputs) -> Figure:
     """Figure 3: histogram of how many models (or runs, see `counted_runs`) a hard variant confuses.
 
     Variants that confuse none are left out, as in the paper, of which only the sum of the bars is
@@ -202,11 +202,11 @@ def confused_models(given: Given) -> Figure:
     return figure
 
 
-def _notes(runs: Runs, given: Given) -> tuple[str, ...]:
+def _notes(runs: Runs, given: DisplayInputs) -> tuple[str, ...]:
     return notes_on([item for found in runs.values() for item in found], given)
 
 
-def all_vs_mixed(given: Given) -> Figure:
+def all_vs_mixed(given: DisplayInputs) -> Figure:
     """Figure 6: all-confused against mixed originals; prompt settings look alike, as in the paper.
 
     The printed runs stand hollow behind ours.

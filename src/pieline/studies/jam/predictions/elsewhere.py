@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from pieline.core.elsewhere import ForeignRow, one_each, read_rows
 from pieline.core.errors import UserError
+from pieline.core.external import ExternalRow, one_each, read_rows
 from pieline.languages.denial import names_nothing
 from pieline.languages.matching import contains_pie
 from pieline.languages.spelling import normalise
@@ -31,7 +31,7 @@ def _split(separator: str | None) -> BeforeValidator:
     return BeforeValidator(split)
 
 
-class ForeignIdioms(ForeignRow):
+class ForeignIdioms(ExternalRow):
     """What a system found in a sentence.
 
     Either the idioms as they stand there (in a table parted by semicolons; null is no answer), or

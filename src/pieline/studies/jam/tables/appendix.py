@@ -5,7 +5,7 @@ from operator import attrgetter
 from pieline.core.records import load_records
 from pieline.languages.registry import find
 from pieline.reporting.columns import Column, Source, cell, headers, row, text_cell
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, percent_bounds, read_published
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.jam.metrics.attention_records import AttentionMetrics
@@ -62,7 +62,7 @@ ATTENTION = [
 ]
 
 
-def humans(given: Given) -> TableContent:
+def humans(given: DisplayInputs) -> TableContent:
     """Accuracy of two people, overall and by usage, and their agreement (per cent)."""
     made = load_records(given.metrics, HumanMetrics)
     reason = "" if made else given.why_not("people")
@@ -89,7 +89,7 @@ def humans(given: Given) -> TableContent:
     )
 
 
-def neutral(given: Given) -> TableContent:
+def neutral(given: DisplayInputs) -> TableContent:
     """How many confusing variants stay confusing with a neutral context."""
     (model,), run = given.models, given.options
     made = load_records(given.metrics, NeutralMetrics)
@@ -123,7 +123,7 @@ def neutral(given: Given) -> TableContent:
     )
 
 
-def attention(given: Given) -> TableContent:
+def attention(given: DisplayInputs) -> TableContent:
     """Share of the PIE's attention on cue words (per cent): misleading, resolved, difference.
 
     The paper describes the pattern and prints no number; the CSV says so.

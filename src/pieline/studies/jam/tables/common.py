@@ -9,7 +9,7 @@ from pieline.core.uncertainty import Interval, Spread
 from pieline.core.upstream import BY_COUNTS
 from pieline.languages.registry import find
 from pieline.reporting.columns import Column, Source, bounds, interval_text, sources
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import PrintedRow, per_cent
 from pieline.reporting.seeds import PrintedSeeds
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
@@ -80,7 +80,7 @@ def code_of(language: str) -> str:
     return find(language).code.upper()
 
 
-def printed_runs(given: Given) -> dict[RunKey, dict[str, float]]:
+def printed_runs(given: DisplayInputs) -> dict[RunKey, dict[str, float]]:
     """The printed table `published`, in its order, as far as its models are described."""
     names = {model.published_as: model.name for model in (*given.models, *given.absent)}
     rows = given.printed("setting", "model", "language")
@@ -110,7 +110,7 @@ def printed_seeds(printed: PrintedRuns, key: RunKey) -> PrintedSeeds:
     return replace(seeds, pool=pool)
 
 
-def run_sources(given: Given) -> dict[RunKey, Source[JamMetrics]]:
+def run_sources(given: DisplayInputs) -> dict[RunKey, Source[JamMetrics]]:
     """Our runs with their seeds, in the order of these."""
     found = sources(given, JamMetrics, RunKey._fields, obstacles_of, order=lambda item: item.seed)
     return {RunKey(*key): source for key, source in found.items()}
@@ -127,7 +127,7 @@ def languages_of(runs: Iterable[RunKey]) -> list[str]:
 
 
 def not_counted(
-    runs: Iterable[RunKey], counted: Iterable[RunKey], given: Given
+    runs: Iterable[RunKey], counted: Iterable[RunKey], given: DisplayInputs
 ) -> list[tuple[str, str]]:
     """Language and label of the models that have runs, but none that Figure 3 counts."""
     labels = given.labels()
@@ -135,13 +135,13 @@ def not_counted(
     return sorted(every - some)
 
 
-def not_made(given: Given, runs: Collection[RunKey]) -> list[RunKey]:
+def not_made(given: DisplayInputs, runs: Collection[RunKey]) -> list[RunKey]:
     """The runs that the configuration names and of which no seed was run."""
     keys = (RunKey(setting, model, language) for model, setting, language, _ in given.left_out())
     return [key for key in dict.fromkeys(keys) if key not in runs]
 
 
-def left_out_seeds(given: Given, runs: Collection[RunKey]) -> tuple[str, ...]:
+def left_out_seeds(given: DisplayInputs, runs: Collection[RunKey]) -> tuple[str, ...]:
     """Notes on seeds that are missing of runs that were made otherwise."""
     labels = given.labels()
     return tuple(
@@ -191,7 +191,7 @@ def marked(label: str, made: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]
     return f"{label} (unreadable: {', '.join(told)})" if told else label
 
 
-def notes_on(metrics: Sequence[JamMetrics], given: Given) -> tuple[str, ...]:
+def notes_on(metrics: Sequence[JamMetrics], given: DisplayInputs) -> tuple[str, ...]:
     """What to say of runs below a table: how they were scored, and of what data they are."""
     released = {item.scoring for item in metrics} == {"released"}
     lost = any(unreadable([item])[0] for item in metrics)

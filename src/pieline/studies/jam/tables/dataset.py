@@ -6,7 +6,7 @@ from dataclasses import replace
 from pieline.core.records import load_records
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.columns import Column, Source, headers, row
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import Group, Head, TableContent
 from pieline.studies.jam.metrics.statistics import JamStatistics
@@ -80,7 +80,7 @@ FILTERED = _count(
 )
 
 
-def statistics(given: Given) -> TableContent:
+def statistics(given: DisplayInputs) -> TableContent:
     """Table 2, with the number of different PIEs, and the counts that the text prints.
 
     The test sentences of ID10M-JAM are those of the dataset. Without variants they are the released

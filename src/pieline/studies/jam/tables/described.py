@@ -5,7 +5,7 @@ from pieline.languages.registry import find, known
 from pieline.llm.prompts import load_prompt
 from pieline.reporting import described
 from pieline.reporting.columns import headers
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_printed, state
 from pieline.reporting.tables import BESIDE, Cell, Group, Number, Row, TableContent
 from pieline.studies.jam.datasets.sentences import load_sentences
@@ -25,7 +25,7 @@ _SHOWN = "shown, not compared"
 _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer"}
 
 
-def example(given: Given) -> TableContent:
+def example(given: DisplayInputs) -> TableContent:
     """Figure 1, with sentences of this run: an original of each usage, and a hard variant.
 
     `files` are datasets by language.
@@ -54,7 +54,7 @@ def example(given: Given) -> TableContent:
     )
 
 
-def datasets(given: Given) -> TableContent:
+def datasets(given: DisplayInputs) -> TableContent:
     """Table 1: languages of datasets of idioms, and those of which this project reads files."""
     public = load_upstream(given.files["upstream"])
     rows = []
@@ -77,7 +77,7 @@ def datasets(given: Given) -> TableContent:
     )
 
 
-def hyperparameters(given: Given) -> TableContent:
+def hyperparameters(given: DisplayInputs) -> TableContent:
     """Table 4: what this run's encoders are fine-tuned with.
 
     `options` are the settings of fine-tuning, empty where none is fine-tuned.
@@ -96,7 +96,7 @@ def hyperparameters(given: Given) -> TableContent:
     return described.hyperparameters(given, found, "Fine-tuning hyperparameters of encoders.")
 
 
-def prompt(given: Given) -> TableContent:
+def prompt(given: DisplayInputs) -> TableContent:
     """Figure 4: the turns of each prompt, with names in braces where something is filled in.
 
     `files` are templates by setting, and that of a `few_shot_example`; `options` have their order.

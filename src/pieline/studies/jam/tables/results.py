@@ -10,7 +10,7 @@ from itertools import chain, product
 
 from pieline.languages.registry import find
 from pieline.reporting.columns import Column, Source, cell, headers, records_of, row
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import Comparison, per_cent
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
@@ -118,7 +118,7 @@ _UNREADABLE = Column[Sequence[JamMetrics]](
 )
 
 
-def drift_table(given: Given) -> TableContent:
+def drift_table(given: DisplayInputs) -> TableContent:
     """Table 3: successes and negative drift."""
     return _table(
         given,
@@ -130,7 +130,7 @@ def drift_table(given: Given) -> TableContent:
     )
 
 
-def usage_table(given: Given) -> TableContent:
+def usage_table(given: DisplayInputs) -> TableContent:
     """Table 5: the same by usage."""
     return _table(
         given,
@@ -144,7 +144,7 @@ def usage_table(given: Given) -> TableContent:
     )
 
 
-def confusion_table(given: Given) -> TableContent:
+def confusion_table(given: DisplayInputs) -> TableContent:
     """Table 6: all-confused, none-confused and mixed originals."""
     return _table(
         given,
@@ -158,7 +158,7 @@ def confusion_table(given: Given) -> TableContent:
     )
 
 
-def originals_table(given: Given) -> TableContent:
+def originals_table(given: DisplayInputs) -> TableContent:
     """Originals that were judged right, by usage: where there are no hard variants."""
     return _table(
         given,
@@ -172,7 +172,7 @@ def originals_table(given: Given) -> TableContent:
 
 
 def _table(
-    given: Given,
+    given: DisplayInputs,
     columns: Sequence[Column[JamMetrics]],
     caption: str,
     *,
@@ -251,7 +251,7 @@ def _table(
 
 
 def _by_row(
-    given: Given, found: Mapping[RunKey, Source[JamMetrics]], left_out: Sequence[RunKey]
+    given: DisplayInputs, found: Mapping[RunKey, Source[JamMetrics]], left_out: Sequence[RunKey]
 ) -> ByRow:
     """What each row has by language: the paper's rows in its order, then those that are ours."""
     printed, by_row = printed_runs(given), defaultdict[tuple[str, str], Sources](dict)
@@ -300,7 +300,7 @@ def _single_seed_ranges(by_row: ByRow, columns: Sequence[Column[JamMetrics]]) ->
     return [f"Of a printed single seed that range is wide: {'; '.join(listed)}."] if halves else []
 
 
-def _why_not(given: Given, key: RunKey) -> str:
+def _why_not(given: DisplayInputs, key: RunKey) -> str:
     return given.why_not(key.model, key.setting, key.language) or NOT_SO
 
 

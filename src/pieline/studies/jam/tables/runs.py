@@ -14,7 +14,7 @@ from pieline.reporting.columns import (
     row,
     sources,
 )
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, probability, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.jam.metrics.drift import DriftComparison, compare_drifts
@@ -83,7 +83,7 @@ RUNS: list[Column[JamMetrics]] = [
 TAGS_OF_VARIANTS = [_f1("span", "variants"), _f1("token", "variants")]
 
 
-def runs(given: Given) -> TableContent:
+def runs(given: DisplayInputs) -> TableContent:
     """Every run and seed by itself: accuracy, S, F, ND with 95 % intervals, F1 of the tags (%).
 
     The paper prints none of these by seed; the CSV says so. The table shows the first four, and
@@ -129,7 +129,7 @@ DIFFERENCE = Column[DriftComparison](
 )
 
 
-def pairs(given: Given) -> TableContent:
+def pairs(given: DisplayInputs) -> TableContent:
     """Negative drift of every two runs on the same originals, over all seeds, by language.
 
     Differences are in points, first minus second; the CSV has both p-values.

@@ -5,7 +5,7 @@ from statistics import median
 from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.reporting.columns import Column, Source, headers, over_seeds, text_cell
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.seeds import Ranges, median_tolerance
 from pieline.reporting.tables import Group, Row, TableContent
@@ -41,7 +41,7 @@ _JUDGED = (
 )
 
 
-def text(given: Given) -> TableContent:
+def text(given: DisplayInputs) -> TableContent:
     """Medians over the runs of language models, and how many variants confuse some run."""
     metrics = load_records(given.metrics, JamMetrics)
     runs, printed = prompted(metrics), printed_runs(given)

@@ -12,7 +12,7 @@ from pieline.core.records import Id, validated
 from pieline.core.tables import read_table
 
 
-class ForeignRow(BaseModel):
+class ExternalRow(BaseModel):
     """A row of such a file. Columns that it does not declare are left aside.
 
     A sentence, where there is one, shows that the id is right.
@@ -22,7 +22,7 @@ class ForeignRow(BaseModel):
     sentence: Annotated[str | None, Field(exclude=True)] = None
 
 
-R = TypeVar("R", bound=ForeignRow)
+R = TypeVar("R", bound=ExternalRow)
 
 
 def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:

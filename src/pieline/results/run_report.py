@@ -50,7 +50,7 @@ PARTS = {
 """What shows the run and belongs to no study: its place and caption, by file."""
 
 
-class Whole:
+class RunReport:
     """A run of some studies.
 
     Args:

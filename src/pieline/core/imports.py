@@ -6,7 +6,7 @@ from typing import Any
 from pieline.core.errors import UserError
 
 
-def named(path: str, *, hint: str = "correct the study's declaration") -> Any:
+def import_object(path: str, *, hint: str = "correct the study's declaration") -> Any:
     """What `module:name` names.
 
     Raises:

@@ -11,15 +11,15 @@ import pytest
 from support import ROOT
 
 from pieline.config import Config, layered, load_config, load_studies
-from pieline.core.named import named
+from pieline.core.imports import import_object
 from pieline.core.settings import Settings
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.given import Given
+from pieline.reporting.inputs import DisplayInputs
 from pieline.results.displays import Displays
 from pieline.results.provenance import RunDescription
-from pieline.results.whole import CATEGORY, Whole, code_state
+from pieline.results.run_report import CATEGORY, RunReport, code_state
 from pieline.study import Figure, Run, Study, Table
 
 METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
@@ -35,7 +35,7 @@ class StandIn(Study[Settings]):
 
     def tables(self) -> list[Table]:
         """One table."""
-        given = Given(metrics=METRICS)
+        given = DisplayInputs(metrics=METRICS)
         return [Table(f"{self.name}_scores", "Table 1", "Scores.", "no.module:scores", given)]
 
     def figures(self) -> list[Figure]:
@@ -69,10 +69,10 @@ class Second(StandIn):
     paper = "Paper B"
 
 
-def whole(*names: str, root: Path = ROOT) -> Whole:
+def whole(*names: str, root: Path = ROOT) -> RunReport:
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     every: dict[str, Study[Any]] = {"a": First(Settings(), run), "b": Second(Settings(), run)}
-    return Whole(every, Config(studies=list(names)))
+    return RunReport(every, Config(studies=list(names)))
 
 
 def test_displays_are_those_of_the_chosen_studies() -> None:
@@ -86,7 +86,7 @@ def test_displays_are_those_of_the_chosen_studies() -> None:
     assert read.all_files() == displays.all_files()
     (table,) = read.studies[0].tables
     # What a table is made from decides neither page nor provenance.
-    assert table == replace(study.tables[0], given=Given())
+    assert table == replace(study.tables[0], given=DisplayInputs())
 
 
 def test_studies_come_in_the_configurations_order() -> None:
@@ -180,11 +180,11 @@ def test_the_state_of_a_clone(tmp_path: Path) -> None:
 def test_the_page_reads_the_items_of_each_study() -> None:
     config = load_config(layered(read_yaml(ROOT / "config.yaml"), ROOT / "config/sample.yaml"))
     every = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)
-    made = Whole(every, config)
+    made = RunReport(every, config)
     assert {study.name: study.items for study in made.displays.studies} == {
         name: f"pieline.studies.{name}.items:{name.title()}Item" for name in every
     }
-    assert all("evidence" in vars(named(item)) for item in made.item_classes())
+    assert all("evidence" in vars(import_object(item)) for item in made.item_classes())
     assert whole("a").item_classes() == []
 
 
@@ -199,7 +199,9 @@ def test_answers_are_found_by_the_predictions_made_of_them() -> None:
             for run, task in zip(asking.runs, asking.tasks(), strict=True):
                 assert asking.recordings.format(**run) == task.recordings
     (jam,) = [
-        study for study in Whole(every, load_config(config)).displays.studies if study.name == "jam"
+        study
+        for study in RunReport(every, load_config(config)).displays.studies
+        if study.name == "jam"
     ]
     pattern = "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl"
     assert jam.recordings[pattern].endswith(

@@ -8,7 +8,7 @@ from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
 
 
-class Given(Frozen):
+class DisplayInputs(Frozen):
     """What a table or figure is made from; its canonical JSON decides what makes it stale.
 
     Attributes:
@@ -36,7 +36,7 @@ class Given(Frozen):
     is_own: bool = False
     asked: Mapping[str, str] = {}
 
-    def of(self, **files: str) -> "Given":
+    def with_files(self, **files: str) -> "DisplayInputs":
         """The same with other files."""
         return self.model_copy(update={"files": files})
 
