@@ -115,11 +115,13 @@ def _verify_runs(options: argparse.Namespace) -> None:
 
 def _recompute(options: argparse.Namespace) -> None:
     from pieline.audit.archives import verified
-    from pieline.audit.recompute import recompute
+    from pieline.audit.recompute import compare_meanings, recompute
     from pieline.config import layered, load_config, load_studies
     from pieline.core.yamls import merge, read_yaml
     from pieline.models.registry import load_registry
 
+    if options.sample < 1:
+        raise UserError(f"{options.sample} queries", where="--sample", hint="name at least 1")
     os.environ.setdefault("TQDM_DISABLE", "1")
     root = Path(os.path.relpath(Path(__file__).parents[2]))
     settings: dict[str, Any] = {}
@@ -135,9 +137,12 @@ def _recompute(options: argparse.Namespace) -> None:
             same, line = recompute(run, folder, studies, sample=options.sample)
             differing += not same
             print(f"{run.metrics.removeprefix('results/metrics/')}: {line}", flush=True)
+        for path, same in compare_meanings(archive).items():
+            differing += not same
+            print(f"{path.removeprefix('results/')}: {'the same here' if same else 'DIFFERENT'}")
     if differing:
         raise UserError(
-            f"{pluralize(differing, 'run')} cannot be reproduced here",
+            f"{pluralize(differing, 'line')} cannot be reproduced here",
             where=options.archive,
             hint="see the lines above",
         )

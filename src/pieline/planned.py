@@ -75,14 +75,15 @@ def planned_tasks(text: str, models: Path, root: Path) -> Planned:
 def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
     """The models that the studies of a configuration run, train, look into or ask, by name.
 
-    Those that it leaves out are not among them. Takes and raises the same as `planned_tasks`.
+    Those that it leaves out, or takes from archives, are not among them.
+    Takes and raises the same as `planned_tasks`.
     """
     _, registry, studies = _configured(text, models, root)
     return {
         name: registry[name]
         for study in studies
         for name in study.models()
-        if name not in getattr(study.settings, "leave_out", ())
+        if name not in {*getattr(study.settings, "leave_out", ()), *study.taken_models()}
     }
 
 

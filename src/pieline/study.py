@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from pieline.archives.manifest import Archive
+from pieline.archives.manifest import METRICS, PREDICTIONS, Archive, below_project
 from pieline.archives.matching import Offer, Taking, offer
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest, pluralize
@@ -173,19 +173,20 @@ class Run:
         return [self.here("data/sample", name)] if self.is_sample else []
 
     @cached_property
-    def _digests(self) -> dict[str, str]:
+    def _digests(self) -> dict[str, str | None]:
         return {}
 
-    def digest(self, path: str) -> str:
-        """SHA-256 of a file that no job makes, by its path below the project; empty if unknown.
+    def digest(self, path: str) -> str | None:
+        """SHA-256 of a file that no job makes, by its path below the project.
 
+        Empty if it is not known before a download, None if there is no such file.
         Of a raw file it is that of the file which it is a copy of, or the one that is listed.
         """
         if path not in self._digests:
             self._digests[path] = self._digest(path)
         return self._digests[path]
 
-    def _digest(self, path: str) -> str:
+    def _digest(self, path: str) -> str | None:
         name, is_raw = raw_name(path), path.startswith("results/raw/")
         places = self.local(name) if is_raw else [self.here(path), path]
         listed = self.public_files.get(name) if is_raw and not places else None
@@ -193,7 +194,8 @@ class Run:
             return listed.sha256
         if is_raw and self.mirror and not places:
             places = [str(Path(self.mirror, name))]
-        return next((sha256(place) for place in places if Path(place).is_file()), "")
+        there = (sha256(place) for place in places if Path(place).is_file())
+        return next(there, "" if listed and listed.url and not self.mirror else None)
 
     def names(self, *kinds: str) -> list[str]:
         """The models of these kinds, in the order of models.yaml."""
@@ -488,6 +490,10 @@ class Study(ABC, Generic[S]):
         """The metric files of all runs that the configuration names, also of those left out."""
         return []
 
+    def read_for(self, metrics: str) -> Mapping[str, bool]:
+        """Whether a run comes from some files, as far as its conditions do not tell."""
+        return {}
+
     def made_together(self, metrics: str) -> list[str]:
         """The metric files of the runs that one job makes, this one among them."""
         return [metrics]
@@ -496,7 +502,13 @@ class Study(ABC, Generic[S]):
     def offers(self) -> dict[str, Offer]:
         """What archives have of the configuration's runs, by metric file."""
         offers = {
-            path: offer(path, self.asked(path), self.run.archives, self.run.digest)
+            path: offer(
+                path,
+                self.asked(path),
+                self.run.archives,
+                self.run.digest,
+                {below_project(name): read for name, read in self.read_for(path).items()},
+            )
             for path in (self.run_metrics() if self.run.archives else ())
         }
         return {path: found for path, found in offers.items() if found}
@@ -516,23 +528,33 @@ class Study(ABC, Generic[S]):
         groups: dict[tuple[str, str], list[Offer]] = {}
         for path, found in self.archived.items():
             groups.setdefault((Path(path).parts[-3], found.archive.name), []).append(found)
-        return [
-            Taking(
-                rule=re.sub(r"\W", "_", f"take_{self.name}_{model}_from_{archive}"),
-                archive=offers[0].archive.path,
-                files={
-                    name: found.archive.manifest.files[name]
-                    for found in offers
-                    for name in found.run.files
-                },
-                recordings={
-                    found.run.recordings: self._recordings_of(found.run.predictions)
-                    for found in offers
-                    if found.run.recordings
-                },
+        # Each file is taken once, with its own run: archives may have it beside others as well.
+        owner = {evidence_of(path): path for path in self.run_metrics()}
+        rules: Counter[str] = Counter()
+        takings = []
+        for (model, archive), offers in groups.items():
+            files: dict[str, str] = {}
+            for found in offers:
+                for name in found.run.files:
+                    of = name if name.endswith(".evidence.json") else evidence_of(name)
+                    key = of.replace(PREDICTIONS, METRICS, 1)
+                    if owner.setdefault(key, found.run.metrics) == found.run.metrics:
+                        files[name] = found.archive.manifest.files[name]
+            rule = re.sub(r"\W", "_", f"take_{self.name}_{model}_from_{archive}")
+            rules[rule] += 1
+            takings.append(
+                Taking(
+                    rule=f"{rule}_{rules[rule]}" if rules[rule] > 1 else rule,
+                    archive=offers[0].archive.path,
+                    files=files,
+                    recordings={
+                        found.run.recordings: self._recordings_of(found.run.predictions)
+                        for found in offers
+                        if found.run.recordings
+                    },
+                )
             )
-            for (model, archive), offers in groups.items()
-        ]
+        return takings
 
     def _recordings_of(self, predictions: str) -> str:
         """The file of the recorded answers that predictions are read from."""
@@ -558,6 +580,11 @@ class Study(ABC, Generic[S]):
             f"not taken from archive {reason}: {pluralize(len(paths), 'run')}, such as {paths[0]}"
             for reason, paths in reasons.items()
         ]
+
+    def taken_models(self) -> set[str]:
+        """The models all of whose runs are taken from archives, so that nothing loads them."""
+        made = {_model_of(path) for path in self.run_metrics() if path not in self.archived}
+        return {_model_of(path) for path in self.archived} - made
 
     def marks(self) -> dict[str, str]:
         """What follows the labels of models whose runs, or some of them, are from an archive."""

@@ -3,16 +3,20 @@
 import json
 import random
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pieline.archives.export import export_runs
-from pieline.archives.manifest import MANIFEST, Archive, Manifest, read_archive
-from pieline.archives.matching import offer
+from pieline.archives.manifest import MANIFEST, Archive, ArchivedRun, Manifest, read_archive
+from pieline.archives.matching import RemoteArchive, load_archives, offer
 from pieline.audit.archives import check_released, defects, take, verified
-from pieline.audit.recompute import recompute
+from pieline.audit.recompute import compare_meanings, recompute
 from pieline.cli import command
+from pieline.config import layered, load_config, load_studies
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.evidence import check_evidence, evidence_of, write_evidence
@@ -22,11 +26,13 @@ from pieline.core.upstream import UpstreamFile
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import read_answers, record
+from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.predictions.runs import write_run
 from pieline.studies.idiolink.records import Document, Query
+from pieline.study import Study
 
 DATASET = "results/datasets/idiolink/test"
 RUN = "results/predictions/idiolink/test/bm25/sentence/seed-0.run.gz"
@@ -34,6 +40,7 @@ TUNING = "results/predictions/idiolink/val/bm25/sentence/tuning.json"
 RANKED = "results/metrics/idiolink/test/bm25/sentence/seed-0.json"
 ANSWERED = "results/metrics/idiots/talker/zero_shot/seed-1.json"
 PREDICTIONS = "results/predictions/idiots/talker/zero_shot/seed-1.jsonl"
+SENTENCES = "results/datasets/idiots/sentences.jsonl"
 RAW = "results/raw/idiolink/test/queries.json"
 INDEXES = "results/raw/idiolink/test/indexes.json"
 CONDITIONS = Conditions(
@@ -55,7 +62,7 @@ def metric(path: str, made_from: list[str], conditions: Conditions = CONDITIONS)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with a ranking, and with answers of a language model."""
     monkeypatch.chdir(tmp_path)
-    for raw in (RAW, INDEXES, "prompts/idiots/detect.jinja"):
+    for raw in (RAW, INDEXES, "prompts/idiots/detect.jinja", SENTENCES):
         write_text(raw, f"the content of {raw}")
     text = {"pie": "break the ice", "subject": "Music", "is_gold": True, "span": "broke the ice"}
     documents = [
@@ -73,14 +80,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     index = build_index(documents, point)
     ranked = search(index, documents, [query], query_mode="sentence", top_k=3, progress=False)
     write_run(RUN, ranked, tag="bm25")
-    made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl"])
+    made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl", TUNING])
     metric(RANKED, [RUN, TUNING, f"{DATASET}/meanings.jsonl"])
     answer = Answer(key=QUESTION.key, text="Yes.")
     record("recordings/idiots/talker/run.jsonl", [(QUESTION, answer)])
     write_text(PREDICTIONS, '{"id":"s1"}\n')
+    made(SENTENCES, [])
     made(
         PREDICTIONS,
-        ["prompts/idiots/detect.jinja"],
+        ["prompts/idiots/detect.jinja", SENTENCES],
         answers={QUESTION.key: answer.digest},
         recordings=["recordings/idiots/talker/run.jsonl"],
     )
@@ -170,8 +178,14 @@ def test_rows_are_computed_again(folder: Path) -> None:
     with verified("a.tar.zst") as (archive, place):
         same, line = recompute(archive.runs[RANKED], place, [], sample=20)
         assert (same, line) == (True, "1 queries, 3 scores: largest difference 0")
+        meanings = Path(DATASET, "meanings.jsonl")
+        assert compare_meanings(archive) == {str(meanings): True}
+        was = meanings.read_text(encoding="utf-8")
+        write_text(meanings, was.replace('"idiomatic"', '"literal"', 1))
+        assert compare_meanings(archive) == {str(meanings): False}
+        write_text(meanings, was)
     write_run(RUN, {"q1": {"d2": 0.9, "d0": 0.5, "d1": 0.25}}, tag="bm25")
-    made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl"])
+    made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl", TUNING])
     metric(RANKED, [RUN, TUNING, f"{DATASET}/meanings.jsonl"])
     export_runs("b.tar.zst")
     with verified("b.tar.zst") as (archive, place):
@@ -188,8 +202,13 @@ def test_other_answers_to_the_same_question_are_refused(folder: Path) -> None:
     record("recordings/other.jsonl", [(QUESTION, Answer(key=QUESTION.key, text="No."))])
     with verified("a.tar.zst") as (archive, place):
         member = archive.runs[ANSWERED].recordings
+        more = Question("provider/talker", (Message("user", "And now?"),), {}, 0)
+        record(place / member, [(more, Answer(key=more.key, text="Yes."))])
         with pytest.raises(UserError, match="1 question answered otherwise"):
             take(archive, place, {}, {member: "recordings/other.jsonl"})
+        assert [*read_answers("recordings/other.jsonl")] == [QUESTION.key]
+        with pytest.raises(UserError, match="changed meanwhile"):
+            take(archive, place, {"results/predictions/x.jsonl": "0"}, {})
 
 
 def test_random_alterations_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -206,7 +225,8 @@ def test_random_alterations_are_refused(folder: Path, tmp_path: Path) -> None:
         if number % 8 < 3:
             altered.write_bytes(packed[: chance.randrange(len(packed))])
         elif number % 8 < 6:
-            at = chance.randrange(len(packed))
+            # Its first bytes also say how much memory unpacking takes, which is no content.
+            at = chance.randrange(6, len(packed))
             altered.write_bytes(
                 packed[:at] + bytes([packed[at] ^ 1 << chance.randrange(8)]) + packed[at + 1 :]
             )
@@ -251,6 +271,86 @@ def test_other_files_are_never_unpacked(folder: Path, name: str) -> None:
         defects("b.tar.zst")
 
 
+def forged(change: Callable[[dict[str, Any], dict[str, bytes]], object]) -> list[str]:
+    """What is wrong with an archive that was signed again after a change."""
+    export_runs("a.tar.zst")
+    names = unpack("a.tar.zst", "unpacked", allowed=lambda _: True)
+    content = {name: Path("unpacked", name).read_bytes() for name in names}
+    fields = json.loads(content[MANIFEST])
+    change(fields, content)
+    content[MANIFEST] = json.dumps(fields).encode()
+    repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), content, signed=True)
+    try:
+        return defects("b.tar.zst")
+    except UserError as error:
+        return [str(error)]
+
+
+def add(path: str) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
+    """Let the first run bring one file more, with evidence that agrees."""
+
+    def change(fields: dict[str, Any], content: dict[str, bytes]) -> None:
+        content[path] = b"{}\n"
+        evidence = {"path": evidence_of(path), "files": {path: sha256_of(b"{}\n")}}
+        content[evidence_of(path)] = json.dumps(evidence | {"made_from": {}}).encode()
+        fields["runs"][0]["files"] += [path, evidence_of(path)]
+
+    return change
+
+
+def without_answers(fields: dict[str, Any], content: dict[str, bytes]) -> None:
+    run = fields["runs"][1]
+    del content[run["recordings"]]
+    run["recordings"] = ""
+    run["conditions"]["weights"] = {"kind": "llm"}
+    evidence = json.loads(content[evidence_of(PREDICTIONS)])
+    content[evidence_of(PREDICTIONS)] = json.dumps(evidence | {"answers": {}}).encode()
+
+
+def no_json(fields: dict[str, Any], content: dict[str, bytes]) -> None:
+    content[PREDICTIONS] = b"[\n"
+    evidence = json.loads(content[evidence_of(PREDICTIONS)])
+    evidence["files"] = {PREDICTIONS: sha256_of(b"[\n")}
+    content[evidence_of(PREDICTIONS)] = json.dumps(evidence).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (add(f"{DATASET}/documents.jsonl"), "does not belong to it"),
+        (add(RUN.replace("bm25", "other")), "does not belong to it"),
+        (add(TUNING.replace("bm25", "other")), "does not belong to it"),
+        (lambda fields, _: fields["runs"].append(fields["runs"][0]), "twice"),
+        (lambda fields, _: fields["runs"][0].update(files=[]), "another run's"),
+        (lambda fields, _: fields["runs"][1].update(raw={}), "not the one that the run states"),
+        (without_answers, "names no recorded answers"),
+        (no_json, "Invalid JSON"),
+        (
+            lambda _, content: content.update(
+                {
+                    f"{DATASET}/manifest.json": content[f"{DATASET}/manifest.json"].replace(
+                        b"full", b"lit_idiom"
+                    )
+                }
+            ),
+            "contains the data set test-lit_idiom",
+        ),
+    ],
+)
+def test_a_run_brings_its_own_files_and_no_other(
+    folder: Path, change: Callable[[dict[str, Any], dict[str, bytes]], object], problem: str
+) -> None:
+    found = forged(change)
+    assert any(problem in line for line in found), found
+
+
+def test_a_run_that_was_taken_is_not_exported_without_its_origin(folder: Path) -> None:
+    """Its data's digests would be missing, and the run be taken for whatever data."""
+    Path(evidence_of(f"{DATASET}/documents.jsonl")).unlink()
+    with pytest.raises(UserError, match="nothing tells what"):
+        export_runs("a.tar.zst")
+
+
 class TestOffer:
     """What a configuration takes: only what is equal in all that decides predictions."""
 
@@ -286,8 +386,83 @@ class TestOffer:
         (line,) = self.differences(archive, digest="f" * 64)
         assert line.startswith(f"{RAW}: SHA-256 ffffffffffff, archive ")
 
+    def test_files_that_only_one_of_both_reads(self, archive: Archive) -> None:
+        asked = CONDITIONS.canonical()
+        found = offer(RANKED, asked, [archive], lambda _: "", {RAW: False, "own.tsv": True})
+        gone = offer(RANKED, asked, [archive], lambda name: None if name == RAW else "")
+        assert found
+        assert gone
+        assert found.differences == (
+            "own.tsv: read here, archive otherwise",
+            f"{RAW}: not read here, archive otherwise",
+        )
+        assert gone.differences == (f"{RAW}: no such file here",)
+
     def test_a_run_that_no_archive_has(self, archive: Archive) -> None:
         assert offer("results/metrics/x.json", CONDITIONS.canonical(), [archive], str) is None
+
+
+def idiolink(archives: tuple[Archive, ...], **section: Any) -> Study[Any]:
+    """The study with BM25 on the sample."""
+    root = Path(__file__).parents[2]
+    settings = {"idiolink": {"models": ["bm25"], "compositions": ["full"], **section}}
+    config = load_config(layered(settings, root / "config/sample.yaml"))
+    study = load_studies(config, load_registry(root / "models.yaml"), root)["idiolink"]
+    return type(study)(config.section("idiolink"), replace(study.run, archives=archives))
+
+
+def test_each_file_is_taken_once_from_two_archives(folder: Path) -> None:
+    none = {"finetuning": {"models": []}}
+    paths = (RANKED, RANKED.replace("/sentence/", "/span/"))
+    asked = Conditions.model_validate_json(idiolink((), **none).asked(RANKED))
+    files = [path.replace("metrics", "predictions").replace("json", "run.gz") for path in paths]
+    archives = []
+    for number, path in enumerate(paths):
+        # Both have the other's ranking, too.
+        its = (files[number], files[1 - number], TUNING)
+        run = ArchivedRun(metrics=path, conditions=asked, raw={}, files=its)
+        manifest = Manifest(code=None, machine="", runs=(run,), files=dict.fromkeys(its, "0"))
+        archives.append(Archive(f"{number}/a{'-_'[number]}1.tar.zst", manifest))
+    takings = idiolink(tuple(archives), **none).takings()
+    assert [sorted(taking.files) for taking in takings] == [[files[0], TUNING], [files[1]]]
+    assert len({taking.rule for taking in takings}) == 2
+    assert idiolink(tuple(archives), **none).taken_models() == {"bm25"}
+    left = idiolink(tuple(archives), **none, models=["bm25", "sbert"], leave_out={"sbert": "slow"})
+    assert {*left.archived} == {*paths}
+    per_index = none | {"compositions": ["full", "lit_idiom"]}
+    ablation = tuple(renamed(archive, "/test/", "/test-lit_idiom/") for archive in archives)
+    assert len(idiolink(ablation, **per_index, bm25={"tuning": "sentence"}).archived) == 2
+    assert idiolink(ablation, **per_index).takings() == []
+    constructed = none | {"dataset": "constructed", "construction": {"enabled": True}}
+    assert idiolink(tuple(archives), **constructed).takings() == []
+
+
+def renamed(archive: Archive, old: str, new: str) -> Archive:
+    """The archive with runs at other paths."""
+    text = archive.manifest.model_dump_json().replace(old, new)
+    return Archive(archive.path, Manifest.model_validate_json(text))
+
+
+@pytest.mark.parametrize("url", ["http://[x/a", "https://host/", "https://host/..", "http://h/a b"])
+def test_a_url_must_name_a_file(url: str) -> None:
+    with pytest.raises(UserError, match="no file's URL"):
+        load_archives([RemoteArchive(url=url, sha256="0" * 64)], Path())
+
+
+def test_the_query_of_a_url_is_no_part_of_the_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_runs("a.tar.zst")
+    monkeypatch.setattr(
+        "pieline.archives.matching.download", lambda _, place, name: write_copy("a.tar.zst", place)
+    )
+    remote = RemoteArchive(url="https://host/files/runs.tar.zst?download=1", sha256="0" * 64)
+    assert [archive.name for archive in load_archives([remote], Path())] == ["runs"]
+
+
+def write_copy(source: str, target: Path) -> None:
+    target.parent.mkdir(parents=True)
+    shutil.copyfile(source, target)
 
 
 def test_released_is_what_the_digests_say(folder: Path) -> None:

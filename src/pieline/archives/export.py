@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from csv import DictReader
 from pathlib import Path
@@ -14,6 +13,7 @@ from pieline.archives.manifest import (
     ArchivedDataset,
     ArchivedRun,
     Manifest,
+    below_project,
 )
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
@@ -135,6 +135,12 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
     check_evidence(files)
     members |= {path: Path(path).read_bytes() for path in files}
     behind, roots = chains.behind(predictions)
+    if unknown := [path for path in sorted(roots) if _is_made(path)]:
+        raise UserError(
+            f"nothing tells what {unknown[0]}, which is behind it, was made from",
+            where=predictions,
+            hint="export it where it was computed, or choose other runs (--model)",
+        )
     training = [
         log
         for each in behind
@@ -146,13 +152,19 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
     return ArchivedRun(
         metrics=metrics,
         conditions=conditions,
-        raw=_compared(roots),
+        raw=compared(roots),
         files=tuple(files),
         recordings=_add_answers(predictions, behind[0], members),
         training=tuple(training),
         packages={name: version for each in behind for name, version in each.packages.items()},
         seconds=_seconds(metrics),
     )
+
+
+def _is_made(path: str) -> bool:
+    """Whether a job makes a file, so that its digest alone does not tell where it is from."""
+    is_raw = path.startswith("results/raw/") or path.endswith("/.snakemake_timestamp")
+    return path.startswith("results/") and not is_raw
 
 
 def _made_with(predictions: str) -> list[str]:
@@ -198,12 +210,12 @@ def _datasets(
         files = (f"{folder}/meanings.jsonl", f"{folder}/manifest.json")
         members |= {path: Path(path).read_bytes() for path in files}
         _, roots = chains.behind(files[0])
-        yield folder, ArchivedDataset(raw=_compared(roots), files=files)
+        yield folder, ArchivedDataset(raw=compared(roots), files=files)
 
 
-def _compared(roots: Mapping[str, str]) -> dict[str, str]:
-    """The files that decide predictions, by path below the project."""
-    named = {re.sub(r"^(\.\./)+", "", path): digest for path, digest in roots.items()}
+def compared(roots: Mapping[str, str]) -> dict[str, str]:
+    """Of the files that no job made, those that decide predictions, by path below the project."""
+    named = {below_project(path): digest for path, digest in roots.items()}
     return {
         path: named[path]
         for path in sorted(named)

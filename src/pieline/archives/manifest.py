@@ -1,7 +1,8 @@
 """What an archive of runs contains, and reading that without unpacking it."""
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Literal
 
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
+from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.core.packing import REFUSED, first_member
 from pieline.core.records import Record, validated
@@ -17,6 +19,11 @@ MANIFEST = "manifest.json"
 ENDING = ".tar.zst"
 PREDICTIONS = "results/predictions/"
 METRICS = "results/metrics/"
+
+
+def below_project(path: str) -> str:
+    """The path of a file as manifests state it, whatever the working directory."""
+    return re.sub(r"^(\.\./)+", "", path)
 
 
 class ArchivedRun(Record):
@@ -103,7 +110,8 @@ def read_archive(path: str | Path) -> Archive:
     """Read an archive's table of contents; its other members are neither read nor checked.
 
     Raises:
-        UserError: there is no such file, or it is no archive of runs.
+        UserError: there is no such file, it is no archive of runs, or its table of contents
+            contradicts itself.
     """
     if not Path(path).is_file():
         raise UserError("no such archive", where=path, hint="correct archives, or fetch the file")
@@ -111,4 +119,46 @@ def read_archive(path: str | Path) -> Archive:
     manifest = validated(Manifest, content, where=f"{path}: {MANIFEST}", hint=REFUSED, is_json=True)
     if manifest.computed_digest() != manifest.digest:
         raise UserError("was changed after the export", where=f"{path}: {MANIFEST}", hint=REFUSED)
+    for problem in _contradictions(manifest):
+        raise UserError(problem, where=path, hint=REFUSED)
     return Archive(str(path), manifest)
+
+
+def _contradictions(manifest: Manifest) -> Iterator[str]:
+    """What a plan relies on before the members are checked."""
+    seen: set[str] = set()
+    for run in manifest.runs:
+        if run.metrics in seen:
+            yield f"contains {run.metrics} twice"
+        seen.add(run.metrics)
+        stem = run.metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
+        its = run.metrics.startswith(METRICS) and run.files
+        if not its or evidence_of(run.predictions) != f"{stem}.evidence.json":
+            yield f"{run.metrics}: its predictions are another run's"
+            return
+        data = [name for name in run.files if not name.endswith(".evidence.json")]
+        belong = [name for name in data if _is_of(name, run.predictions)]
+        for name in run.files:
+            if name not in (*belong, *map(evidence_of, belong)):
+                yield f"{run.metrics}: {name} does not belong to it"
+        for name in (*run.files, *run.training, *filter(None, [run.recordings])):
+            if name not in manifest.files:
+                yield f"{run.metrics}: {name} is not in the archive"
+    for where, dataset in manifest.datasets.items():
+        if dataset.files != (f"{where}/meanings.jsonl", f"{where}/manifest.json"):
+            yield f"{where}: names other files than its own"
+        elif not {*dataset.files} <= manifest.files.keys():
+            yield f"{where}: {dataset.files[0]} or its manifest is not in the archive"
+
+
+def _is_of(name: str, predictions: str) -> bool:
+    """Whether a file is a run's: its predictions, in another query mode, or what tuned them."""
+    path, own = Path(evidence_of(name)), Path(evidence_of(predictions))
+    if path == own:
+        return True
+    if not own.match("results/predictions/idiolink/*/*/*/*") or len(path.parts) != len(own.parts):
+        return False
+    index, model, mode, file = path.parts[3:]
+    if (path.parts[:3], model) != (own.parts[:3], own.parts[4]) or {"..", "."} & {index, mode}:
+        return False
+    return file == "tuning.evidence.json" or (index, file) == (own.parts[3], own.name)

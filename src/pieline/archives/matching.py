@@ -1,18 +1,24 @@
 """Which archived runs a configuration can take, and why not others."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from pieline.archives.manifest import Archive, ArchivedRun, read_archive
 from pieline.core.errors import UserError
+from pieline.core.packing import is_plain
+from pieline.core.records import validated
 from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, download
 
 _OF_METRICS = ("bootstrap_resamples", "permutations", "scoring")
 """Settings that decide how predictions are scored, not the predictions."""
+_CORRECT = "name the URL of a file, and its SHA-256 in small letters"
+_NO_DOWNLOAD = "correct archives, or fetch the file and name its path there"
 _SHOWN = 60
 """Characters of a value that a difference shows."""
 
@@ -62,7 +68,11 @@ def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[A
     """
     found: dict[str, Archive] = {}
     for source in sources:
-        archive = read_archive(_place(source, root))
+        place = _place(source, root)
+        if {*str(place)} & {*"<>"}:
+            # Snakemake's report would take them for HTML.
+            raise UserError("has < or > in its path", where=place, hint="rename it")
+        archive = read_archive(place)
         if archive.name in found:
             raise UserError("two archives have this name", where=archive.path, hint="rename one")
         found[archive.name] = archive
@@ -72,17 +82,30 @@ def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[A
 def _place(source: str | RemoteArchive, root: Path) -> Path:
     if isinstance(source, str):
         return Path(source) if Path(source).exists() else root / source
-    place = Path("results/archives", Path(source.url).name)
-    file = UpstreamFile(url=source.url, sha256=source.sha256)
+    fields = {"url": source.url, "sha256": source.sha256}
+    file = validated(UpstreamFile, fields, where="config.yaml: archives", hint=_CORRECT)
+    name = unquote(re.sub(r"[?#].*", "", source.url)).rpartition("/")[2]
+    if not is_plain(name) or re.search(r"[\s\[\]]", source.url):
+        raise UserError(
+            f"no file's URL: {source.url}", where="config.yaml: archives", hint=_CORRECT
+        )
+    place = Path("results/archives", name)
     if not place.exists():
-        download(file, place, name=place.name)
+        try:
+            download(file, place, name=place.name)
+        except UserError as error:
+            raise UserError(error.what, where=error.where, hint=_NO_DOWNLOAD) from None
     elif problem := file.mismatch(place):
         raise UserError(problem, where=place, hint="delete it, or correct archives")
     return place
 
 
 def offer(
-    metrics: str, asked: str, archives: Iterable[Archive], digest: Callable[[str], str]
+    metrics: str,
+    asked: str,
+    archives: Iterable[Archive],
+    digest: Callable[[str], str | None],
+    read: Mapping[str, bool] = {},
 ) -> Offer | None:
     """The archived run of a metric file that differs least; None if no archive has it.
 
@@ -90,24 +113,34 @@ def offer(
         metrics: the metric file.
         asked: the conditions of the configuration's run, as canonical JSON.
         archives: to look in.
-        digest: SHA-256 of a raw file of this configuration, empty if it is not known yet. Whether
-            it is the same is then checked by the evidence, when the file is there.
+        digest: SHA-256 of a raw file of this configuration, None if there is no such file, empty if
+            it is not known yet. Whether it is the same is then checked by the evidence, when the
+            file is there.
+        read: whether this configuration's run comes from some files.
     """
     offers = [
-        Offer(archive, run, tuple(_differences_of(run, asked, digest)))
+        Offer(archive, run, tuple(_differences_of(run, asked, digest, read)))
         for archive in archives
         if (run := archive.runs.get(metrics))
     ]
     return min(offers, key=lambda found: len(found.differences), default=None)
 
 
-def _differences_of(run: ArchivedRun, asked: str, digest: Callable[[str], str]) -> Iterator[str]:
+def _differences_of(
+    run: ArchivedRun, asked: str, digest: Callable[[str], str | None], read: Mapping[str, bool]
+) -> Iterator[str]:
     wanted, theirs = json.loads(asked), run.conditions.model_dump(mode="json")
     for part in ("settings", "weights"):
         for difference in _differences(wanted[part], theirs[part]):
             yield f"{part.removesuffix('s')} {difference}"
+    behind = {*run.raw, *run.files}
+    for name in sorted(name for name, is_read in read.items() if is_read != (name in behind)):
+        yield f"{name}: {'read' if read[name] else 'not read'} here, archive otherwise"
     for name, stated in run.raw.items():
-        if (known := digest(name)) and known != stated:
+        known = digest(name)
+        if known is None:
+            yield f"{name}: no such file here"
+        elif known and known != stated:
             yield f"{name}: SHA-256 {known[:12]}, archive {stated[:12]}"
 
 

@@ -1,18 +1,18 @@
 """Check an archive of runs without trusting it, and take files from it."""
 
-import json
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import ConfigDict
+
+from pieline.archives.export import compared
 from pieline.archives.manifest import (
     MANIFEST,
-    METRICS,
     PREDICTIONS,
     Archive,
-    ArchivedDataset,
     ArchivedRun,
     read_archive,
 )
@@ -20,7 +20,7 @@ from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import atomic_path, sha256
 from pieline.core.packing import MOST_UNPACKED, REFUSED, unpack
-from pieline.core.records import load_record
+from pieline.core.records import Id, Record, load_jsonl, load_record
 from pieline.core.upstream import UpstreamFile
 from pieline.llm.archive import merge
 from pieline.llm.archive import verify as faulty_answers
@@ -28,7 +28,17 @@ from pieline.llm.recordings import read_answers
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.predictions.runs import check_run, read_run
 
+_MADE = ("results/datasets/", "results/variants/")
+"""Where the data that predictions are made from are."""
 _FOLDERS = (PREDICTIONS, "results/datasets/idiolink/", "recordings/", "results/training/")
+
+
+class _Row(Record):
+    """What every line of predictions has."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: Id
 
 
 @contextmanager
@@ -110,15 +120,22 @@ def take(
             recorded here.
     """
     stated = archive.manifest.files
-    if changed := [name for name, digest in files.items() if stated[name] != digest]:
+    changed = [name for name, digest in files.items() if stated.get(name) != digest]
+    if changed := changed + [name for name in recordings if name not in stated]:
         raise UserError(f"{changed[0]} changed meanwhile", where=archive.path, hint="run again")
     for member, target in recordings.items():
-        if conflicts := merge(target, [folder / member])[str(folder / member)].conflicts:
+        ours, theirs = read_answers(target), read_answers(folder / member)
+        conflicts = [
+            key for key in ours.keys() & theirs.keys() if ours[key].digest != theirs[key].digest
+        ]
+        if conflicts:
             raise UserError(
                 f"{pluralize(len(conflicts), 'question')} answered otherwise in {archive.path}",
                 where=target,
                 hint="move this file away, or remove the archive from archives",
             )
+    for member, target in recordings.items():
+        merge(target, [folder / member])
     for name in files:
         with atomic_path(name) as temporary:
             shutil.copyfile(folder / name, temporary)
@@ -145,26 +162,19 @@ def _defects(
         used |= {*run.files, *run.training, *filter(None, [run.recordings])}
         if only is not None and run.predictions not in only:
             continue
-        yield from (f"{run.metrics}: {what}" for what in _defects_of_run(run, folder, stated))
+        yield from (f"{run.metrics}: {what}" for what in _defects_of_run(run, folder))
     for where, dataset in archive.manifest.datasets.items():
         used |= {*dataset.files}
-        yield from (f"{where}: {what}" for what in _defects_of_dataset(where, dataset, folder))
+        yield from (f"{where}: {what}" for what in _defects_of_dataset(where, folder))
     yield from (f"{name} belongs to no run" for name in sorted(stated.keys() - used))
 
 
-def _defects_of_run(run: ArchivedRun, folder: Path, stated: Collection[str]) -> Iterator[str]:
-    stem = run.metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
-    if not (run.metrics.startswith(METRICS) and run.predictions.startswith(f"{stem}.")):
-        yield "its predictions are another run's"
-        return
-    named = [*run.files, *run.training, *filter(None, [run.recordings])]
-    if missing := [name for name in named if name not in stated]:
-        yield f"{missing[0]} is not in the archive"
-        return
+def _defects_of_run(run: ArchivedRun, folder: Path) -> Iterator[str]:
     data = [path for path in run.files if not path.endswith(".evidence.json")]
     try:
         for path in data:
             _check_evidence(path, folder)
+        _check_origin(run, folder)
         _check_content(run, folder)
     except UserError as error:
         yield str(error).replace(f"{folder}/", "")
@@ -176,19 +186,32 @@ def _check_evidence(path: str, folder: Path) -> None:
         raise UserError("is not what its evidence says", where=path)
 
 
+def _check_origin(run: ArchivedRun, folder: Path) -> None:
+    """Raise a `UserError` if the run states another origin than its predictions' evidence."""
+    evidence = load_record(folder / evidence_of(run.predictions), Evidence)
+    if not any(path.startswith(_MADE) for path in evidence.made_from):
+        raise UserError("names no data that it was made from", where=evidence.path)
+    tuned = {name: sha256(folder / name) for name in run.files if name.endswith("/tuning.json")}
+    for stated, found in ((compared(evidence.made_from), run.raw), (tuned, evidence.made_from)):
+        for path, digest in stated.items():
+            if found.get(path) != digest:
+                raise UserError(f"{path} is not the one that the run states", where=evidence.path)
+    if run.conditions.weights.get("kind") == "llm" and not evidence.answers:
+        raise UserError("names no recorded answers", where=evidence.path)
+
+
 def _check_content(run: ArchivedRun, folder: Path) -> None:
     """Raise a `UserError` for predictions that cannot be read or are of other data."""
     path = folder / run.predictions
     if path.suffix == ".gz":
         ranked = read_run(path)
-        index = Path(run.metrics).parts[3]
+        *_, index, _, _, _ = Path(run.metrics).parts
         if (data := folder / "results/datasets/idiolink" / index).is_dir():
             meanings = Meanings.load_meanings(data)
             queries = [query.id for query in meanings.queries]
             check_run(path, ranked, queries, [document.id for document in meanings.documents])
     else:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        ids = [json.loads(line)["id"] for line in lines]
+        ids = [row.id for row in load_jsonl(path, _Row)]
         if len(set(ids)) < len(ids) or not ids:
             raise UserError("has no predictions, or two for one sentence", where=run.predictions)
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
@@ -204,11 +227,11 @@ def _check_content(run: ArchivedRun, folder: Path) -> None:
         )
 
 
-def _defects_of_dataset(where: str, dataset: ArchivedDataset, folder: Path) -> Iterator[str]:
-    if dataset.files != (f"{where}/meanings.jsonl", f"{where}/manifest.json"):
-        yield "names other files than its own"
-        return
+def _defects_of_dataset(where: str, folder: Path) -> Iterator[str]:
     try:
-        Meanings.load_meanings(folder / where)
+        data = Meanings.load_meanings(folder / where)
+        index = data.split if data.composition == "full" else f"{data.split}-{data.composition}"
+        if where != f"results/datasets/idiolink/{index}":
+            yield f"contains the data set {index}"
     except UserError as error:
         yield str(error).replace(f"{folder}/", "")

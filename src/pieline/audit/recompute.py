@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pieline.archives.manifest import ArchivedRun
+from pieline.archives.manifest import Archive, ArchivedRun
 from pieline.core.errors import UserError
 from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import canonical_json, read_json, sha256
@@ -27,7 +27,7 @@ from pieline.study import Study, match_path
 SCORE_TOLERANCE = 1e-4
 """Between scores of one model on two machines: the last digits of fp32 differ."""
 _BEST = 10
-"""Documents of a query whose scores are compared."""
+"""Documents of a query whose scores are compared, and as many of the others."""
 
 
 def recompute(
@@ -45,15 +45,27 @@ def recompute(
         Whether nothing differs, and a line on what was compared or why nothing could be.
 
     Raises:
-        UserError: the weights cannot be had.
+        UserError: a file is not what it should be.
     """
     if reason := _other_data(run, folder):
         return True, f"not recomputed: {reason}"
     if run.recordings:
         return _read_again(run, folder, studies)
-    if run.training or not run.predictions.endswith(".run.gz"):
+    weights = run.conditions.weights
+    if "+" in run.predictions or weights.get("kind") == "encoder":
         return True, "not recomputed: weights of trained models are not in archives"
+    if not (
+        weights.get("kind") == "bm25" or (weights.get("kind") == "embedder" and "dtype" in weights)
+    ):
+        return True, "not recomputed: only BM25 and embedders with weights are"
     return _rank_again(run, folder, sample)
+
+
+def compare_meanings(archive: Archive) -> dict[str, bool]:
+    """Whether what scoring reads of an archive's data sets is what it is here, where it is here."""
+    names = [dataset.files[0] for dataset in archive.manifest.datasets.values()]
+    stated = archive.manifest.files
+    return {name: sha256(name) == stated[name] for name in names if Path(name).exists()}
 
 
 def _other_data(run: ArchivedRun, folder: Path) -> str:
@@ -99,9 +111,22 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
     place = Path("results/datasets/idiolink", index)
     documents = load_jsonl(place / "documents.jsonl", Document)
     queries = load_jsonl(place / "queries.jsonl", Query)
-    chosen = random.Random(0).sample(queries, min(sample, len(queries)))  # noqa: S311 - no secret
+    chance = random.Random(0)  # noqa: S311 - no secret
+    chosen = chance.sample(queries, min(sample, len(queries)))
     archived = read_run(folder / run.predictions)
-    best = {query.id: [*archived[query.id]][:_BEST] for query in chosen}
+    depth = min(int(run.conditions.settings["top_k"]), len(documents))
+    known = {document.id for document in documents}
+    for query in chosen:
+        ranked = archived.get(query.id, {})
+        if len(ranked) != depth or not ranked.keys() <= known:
+            return False, f"DIFFERENT: {query.id} does not rank {depth} documents of the data set"
+    # Also some of the others, or documents could be moved down unseen.
+    best = {
+        query.id: [*names[:_BEST], *chance.sample(names[_BEST:], min(_BEST, depth - _BEST))]
+        if len(names := [*archived[query.id]]) > _BEST
+        else names
+        for query in chosen
+    }
     if run.conditions.weights["kind"] == "bm25":
         (tuning,) = [path for path in run.files if path.endswith("/tuning.json")]
         point = Tuning.model_validate(read_json(folder / tuning)).chosen
@@ -109,7 +134,10 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
         by: Literal["sentence", "span"] = "span" if mode == "span" else "sentence"
         here = search(ranker, documents, chosen, query_mode=by, top_k=len(documents))
     else:
-        here = _similarities(run, mode, chosen, documents, best)
+        try:
+            here = _similarities(run, mode, chosen, documents, best)
+        except UserError as error:
+            return True, f"not recomputed: {error}"
     found = [
         abs(here[query][name] - archived[query][name]) for query in best for name in best[query]
     ]

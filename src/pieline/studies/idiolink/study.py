@@ -84,12 +84,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
         self._not_run = settings.leave_out | self._unanswered()
+        # What archives have was looked up for the models that are left out, too.
+        for name in ("offers", "archived"):
+            self.__dict__.pop(name, None)
         self.settings = settings.model_copy(
             update={
                 "models": self._run_here(settings.models),
                 "finetuning": tuning.model_copy(update={"models": self._run_here(tuning.models)}),
             }
         )
+        if chosen:
+            self._check_archived(f"config.yaml: {self.name}")
 
     def _run_here(self, models: Iterable[str]) -> list[str]:
         return [name for name in models if name not in self._not_run]
@@ -102,16 +107,34 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         firsts = self.first_stages()
         reasons = {
             name: reason
-            for name in (*self.settings.models, *firsts.values())
+            for name in self._embedded()
             if isinstance(self.run.registry[name], ApiEmbedderEntry)
             if (reason := self.run.unanswered(name, self._vector_recordings(name, "documents")))
         }
-        over = {name: f"{it}: {reasons[it]}" for name, it in firsts.items() if it in reasons}
+        over = {
+            name: f"{it}: {reasons[it]}"
+            for name, it in firsts.items()
+            if it in reasons and not self._is_taken(name)
+        }
         return {
             name: reason
             for name, reason in (reasons | over).items()
             if name in self.settings.models
         }
+
+    def _is_taken(self, model: str) -> bool:
+        """Whether all runs of a model as published are taken from archives."""
+        compositions = dict.fromkeys(["full", *self.settings.compositions])
+        runs = chain.from_iterable(self.metrics_files(name, [model]) for name in compositions)
+        return all(path in self.archived for path in runs)
+
+    def _embedded(self) -> list[str]:
+        """The models whose runs are made here, and the first stages of those among them."""
+        made = [name for name in self.settings.models if not self._is_taken(name)]
+        firsts = self.first_stages()
+        under = (firsts[name] for name in made if name in firsts)
+        taken = {*self.settings.models} - {*made}
+        return [name for name in dict.fromkeys([*made, *under]) if name not in taken]
 
     def left_out(self) -> dict[str, str]:
         """Models that the configuration names and leaves out, and modes that they do not have."""
@@ -166,7 +189,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                         hint="see the files of the same names in prompts/idiolink",
                     )
         self._check_own_data(where)
-        self._check_archived(where)
         if tuning.models and tuning.tuples == "released" and self.run.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
@@ -415,6 +437,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
+
+    def read_for(self, metrics: str) -> dict[str, bool]:
+        """Whether a run ranks texts that were constructed from MAGPIE, and what tuned it."""
+        run = match_path(paths.METRICS, metrics)
+        assert run
+        tuned = self.tuning(run["model"], run["index"], run["query_mode"])
+        return {self.magpie(): self.settings.dataset == "constructed", **dict.fromkeys(tuned, True)}
+
+    def taken_models(self) -> set[str]:
+        """As of every study, without those that construct the data set."""
+        return super().taken_models() - {*(self.roles().values() if self.constructs() else ())}
 
     def made_together(self, metrics: str) -> list[str]:
         """All query modes, which one job ranks; of some kinds each by itself."""
@@ -770,7 +803,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def llm_tasks(self) -> list[LLMTaskSpec]:
         """Texts are written, and judged; and providers embed them."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
-        models, apis = self.settings.models, self.api_embedders()
+        apis = self.api_embedders()
         where = {"collection": alternatives(COLLECTIONS)}
         written, judged = (
             {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
@@ -794,7 +827,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.embedding,
                 [
                     {"split": "test", "model": model, "texts": texts, "seed": "0"}
-                    for model in dict.fromkeys([*models, *self.first_stages().values()])
+                    for model in self._embedded()
                     if model in apis
                     for texts in ("documents", *TEXT_MODES)
                     if texts == "documents" or texts in self.settings.query_modes

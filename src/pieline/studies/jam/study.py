@@ -394,6 +394,25 @@ class JamStudy(Study[JamSettings]):
         released = self.settings.variants.source == "released" and not self.is_written(language)
         return [self.variants_file(language)] if released else []
 
+    def read_for(self, metrics: str) -> dict[str, bool]:
+        """Whether a run comes from a file of decisions, and from variants that are there."""
+        language = Path(metrics).parts[3]
+        decided = self.decisions(language)
+        released = paths.RELEASED_VARIANTS.format(language=language)
+        sample = self.run.here(f"data/sample/id10m/variants/{language}.json")
+        return {
+            **({} if decided.startswith("results/originals/") else {decided: True}),
+            sample: self.settings.variants.source == "sample",
+            released: bool(self.released_variants(language)),
+            **dict.fromkeys([*self.annotations(language), *self.adjudications(language)], True),
+        }
+
+    def taken_models(self) -> set[str]:
+        """As of every study, without the model looked into and the one that writes variants."""
+        attention = self.settings.attention
+        others = {self.settings.variants.model, attention and attention.model}
+        return super().taken_models() - others
+
     def annotations(self, language: str) -> list[str]:
         """Label Studio exports for a language."""
         return self.settings.variants.annotations.get(language, [])
