@@ -19,6 +19,7 @@ write_table(
     csv=snakemake.output.csv,
     html=snakemake.output.html,
     mark=given.mark,
+    archived=given.archived,
 )
 made = [snakemake.output.csv, snakemake.output.html, snakemake.output.tex]
 write_evidence(snakemake.output.evidence, files=made, made_from=given.inputs())

@@ -1,5 +1,6 @@
 """Archives of runs: what is packed, what is refused, and what a configuration takes."""
 
+import csv
 import json
 import random
 import shutil
@@ -27,6 +28,8 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import read_answers, record
 from pieline.models.registry import load_registry
+from pieline.reporting.printed import compare, write_comparisons
+from pieline.results.comparison import read_cells
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
@@ -475,3 +478,17 @@ def test_released_is_what_the_digests_say(folder: Path) -> None:
         wrong = right | {"idiolink/test/queries.json": UpstreamFile(url=None, sha256="0" * 64)}
         with pytest.raises(UserError, match="its raw files' digests do not agree"):
             check_released(archive, DATASET, place, wrong)
+
+
+def test_a_table_names_the_archive_of_each_row(tmp_path: Path) -> None:
+    rows = [
+        ({"model": model}, compare(1.0, 1.0, obstacles=[]), [f"{model}.json"])
+        for model in ("ours", "theirs")
+    ]
+    path = tmp_path / "table.csv"
+    write_comparisons(path, rows, decimals=2, archived={"theirs.json": "grid"})
+    ours, theirs = csv.DictReader(path.read_text().splitlines())
+    assert (ours["archive"], theirs["archive"]) == ("", "grid")
+    assert [cell.keys for cell in read_cells([path])] == [{"model": "ours"}, {"model": "theirs"}]
+    write_comparisons(path, rows, decimals=2)
+    assert "archive" not in path.read_text()

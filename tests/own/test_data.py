@@ -536,7 +536,7 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
     predictions = place(jam_paths.PREDICTIONS)
     run_script(
         "take_jam_predictions", input={"file": "mine.jsonl", "sentences": data},
-        output=[predictions],
+        output=[predictions], params={"format": None},
     )  # fmt: skip
     scoring = {"scoring": "paper", "resamples": 20}
     run_script(

@@ -22,6 +22,7 @@ class DisplayInputs(Frozen):
         notes: sentences on the data that every table and figure carries.
         asked: digests of the conditions that metric files should have, by path.
         mark: what stands over it and in each line of its CSV: it is no result, or of own data.
+        archived: by metric file, the archive that its predictions are from.
         is_own: whether the data are the user's own, so that no printed number is shown.
     """
 
@@ -35,6 +36,7 @@ class DisplayInputs(Frozen):
     mark: str = ""
     is_own: bool = False
     asked: Mapping[str, str] = {}
+    archived: Mapping[str, str] = {}
 
     def with_files(self, **files: str) -> "DisplayInputs":
         """The same with other files."""

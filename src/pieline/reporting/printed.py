@@ -254,8 +254,9 @@ def write_comparisons(
     *,
     decimals: int,
     mark: str = "",
+    archived: Mapping[str, str] | None = None,
 ) -> None:
-    """Write one comparison or statement a line as CSV.
+    """Write one comparison or statement per line as CSV.
 
     Args:
         path: where; written atomically.
@@ -263,9 +264,16 @@ def write_comparisons(
         decimals: to which ours and the difference are rounded, where a comparison does not say; the
             printed number stays as printed.
         mark: what every reason begins with.
+        archived: by metric file the archive that its predictions are from; if there is any, a
+            column names it.
     """
+
+    def archives(metrics: Sequence[str]) -> dict[str, str]:
+        named = {archived[path]: None for path in metrics if path in archived} if archived else {}
+        return {"archive": " ".join(named)} if archived else {}
+
     lines = [
-        {**name, **_line(cell, decimals), "metrics": " ".join(metrics)}
+        {**name, **_line(cell, decimals), **archives(metrics), "metrics": " ".join(metrics)}
         for name, cell, metrics in rows
     ]
     for line in lines:

@@ -239,6 +239,7 @@ def write_table(
     csv: str | Path,
     html: str | Path,
     mark: str = "",
+    archived: Mapping[str, str] | None = None,
 ) -> None:
     """Write a table in its three renderings.
 
@@ -250,6 +251,7 @@ def write_table(
         csv: CSV output.
         html: HTML output.
         mark: sentence that begins the notes and the reason of each line of the CSV.
+        archived: by metric file the archive that its predictions are from.
     """
     if mark:
         content = replace(content, notes=(mark, *content.notes))
@@ -266,6 +268,7 @@ def write_table(
         ((item.key, item.comparison, item.metrics) for item in content.numbers()),
         decimals=content.decimals,
         mark=mark,
+        archived=archived,
     )
 
 

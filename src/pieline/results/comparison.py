@@ -20,6 +20,7 @@ _NUMBER_COLUMNS = {
     "tolerance",
     "reproduced",
     "reason",
+    "archive",
     "metrics",
     *("low", "high", "p_value", "p_holm"),
 }

@@ -118,6 +118,12 @@ class RunReport:
             "mark": self.mark,
             "is_own": bool(self.run.own_data),
             "asked": self.asked(shown.given.metrics),
+            "archived": {
+                path: study.archived[path].archive.name
+                for study in self.studies
+                for path in shown.given.metrics
+                if path in study.archived
+            },
         }
         return shown.given.model_copy(update=update).canonical()
 
