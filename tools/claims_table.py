@@ -2,7 +2,7 @@
 
     python tools/claims_table.py [DOCUMENT]
 
-Each claim that `make verify` decides has a row; the others share one for each printed table.
+Each claim that `make verify` decides has its own row; the others share one row per printed table.
 """
 
 import sys
@@ -21,7 +21,8 @@ from pieline.results.claims.tables import load_catalogue, load_printed
 
 PUBLISHED = Path(__file__).parents[1] / "published"
 HEADER = (
-    "| claim | command | what it needs | time | in the archive | where to look | expected value |"
+    "| claim | command | requires | time | in the shipped archive | where to look"
+    " | expected result |"
 )
 ARCHIVE = PUBLISHED.parent / "data/archives/idiolink.tar.zst"
 PAPERS = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
@@ -38,18 +39,18 @@ NEEDS = {
     ("jam", "jam_table6"): CHAT,
     ("idiots", TEXT): "the released sentences (downloaded)",
     ("idiots", "idiots_table1"): SERVED,
-    ("idiots", "idiots_table2"): f"{SERVED}; people who judge answers",
+    ("idiots", "idiots_table2"): f"{SERVED}; human judges",
     ("idiots", "idiots_table3"): SERVED,
     ("idiolink", TEXT): BUILT,
     ("idiolink", "idiolink_table1"): BUILT,
     ("idiolink", "idiolink_table2"): "a GPU for embedders of up to 9 billion parameters",
     ("idiolink", "idiolink_table5"): "a GPU that trains up to 1 billion parameters",
 }
-"""By paper and printed table, the last that a claim rests on: what `make verify` lacks."""
+"""What `make verify` lacks, by paper and the last printed table that a claim uses."""
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """The table's rows, in the order of the papers."""
+    """Yield the table's rows in the order of the papers."""
     catalogue = load_catalogue(PUBLISHED / "tables.yaml")
     printed = load_printed(PUBLISHED, catalogue)
     archived = set(archived_tables())
@@ -81,19 +82,19 @@ def rows() -> Iterator[tuple[str, ...]]:
                 "`estimate_cost`",
                 "no",
                 ", ".join(f"`{file}`" for file in files),
-                f"on the printed numbers {verdicts['holds']} hold, {verdicts['fails']} fail",
+                f"printed numbers: {verdicts['holds']} hold, {verdicts['fails']} fail",
             )
 
 
 def archived_tables() -> Iterator[str]:
-    """The printed tables whose rows of SBERT and BM25 the shipped runs decide."""
+    """Yield the printed tables whose rows of SBERT and BM25 the shipped runs decide."""
     for metrics in read_archive(ARCHIVE).runs:
         model = Path(metrics).parts[4]
         yield {"bm25": "idiolink_bm25", "sbert": "idiolink_table2"}.get(model, "idiolink_table5")
 
 
 def _last(claim: Claim) -> str:
-    """The last printed table that a claim rests on; the running text if it is no table."""
+    """Return the last printed table that a claim uses; the running text if it uses none."""
     tables = {number.table for number in claim.numbers.values()} - {TEXT}
     return max(tables, default=TEXT)
 
