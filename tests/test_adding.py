@@ -20,7 +20,7 @@ PROMISED = {
         "",
         "results/predictions/idiolink/test/minilm-reranker/instruction_sentence/seed-0.run.gz",
     ),
-    "Predictions made elsewhere": (
+    "External predictions": (
         "paper_tables/idiots_detection.csv",
         "my-system,every-the,1,accuracy,",
     ),
