@@ -46,7 +46,7 @@ from pieline.models.sizing import (
     served_host_memory_mb,
 )
 from pieline.patches import patch_snakemake
-from pieline.results.run_report import RunReport
+from pieline.results.run_report import RunReport, code_state
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiots import paths as idiots_paths
 from pieline.studies.jam import paths as jam_paths

@@ -463,5 +463,6 @@ rule export_runs:
         "../envs/core.yaml"
     params:
         *modules("export_runs"),
+        code=lambda wildcards: code_state(ROOT).commit,
     script:
         "../scripts/export_runs.py"

@@ -500,8 +500,8 @@ def test_killed_and_resumed_program_writes_the_same_bytes(
             before=before,
             input={
                 "tuples": tmp_path / "tuples.jsonl",
-                "train": train.files(tmp_path / "train"),
-                "validation": validation.files(tmp_path / "val"),
+                "train": [tmp_path / "train" / "documents.jsonl"],
+                "validation": [tmp_path / "val" / "documents.jsonl"],
                 "weights": [],
             },
             output={"weights": folder / "weights", "log": folder / "training.json"},

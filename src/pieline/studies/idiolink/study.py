@@ -83,7 +83,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         super().__init__(settings, run, chosen=chosen)
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
-        self._not_run = settings.leave_out | self._unanswered()
+        # A study that is not chosen may name models that are not there.
+        self._not_run = settings.leave_out | (self._unanswered() if chosen else {})
         # What archives have was looked up for the models that are left out, too.
         for name in ("offers", "archived"):
             self.__dict__.pop(name, None)
