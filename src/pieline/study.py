@@ -71,7 +71,7 @@ def raw_name(path: str) -> str:
 
 
 def _model_of(metrics: str) -> str:
-    """The model of a run's metric file, without how it was fine-tuned."""
+    """Return the name of the base model in the path of a metric file."""
     return Path(metrics).parts[-3].partition("+")[0]
 
 

@@ -63,7 +63,7 @@ class TextStudy(Study[T]):
         return []
 
     def task(self, model: str) -> TextTask:
-        """Return the questions to a model."""
+        """Return the questions for a model."""
         return self.Task(
             model=model,
             spec=self.run.language_model(model).execution_spec(),

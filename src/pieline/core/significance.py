@@ -1,4 +1,4 @@
-"""Two things on the same units: do they differ (a paired randomisation test), do they agree?"""
+"""Two things on the same units: do they differ (a paired randomization test), do they agree?"""
 
 from collections.abc import Hashable, Sequence
 

@@ -37,7 +37,7 @@ def points_at_pie(
       talking to a brick wall"); of a PIE with one content word, that one and most of its words
       ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the blue");
     - where the sentence `echoes` the PIE without using it (a distractor of IdioTS), it is quoted
-      from the sentence, and some words in a row are spelt nearly as the PIE.
+      from the sentence, and some words in a row are spelled nearly as the PIE.
     """
     spoken = find(language)
     known, wanted = words_of(sentence, language), words_of(pie, language)
@@ -72,7 +72,7 @@ def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> boo
 
 
 def _sounds_like(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether some words in a row are spelt nearly as a PIE."""
+    """Whether some words in a row are spelled nearly as a PIE."""
     return any(
         _likeness(part, wanted) >= _ALIKE
         and _likeness(without(wanted, part), without(part, wanted)) >= _ALIKE / 2
@@ -85,7 +85,7 @@ def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
-    """Every run of so many words."""
+    """Return all windows of this many words."""
     return (words[start : start + size] for size in sizes for start in range(len(words) - size + 1))
 
 

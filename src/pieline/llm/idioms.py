@@ -89,7 +89,7 @@ class Piece(NamedTuple):
 def parse_idioms(answer: Answer) -> Parsed[list[str]]:
     """Return the idioms that an answer names; an empty list if it states that there is none.
 
-    Read is the last complete JSON value of the answer, or a labelled list as in
+    Read is the last complete JSON value of the answer, or a labeled list as in
     `idioms: [piss off, lose face]`, the form of the examples in ID10M-JAM's Figure 4, whichever
     comes later; without either, prose that says that there is no idiom. Keys and words may be of
     any language with `ANSWERS`.
@@ -162,7 +162,7 @@ def _read(text: str) -> Reading:
 
 
 def _pieces(text: str) -> Iterator[Piece]:
-    """Yield all JSON values and labelled lists of a text, in order."""
+    """Yield all JSON values and labeled lists of a text, in order."""
     position = done = 0
     value = next(json_values(text), None)
     while True:

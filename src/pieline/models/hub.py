@@ -160,7 +160,7 @@ class HubCheckpoint:
         return listing
 
     def missing(self, listing: Listing) -> dict[str, int]:
-        """Bytes by name of the files that the cache lacks."""
+        """Return the size in bytes of each file that is missing from the cache."""
         return {
             name: size
             for name, size in listing.sizes.items()

@@ -319,7 +319,7 @@ def signal_detection(counts: Numbers) -> Numbers:
 def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) -> Numbers:
     """Two-sided p-values of the differences in d′ and criterion, shape (2,).
 
-    As in a paired randomisation test, two settings change places on whole PIEs; the observed
+    As in a paired randomization test, two settings change places on whole PIEs; the observed
     places count as one more pattern, and patterns with an equal difference by half (mid-p).
 
     Args:

@@ -86,7 +86,7 @@ class DetectionAnswer(BaseModel):
 
 
 class NegatedAnswer(DetectionAnswer):
-    """The same of a question whether the sentence is free of idioms: its yes is no idiom."""
+    """Answer to the negated question (is the sentence free of idioms?): yes means no idiom."""
 
     has_idiom: Annotated[bool, BeforeValidator(_opposite), Field(alias="freeOfIdioms")]
 

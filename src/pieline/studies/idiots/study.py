@@ -135,7 +135,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return self.run.named_file(own.file) if own else self.run.here(PROMPT)
 
     def parameters(self, setting: str) -> DetectionParameters:
-        """How a setting asks."""
+        """Return the request parameters of a setting."""
         if own := self.settings.prompts.get(setting):
             return OwnParameters(**own.model_dump(exclude={"file"}))
         return self.settings.parameters

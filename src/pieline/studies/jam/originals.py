@@ -57,7 +57,7 @@ class Decision(Record):
         pie: the PIE, of kept and fixed sentences.
         text, tokens, tags: the corrected sentence, of fixed ones.
         is_figurative: the reading, where the tags do not tell it.
-        true_idioms: the figurative PIE, where it is spelt otherwise than in the sentence.
+        true_idioms: the figurative PIE, where it is spelled otherwise than in the sentence.
     """
 
     sentence_id: Id

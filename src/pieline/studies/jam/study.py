@@ -450,7 +450,7 @@ class JamStudy(Study[JamSettings]):
     # What language models are asked --------------------------------------------------------------
 
     def parameters(self, setting: str) -> ZeroShot | FewShot:
-        """How a setting asks."""
+        """Return the request parameters of a setting."""
         if own := self.settings.prompts.get(setting):
             return Arranged(**own.model_dump(exclude={"file"}))
         return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot

@@ -1,4 +1,4 @@
-"""What can be checked of IdioLink data without judgement (sections 3.1, 3.2.2 and 3.2.3).
+"""What can be checked of IdioLink data without judgment (sections 3.1, 3.2.2 and 3.2.3).
 
 It serves generated data and the released files alike, lists what it finds and never fails.
 """

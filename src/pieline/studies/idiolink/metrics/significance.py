@@ -1,4 +1,4 @@
-"""Do two query modes or two models differ on the same queries? A paired randomisation test.
+"""Do two query modes or two models differ on the same queries? A paired randomization test.
 
 The queries of a PIE share its meaning and its documents, so they are hard or easy together: PIEs
 are drawn, not queries.

@@ -151,7 +151,7 @@ def _kept(reading: str, label: str) -> Column[ConstructionNumbers]:
 
 
 def _agreement(field: str) -> Callable[[ConstructionNumbers], Any]:
-    """A field of the agreement of validation and people, None without judgements of people."""
+    """A field of the agreement of validation and people, None without judgments of people."""
     return lambda made: getattr(made.metrics.agreement, field, None)
 
 

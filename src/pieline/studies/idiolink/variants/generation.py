@@ -207,11 +207,11 @@ class Writing(RoleTask):
         return known
 
     def likely_output_tokens(self) -> int:
-        """All texts of a pair."""
+        """Estimate the output tokens for all texts of a pair."""
         return TEXT_TOKENS * sum(TEXTS_PER_PAIR[self.collection].values())
 
     def reading(self, answer: Answer) -> Parsed[WrittenTexts]:
-        """The texts by usage, whether or not they serve."""
+        """Return the texts by usage, including rejected ones."""
         return parse_object(answer, WrittenTexts)
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:

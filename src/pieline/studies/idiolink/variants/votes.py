@@ -153,7 +153,7 @@ class Validation(RoleTask):
         save_jsonl(self.outputs["verdicts"], validate(self._texts(), self.judge(entry), ask))
 
     def reading(self, answer: Answer) -> Parsed[Judgements]:
-        """The judgements, one a text."""
+        """The judgments, one a text."""
         return parse_object(answer, Judgements)
 
     def _texts(self) -> list[GeneratedText]:
@@ -161,14 +161,14 @@ class Validation(RoleTask):
 
 
 def _judgements(answer: Answer, texts: int) -> list[tuple[str, TextJudgement | None]]:
-    """The vote on each of the texts in an answer, and the judgement behind it."""
+    """The vote on each of the texts in an answer, and the judgment behind it."""
     parsed = parse_object(answer, Judgements)
     if parsed.value is None:
         return [(parsed.outcome.value, None)] * texts
     by_number = {item.number: item for item in parsed.value.judgements}
     numbers = range(1, texts + 1)
     if len(by_number) < len(parsed.value.judgements) or not by_number.keys() <= set(numbers):
-        # Which judgement belongs to which text is then anybody's guess.
+        # Which judgment belongs to which text is then anybody's guess.
         return [("unparseable", None)] * texts
     found = [by_number.get(number) for number in numbers]
     return [

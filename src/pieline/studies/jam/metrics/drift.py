@@ -80,7 +80,7 @@ class DriftComparison(Frozen):
     Attributes:
         difference: ND of the first minus that of the second (a fraction), each of the flips and
             successes of all its seeds together.
-        p_value: two-sided, of the paired randomisation test over originals.
+        p_value: two-sided, of the paired randomization test over originals.
         p_holm: corrected (Holm, 1979) for all pairs of runs that were compared with it.
     """
 

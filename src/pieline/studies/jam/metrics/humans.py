@@ -71,9 +71,9 @@ class HumanMetrics(MetricRecord):
         language: of the variants.
         dataset_is_released: whether the variants are those of the paper.
         simulated: whether the labels are made up to show the computation.
-        variants, figurative, literal: number of labelled variants, and of each gold usage.
+        variants, figurative, literal: number of labeled variants, and of each gold usage.
         first, second: the two annotators.
-        agreement: share of variants that both labelled alike.
+        agreement: share of variants that both labeled alike.
         kappa: Cohen's kappa; null where both gave one and the same label throughout.
     """
 
@@ -131,7 +131,7 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
 
     Raises:
         UserError: a missing column, an unknown label, a variant twice, origins mixed, not two
-            people, a file twice, or a variant that only one of them labelled; names the file, and
+            people, a file twice, or a variant that only one of them labeled; names the file, and
             the line or task.
     """
     if len(paths) == 1 and Path(paths[0]).suffix != ".json":

@@ -34,7 +34,7 @@ def is_correct(
     if scoring == "released":
         if not sentence.is_figurative:
             return not idioms
-        # The field PIE, which the release has as well, is spelt otherwise ("zur  Genüge").
+        # The field PIE, which the release has as well, is spelled otherwise ("zur  Genüge").
         pairs = product(idioms or (), sentence.true_idioms)
         return any(_contains_other(idiom, pie) for idiom, pie in pairs)
     if idioms is None:

@@ -336,7 +336,7 @@ class HardVariants(_Written):
         )
 
     def likely_output_tokens(self) -> int:
-        """All variants of an original."""
+        """Estimate the output tokens for all variants of an original."""
         return VARIANT_TOKENS * self.generation.count
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
