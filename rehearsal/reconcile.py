@@ -8,7 +8,7 @@ What can be compared, for each model that costs money, however often anything fa
   Whoever asks again for an answer that is recorded, or loses one, has settled more.
 - The rest of the bill is for replies that were not whole, or not delivered, or whose process was
   killed before it recorded them. It is at most what the ledger holds for killed processes and calls
-  perhaps billed; and no more replies were delivered without being recorded than it has such
+  possibly billed; and no more replies were delivered without being recorded than it has such
   requests.
 
 Of a model that costs nothing the ledger says nothing: only its recordings are compared. All this is

@@ -362,12 +362,12 @@ def _spending(options: argparse.Namespace) -> None:
     for model, usd in spending.perhaps.items():
         unanswered = spending.unanswered[model]
         print(
-            f"{model}: at most ${usd:.4f} perhaps billed for {unanswered} of them without an answer"
+            f"{model}: at most ${usd:.4f} possibly billed for {unanswered} of them without an answer"
         )
     if spending.reserved:
         open_ones = pluralize(len(spending.reserved), "request")
         print(f"at most ${spending.held:.4f} for {open_ones} without an end")
-    apart = ", apart from what is perhaps billed" if spending.perhaps else ""
+    apart = ", apart from what is possibly billed" if spending.perhaps else ""
     print(f"total: ${spending.usd:.4f}{apart}")
 
 

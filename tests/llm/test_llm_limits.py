@@ -286,7 +286,7 @@ def test_a_provider_that_is_down_stops_the_run(folder: Path) -> None:
     assert len(sender.sent) <= 3 * 8
 
 
-def test_what_stops_a_run_says_how_many_are_answered_and_what_is_perhaps_billed(
+def test_what_stops_a_run_says_how_many_are_answered_and_what_is_possibly_billed(
     folder: Path,
 ) -> None:
     with FaultServer(lambda it: echo(it) if it.text == "q0" else Reply(500, b"no")) as server:
@@ -295,7 +295,7 @@ def test_what_stops_a_run_says_how_many_are_answered_and_what_is_perhaps_billed(
         with pytest.raises(
             UserError,
             match=r"3 questions in a row failed.*; 1 of 9 are answered"
-            rf" \(at most \${3 * MOST:.4f} more perhaps billed without an answer\);"
+            rf" \(at most \${3 * MOST:.4f} more possibly billed without an answer\);"
             " run again when the provider answers",
         ):
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
@@ -524,7 +524,7 @@ def test_a_request_without_an_answer_costs_nothing_and_stands_apart(
     assert spending.requests == {"openai/test-model": 4}
     said = capsys.readouterr().err
     assert (
-        f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more perhaps billed without an answer)" in said
+        f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more possibly billed without an answer)" in said
     )
 
 
@@ -571,18 +571,18 @@ def test_a_provider_that_often_fails_exhausts_no_cap(folder: Path) -> None:
     assert sum(spending.perhaps.values()) > 0.12
 
 
-def test_the_cap_says_what_is_perhaps_billed_besides(folder: Path) -> None:
+def test_the_cap_says_what_is_possibly_billed_besides(folder: Path) -> None:
     with FaultServer(lambda it: Reply(500, b"no") if it.attempt == 1 else echo(it)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=MOST)
         with pytest.raises(
-            UserError, match=r"besides at most \$0\.00\d\d perhaps billed"
+            UserError, match=r"besides at most \$0\.00\d\d possibly billed"
         ) as stopped:
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
     assert f"${EACH:.4f} of ${MOST:.4f} spent" in str(stopped.value)
 
 
-def test_a_failed_run_says_what_is_perhaps_billed(folder: Path) -> None:
+def test_a_failed_run_says_what_is_possibly_billed(folder: Path) -> None:
     with FaultServer(lambda _: Reply(500, b"no")) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1, max_attempts=2)

@@ -455,15 +455,15 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "recordings", "spending", folder)
     assert out.splitlines() == [
         "m: $0.2500 for 2 requests",
-        "m: at most $0.0625 perhaps billed for 1 of them without an answer",
+        "m: at most $0.0625 possibly billed for 1 of them without an answer",
         "at most $0.1250 for 1 request without an end",
-        "total: $0.3750, apart from what is perhaps billed",
+        "total: $0.3750, apart from what is possibly billed",
     ]
     assert run(capsys, "recordings", "spending", folder, "--release")[1].splitlines() == [
         "released $0.1250",
         "m: $0.2500 for 2 requests",
-        "m: at most $0.0625 perhaps billed for 1 of them without an answer",
-        "total: $0.2500, apart from what is perhaps billed",
+        "m: at most $0.0625 possibly billed for 1 of them without an answer",
+        "total: $0.2500, apart from what is possibly billed",
     ]
 
 

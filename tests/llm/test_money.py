@@ -485,7 +485,7 @@ def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
         spending.settle(kept[3], None)
         # Twice 0.000634.
         assert spending.possibly_billed == (
-            " (at most $0.0013 more perhaps billed without an answer)"
+            " (at most $0.0013 more possibly billed without an answer)"
         )
 
     asyncio.run(run())
@@ -576,7 +576,7 @@ def test_a_budget_settles_first_what_a_killed_run_has_recorded(folder: Path) -> 
         ([0.5, "open"], "$0.7500 of $1.0000 spent, $0.2500 of it held by unfinished requests; 2 of"
                         " 5 questions are left to ask, for at most about $0.0009; raise"
                         " llm.max_cost_usd (about 0.7509 is enough)"),
-        ([0.5, None], "$0.5000 of $1.0000 spent (besides at most $0.2500 perhaps billed without an"
+        ([0.5, None], "$0.5000 of $1.0000 spent (besides at most $0.2500 possibly billed without an"
                       " answer); 2 of 5 questions are left to ask, for at most about $0.0009; raise"
                       " llm.max_cost_usd (about 0.5009 is enough)"),
     ],

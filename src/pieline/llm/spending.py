@@ -4,7 +4,7 @@ Before a request is sent, the most that it can cost is reserved; when its answer
 reservation is settled at the actual cost (in full if the provider counted no tokens). A request
 without a whole answer (a timeout, 429, 5xx, a lost connection, a broken body) is settled at
 nothing: providers seldom bill one, and 49 answers worth $0.013 once exhausted a cap of $0.12.
-What it may have cost at most stands apart as "perhaps billed" and counts towards neither sum nor
+What it may have cost at most stands apart as "possibly billed" and counts towards neither sum nor
 cap. If a run was killed between recording and settling, the next run settles the answers that are
 recorded (`recover_reservations`): so what is settled is what the recorded answers cost, however
 often runs were killed. All other reservations of a killed run stay, in full, until `release`
@@ -12,7 +12,7 @@ removes them.
 
 What the cap so guarantees, whatever runs at the same time: the answers that were received and the
 requests under way cost no more than the cap. The bill can exceed it by what a provider takes for
-requests that it did not answer, which is at most what is "perhaps billed".
+requests that it did not answer, which is at most what is "possibly billed".
 
 The ledger is `spending.sqlite` in the recordings folder. It keeps SQLite's rollback journal: a
 write-ahead log needs memory that all its users share, which machines on one network file system do
@@ -303,7 +303,7 @@ class Budget:
     def possibly_billed(self) -> str:
         """Return the possible cost of this run's unanswered requests, as text to follow a sum."""
         usd = self._perhaps_usd
-        return f" (at most ${usd:.4f} more perhaps billed without an answer)" if usd else ""
+        return f" (at most ${usd:.4f} more possibly billed without an answer)" if usd else ""
 
     def explain(self, reached: CapReachedError, left: Sequence[Question], asked: int) -> UserError:
         """Return an error that states what is spent and left to ask, and how to raise the cap."""
@@ -313,7 +313,7 @@ class Budget:
             f", ${spending.held:.4f} of it held by unfinished requests" if spending.held else ""
         )
         if perhaps := sum(spending.perhaps.values()):
-            unfinished += f" (besides at most ${perhaps:.4f} perhaps billed without an answer)"
+            unfinished += f" (besides at most ${perhaps:.4f} possibly billed without an answer)"
         about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
         return UserError(
             f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"
