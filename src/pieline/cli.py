@@ -360,10 +360,8 @@ def _spending(options: argparse.Namespace) -> None:
     for model, usd in spending.settled.items():
         print(f"{model}: ${usd:.4f} for {pluralize(spending.requests[model], 'request')}")
     for model, usd in spending.perhaps.items():
-        unanswered = spending.unanswered[model]
-        print(
-            f"{model}: at most ${usd:.4f} possibly billed for {unanswered} of them without an answer"
-        )
+        unanswered = f"{spending.unanswered[model]} of them without an answer"
+        print(f"{model}: at most ${usd:.4f} possibly billed for {unanswered}")
     if spending.reserved:
         open_ones = pluralize(len(spending.reserved), "request")
         print(f"at most ${spending.held:.4f} for {open_ones} without an end")
