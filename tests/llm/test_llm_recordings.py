@@ -182,6 +182,14 @@ REPOSITORY = {
         24,
         "97dc8ad8edbcda56fc8483049f88445ae09b85fad7757b5faa0526ee3d53919f",
     ),
+    "idiots/smollm2-135m-instruct/negated-seed-0.jsonl": (
+        82,
+        "007fd4fc417388de42284e68d3cb7b78be22e5a6c7b0f50d1292f7997055c4ed",
+    ),
+    "idiots/smollm2-135m-instruct/plain-seed-0.jsonl": (
+        82,
+        "d3d30f21f3d3f841b01ed6ddd21b8a36c5c08cffd22f7fa3cc3135765fae2855",
+    ),
     "idiots/smollm2-135m-instruct/zero_shot-seed-0.jsonl": (
         82,
         "8220b921a555ca65ccb99c64f6311ec749f66e0f6d8580139362a91883771f11",
@@ -193,6 +201,10 @@ REPOSITORY = {
     "jam/english/smollm2-135m-instruct/few_shot_sc_cotbest-seed-42.jsonl": (
         492,
         "e7ae7790fa742e9772288b7b8a31aa5ecc6535f788acbf001538ecc92aff66d8",
+    ),
+    "jam/english/smollm2-135m-instruct/plain-seed-42.jsonl": (
+        164,
+        "a534db2b279645e0503ffe21181a328f04120de94433a2195b4a418eecb0e651",
     ),
     "jam/english/smollm2-135m-instruct/zero_shot-seed-42.jsonl": (
         164,
