@@ -174,3 +174,49 @@ rule idiolink_construct:
         unreviewed=IDIOLINK.settings.construction.unreviewed,
     script:
         "../scripts/idiolink_construct.py"
+
+
+rule mteb_task:
+    """IdioLink's test split as tasks of MTEB: corpus, queries, qrels and the tasks' classes."""
+    input:
+        task=here("templates/mteb_task.py"),
+        documents=idiolink_paths.dataset("test")["documents"],
+        queries=idiolink_paths.dataset("test")["queries"],
+    output:
+        task="results/mteb/idiolink_mteb.py",
+        corpus="results/mteb/corpus.jsonl",
+        qrels="results/mteb/qrels.tsv",
+        queries_sentence="results/mteb/queries_sentence.jsonl",
+        queries_instruction_sentence="results/mteb/queries_instruction_sentence.jsonl",
+    log:
+        "logs/mteb_task.log",
+    localrule: True
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("mteb_task"),
+    script:
+        "../scripts/mteb_task.py"
+
+
+for index, dataset in IDIOLINK.archived_datasets().items():
+
+    rule:
+        name:
+            dataset.rule
+        input:
+            archive=ancient(dataset.archive),
+            upstream=RUN_REPORT.run.upstream,
+        output:
+            list(dataset.files),
+            evidence=evidence_of(idiolink_paths.dataset(index)["documents"]),
+        log:
+            f"logs/archives/{dataset.rule}.log",
+        localrule: True
+        conda:
+            "../envs/core.yaml"
+        params:
+            *modules("take_archived_dataset"),
+            files=dataset.files,
+        script:
+            "../scripts/take_archived_dataset.py"

@@ -151,6 +151,30 @@ rule export:
         "../scripts/export.py"
 
 
+rule export_runs:
+    """All runs of this configuration as one archive, for machines without GPU or key."""
+    input:
+        lambda wildcards: [
+            path
+            for study in STUDIES
+            for metrics in study.run_metrics()
+            if metrics in study.metrics()
+            for path in (metrics, evidence_of(metrics))
+        ],
+    output:
+        "results/runs.tar.zst",
+    log:
+        "logs/export_runs.log",
+    localrule: True
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("export_runs"),
+        code=lambda wildcards: code_state(ROOT).commit,
+    script:
+        "../scripts/export_runs.py"
+
+
 rule results_page:
     """The results page: ledger, tables, figures, and the way from a number to its sentences."""
     input:

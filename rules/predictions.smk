@@ -375,52 +375,6 @@ rule take_idiolink_run:
         "../scripts/take_idiolink_run.py"
 
 
-rule mteb_task:
-    """IdioLink's test split as tasks of MTEB: corpus, queries, qrels and the tasks' classes."""
-    input:
-        task=here("templates/mteb_task.py"),
-        documents=idiolink_paths.dataset("test")["documents"],
-        queries=idiolink_paths.dataset("test")["queries"],
-    output:
-        task="results/mteb/idiolink_mteb.py",
-        corpus="results/mteb/corpus.jsonl",
-        qrels="results/mteb/qrels.tsv",
-        queries_sentence="results/mteb/queries_sentence.jsonl",
-        queries_instruction_sentence="results/mteb/queries_instruction_sentence.jsonl",
-    log:
-        "logs/mteb_task.log",
-    localrule: True
-    conda:
-        "../envs/core.yaml"
-    params:
-        *modules("mteb_task"),
-    script:
-        "../scripts/mteb_task.py"
-
-
-for index, dataset in IDIOLINK.archived_datasets().items():
-
-    rule:
-        name:
-            dataset.rule
-        input:
-            archive=ancient(dataset.archive),
-            upstream=RUN_REPORT.run.upstream,
-        output:
-            list(dataset.files),
-            evidence=evidence_of(idiolink_paths.dataset(index)["documents"]),
-        log:
-            f"logs/archives/{dataset.rule}.log",
-        localrule: True
-        conda:
-            "../envs/core.yaml"
-        params:
-            *modules("take_archived_dataset"),
-            files=dataset.files,
-        script:
-            "../scripts/take_archived_dataset.py"
-
-
 for taking in RUN_REPORT.takings():
 
     rule:
@@ -442,27 +396,3 @@ for taking in RUN_REPORT.takings():
             recordings=taking.recordings,
         script:
             "../scripts/take_archived.py"
-
-
-rule export_runs:
-    """All runs of this configuration as one archive, for machines without GPU or key."""
-    input:
-        lambda wildcards: [
-            path
-            for study in STUDIES
-            for metrics in study.run_metrics()
-            if metrics in study.metrics()
-            for path in (metrics, evidence_of(metrics))
-        ],
-    output:
-        "results/runs.tar.zst",
-    log:
-        "logs/export_runs.log",
-    localrule: True
-    conda:
-        "../envs/core.yaml"
-    params:
-        *modules("export_runs"),
-        code=lambda wildcards: code_state(ROOT).commit,
-    script:
-        "../scripts/export_runs.py"

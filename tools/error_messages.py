@@ -35,4 +35,5 @@ def _template(node: ast.expr) -> str:
 
 if __name__ == "__main__":
     for source in sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("scripts/*.py")]):
-        print(*messages(source), sep="\n", end="")
+        for message in messages(source):
+            print(message)

@@ -117,17 +117,13 @@ def _recompute(options: argparse.Namespace) -> None:
     from pieline.audit.archives import verified
     from pieline.audit.recompute import compare_meanings, recompute
     from pieline.config import layered, load_config, load_studies
-    from pieline.core.yamls import merge, read_yaml
     from pieline.models.registry import load_registry
 
     if options.sample < 1:
         raise UserError(f"{options.sample} queries", where="--sample", hint="name at least 1")
     os.environ.setdefault("TQDM_DISABLE", "1")
     root = Path(os.path.relpath(Path(__file__).parents[2]))
-    settings: dict[str, Any] = {}
-    for file in [root / "config.yaml", *options.configfile]:
-        settings = merge(settings, read_yaml(file))
-    settings |= {"archives": []}
+    settings = _settings(root, options.configfile) | {"archives": []}
     config = load_config(layered(settings, root / "config" / "sample.yaml"))
     every = load_studies(config, load_registry(root / "models.yaml"), root)
     studies = [every[name] for name in config.studies]
@@ -146,6 +142,16 @@ def _recompute(options: argparse.Namespace) -> None:
             where=options.archive,
             hint="see the lines above",
         )
+
+
+def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
+    """Merge the project's config.yaml and further configuration files; later ones win."""
+    from pieline.core.yamls import merge, read_yaml
+
+    settings: dict[str, Any] = {}
+    for file in (root / "config.yaml", *files):
+        settings = merge(settings, read_yaml(file) or {})
+    return settings
 
 
 def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -223,7 +229,6 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
 
 def _ask(options: argparse.Namespace) -> None:
     from pieline.core.records import validated
-    from pieline.core.yamls import merge, read_yaml
     from pieline.llm.client import ask
     from pieline.llm.questions import make_question
     from pieline.llm.recordings import read_answers
@@ -239,9 +244,7 @@ def _ask(options: argparse.Namespace) -> None:
             f"no chat model {options.model!r}", where="--model", hint=nearest(options.model, models)
         )
     entry = models[options.model]
-    config: dict[str, object] = {}
-    for file in (Path("config.yaml"), *options.configfile):
-        config = merge(config, read_yaml(file) or {})
+    config = _settings(Path(), options.configfile)
     hint = "see schemas/config.schema.json"
     section = validated(LLMSettings, config.get("llm") or {}, where="llm", hint=hint)
     settings = section.for_jobs(Path(), registry.values())

@@ -498,20 +498,18 @@ class Study(ABC, Generic[S]):
         """The metric files of the runs that one job makes, this one among them."""
         return [metrics]
 
+    def offer_of(self, metrics: str) -> Offer | None:
+        """What archives have of the run of a metric file."""
+        if not self.run.archives:
+            return None
+        read = {below_project(name): is_read for name, is_read in self.read_for(metrics).items()}
+        asked = self.asked(metrics)
+        return offer(metrics, asked, self.run.archives, self.run.digest, read)
+
     @cached_property
     def offers(self) -> dict[str, Offer]:
         """What archives have of the configuration's runs, by metric file."""
-        offers = {
-            path: offer(
-                path,
-                self.asked(path),
-                self.run.archives,
-                self.run.digest,
-                {below_project(name): read for name, read in self.read_for(path).items()},
-            )
-            for path in (self.run_metrics() if self.run.archives else ())
-        }
-        return {path: found for path, found in offers.items() if found}
+        return {path: found for path in self.run_metrics() if (found := self.offer_of(path))}
 
     @cached_property
     def archived(self) -> dict[str, Offer]:

@@ -180,7 +180,7 @@ def test_weights_are_pinned_safetensors(fields: dict[str, Any], problem: str) ->
 
 
 def study(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
-    """The study with models of one's own besides those of the project."""
+    """The study with custom models next to the project's."""
     run = Run(REGISTRY | own, LLMSettings(), root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate({"models": list(own)} | settings), run)
 

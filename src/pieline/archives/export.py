@@ -82,7 +82,8 @@ def export_runs(
     Raises:
         UserError: there are no such runs, or a file is not what its evidence says.
     """
-    chains, members = Chains(), dict[str, bytes]()
+    chains = Chains()
+    members: dict[str, bytes] = {}
     metrics = [path for path in _metric_files() if _predictions(path, chains) and wanted(path)]
     runs = [run for path in metrics if (run := _run(path, chains, members))]
     if not runs:

@@ -19,7 +19,7 @@ from pieline.archives.manifest import (
 from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import atomic_path, sha256
-from pieline.core.packing import MOST_UNPACKED, REFUSED, unpack
+from pieline.core.packing import REFUSED, unpack
 from pieline.core.records import Id, Record, load_jsonl, load_record
 from pieline.core.upstream import UpstreamFile
 from pieline.llm.archive import merge
@@ -43,14 +43,13 @@ class _Row(Record):
 
 @contextmanager
 def verified(
-    path: str | Path, *, only: Collection[str] | None = None, most_bytes: int = MOST_UNPACKED
+    path: str | Path, *, only: Collection[str] | None = None
 ) -> Iterator[tuple[Archive, Path]]:
     """Unpack an archive into a temporary folder, after every check.
 
     Args:
         path: the archive.
         only: predictions whose content is read; of all others only the digests are checked.
-        most_bytes: that it may unpack to.
 
     Raises:
         UserError: not an archive, or something is wrong with it; the first defect, and how many
@@ -58,21 +57,21 @@ def verified(
     """
     archive = read_archive(path)
     with tempfile.TemporaryDirectory() as folder:
-        found = list(_defects(archive, Path(folder), most_bytes, only))
+        found = list(_defects(archive, Path(folder), only))
         if found:
             more = f" ({len(found) - 1} more: pieline runs verify)" if found[1:] else ""
             raise UserError(f"{found[0]}{more}", where=path, hint=REFUSED)
         yield archive, Path(folder)
 
 
-def defects(path: str | Path, *, most_bytes: int = MOST_UNPACKED) -> list[str]:
+def defects(path: str | Path) -> list[str]:
     """List what is wrong with an archive, each in a line; nothing if it is sound.
 
     Raises:
         UserError: it is none.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return list(_defects(read_archive(path), Path(folder), most_bytes, None))
+        return list(_defects(read_archive(path), Path(folder), None))
 
 
 def check_released(
@@ -141,16 +140,13 @@ def take(
             shutil.copyfile(folder / name, temporary)
 
 
-def _defects(
-    archive: Archive, folder: Path, most_bytes: int, only: Collection[str] | None
-) -> Iterator[str]:
+def _defects(archive: Archive, folder: Path, only: Collection[str] | None) -> Iterator[str]:
     stated = archive.manifest.files
     belongs = [name for name in stated if name.startswith(_FOLDERS)]
     there = unpack(
         archive.path,
         folder,
         allowed=lambda name: name in (MANIFEST, *belongs),
-        most_bytes=most_bytes,
     )
     wrong = [name for name in stated if name not in there or sha256(folder / name) != stated[name]]
     for name in wrong:

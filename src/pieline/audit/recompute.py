@@ -143,8 +143,8 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
     ]
     largest = max(found)
     same = largest <= SCORE_TOLERANCE
-    told = f"{len(chosen)} queries, {len(found)} scores: largest difference {largest:.1g}"
-    return same, told if same else f"{told}, which is DIFFERENT"
+    line = f"{len(chosen)} queries, {len(found)} scores: largest difference {largest:.1g}"
+    return same, line if same else f"{line}, which is DIFFERENT"
 
 
 def _similarities(

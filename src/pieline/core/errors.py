@@ -12,7 +12,7 @@ _LONG = 500
 
 
 class UserError(Exception):
-    """A mistake in what the user gave, told in one line: `where: what; hint`.
+    """A user error, reported in one line: `where: what; hint`.
 
     Args:
         what: what is wrong, in a few words.

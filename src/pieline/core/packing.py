@@ -49,6 +49,7 @@ def unpack(
     *,
     allowed: Callable[[str], bool],
     most_bytes: int = MOST_UNPACKED,
+    if_larger: str = REFUSED,
 ) -> list[str]:
     """Extract all files of an archive and return their names.
 
@@ -57,6 +58,7 @@ def unpack(
         place: the folder to extract to.
         allowed: whether a name may be extracted; it must be relative and within `place`.
         most_bytes: that the archive may unpack to.
+        if_larger: hint for an archive that unpacks to more.
 
     Raises:
         UserError: not such a file, a name that is not allowed or is there twice, something that is
@@ -81,10 +83,7 @@ def unpack(
                     names[folded(name)] = name
                     left -= member.size
                     if left < 0:
-                        raise refuse(
-                            f"unpacks to more than {_size(most_bytes)}",
-                            "allow more with --max-size if you trust where it comes from",
-                        )
+                        raise refuse(f"unpacks to more than {_size(most_bytes)}", if_larger)
                     stream.allowed += member.size
                     tar.extract(member, place, filter="data")
             while stream.read(1 << 16):

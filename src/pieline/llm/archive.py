@@ -195,7 +195,13 @@ def import_archive(
     """
     archive, folder = Path(archive), Path(folder)
     with tempfile.TemporaryDirectory() as place:
-        names = unpack(archive, place, allowed=is_recording, most_bytes=most_bytes)
+        names = unpack(
+            archive,
+            place,
+            allowed=is_recording,
+            most_bytes=most_bytes,
+            if_larger="allow more with --max-size if you trust where it comes from",
+        )
         if not names:
             raise UserError("holds no recordings", where=archive, hint=REFUSED)
         for name in names:

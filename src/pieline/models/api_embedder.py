@@ -18,7 +18,7 @@ class ApiEmbedderEntry(LLMEntry):
     kind: Literal["embedder"]  # type: ignore[assignment]
     source: Literal["api"]
     litellm_id: str = Field(
-        pattern="^openai/.", description="'openai/' and the checkpoint, whoever serves it."
+        pattern="^openai/.", description="'openai/' and the checkpoint, whatever serves it."
     )
     accepts: frozenset[Parameter] = Field(
         default=frozenset(), max_length=0, description="Nothing: `body` has raw fields."

@@ -85,9 +85,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         self._trains = bool(tuning.models)
         # A study that is not chosen may name models that are not there.
         self._not_run = settings.leave_out | (self._unanswered() if chosen else {})
-        # What archives have was looked up for the models that are left out, too.
-        for name in ("offers", "archived"):
-            self.__dict__.pop(name, None)
         self.settings = settings.model_copy(
             update={
                 "models": self._run_here(settings.models),
@@ -124,10 +121,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def _is_taken(self, model: str) -> bool:
-        """Whether all runs of a model as published are taken from archives."""
+        """Whether archives have all runs of a model as published, as they are asked for."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         runs = chain.from_iterable(self.metrics_files(name, [model]) for name in compositions)
-        return all(path in self.archived for path in runs)
+        return all((found := self.offer_of(path)) and not found.differences for path in runs)
 
     def _embedded(self) -> list[str]:
         """The models whose runs are made here, and the first stages of those among them."""
@@ -597,9 +594,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _conditions(self, model: str, *also: str) -> Conditions:
         """The same, whatever the data."""
         settings = self.settings
-        told = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
+        used = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
         if self.taken(model):
-            return self.elsewhere(**told)
+            return self.elsewhere(**used)
         found = [
             *self.run.changed_entry(model),
             *deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}),
@@ -607,24 +604,24 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         entry = self.run.entry(model)
         if isinstance(entry, EmbedderEntry):
             entry = self.embedder(model)
-            told |= {"inputs": settings.inputs}
+            used |= {"inputs": settings.inputs}
         if isinstance(entry, Bm25Entry):
             # Which of the ablation's points was taken stands in each metric file.
             points = self.bm25_points()
-            told |= points.model_dump(exclude={"tuning"})
+            used |= points.model_dump(exclude={"tuning"})
             found += deviations(points, besides={"tuning"})
         if "+" in model:
             base, train_mode, loss = model.split("+")
             training = self.training(base, train_mode, loss, seed="0")
-            told |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
+            used |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
             found += _training_deviations(base, training)
         weights = json.loads(entry.execution_spec())
         if isinstance(entry, RerankerEntry):
             first = self._conditions(entry.first_stage)
-            told |= {"first_stage": first.settings}
+            used |= {"first_stage": first.settings}
             weights |= {"first_stage_weights": first.weights}
             found += [reason for reason in first.deviations if reason not in found]
-        return Conditions(settings=told, weights=weights, deviations=tuple(found))
+        return Conditions(settings=used, weights=weights, deviations=tuple(found))
 
     def data_conditions(self, origin: str) -> str:
         """Those of counts of a data set, as canonical JSON: how it was constructed, if it was."""

@@ -21,7 +21,7 @@ class DetectionParameters(Settings):
 
 
 class OwnParameters(DetectionParameters):
-    """How a prompt of one's own is asked and read."""
+    """How a custom prompt is asked and read."""
 
     negated: bool = Field(
         default=False,
@@ -31,7 +31,7 @@ class OwnParameters(DetectionParameters):
 
 
 class DetectionPrompt(OwnParameters):
-    """A prompt of one's own: its template and how it is asked."""
+    """A custom prompt: its template and how it is asked."""
 
     file: str = Field(description="Template of the turns, with a place for {{ sentence }}.")
 

@@ -33,7 +33,7 @@ class ZeroShot(Settings):
 
 
 class Arranged(ZeroShot):
-    """How a prompt of one's own is asked, and which text it shows."""
+    """How a custom prompt is asked, and which text it shows."""
 
     context: Context = Field(
         default="first",
@@ -44,7 +44,7 @@ class Arranged(ZeroShot):
 
 
 class OwnPrompt(Arranged):
-    """A prompt of one's own: its template and how it is asked."""
+    """A custom prompt: its template and how it is asked."""
 
     file: str = Field(
         description="Template of the turns, with a place for {{ sentence }} (and {{ language }})."

@@ -183,7 +183,7 @@ def apply_reviews(
     checked = check_variants(originals, reviewed, limits=limits)
     for item in checked:
         if item.id in reviews and item.verdict != "invalid" and "original_missing" in item.flags:
-            hint = "correct it so that the original stands in it, or call it invalid"
+            hint = "correct it so that it contains the original, or call it invalid"
             raise UserError("the original is not in it", where=f"{where}: {item.id}", hint=hint)
     texts = Counter(item.sentence for item in checked if item.verdict != "invalid")
     for item in checked:
