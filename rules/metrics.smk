@@ -62,6 +62,36 @@ rule idiots_metrics:
         "../scripts/idiots_metrics.py"
 
 
+rule idiots_bias:
+    """Sensitivity and criterion of each setting of a model, compared with one setting."""
+    input:
+        runs=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.METRICS),
+        predictions=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.PREDICTIONS),
+        sentences=idiots_paths.SENTENCES,
+        evidence=lambda wildcards: [
+            evidence_of(idiots_paths.SENTENCES),
+            *map(evidence_of, IDIOTS.compared(wildcards.model, idiots_paths.METRICS)),
+            *map(evidence_of, IDIOTS.compared(wildcards.model, idiots_paths.PREDICTIONS)),
+        ],
+    output:
+        idiots_paths.BIAS,
+        evidence=evidence_of(idiots_paths.BIAS),
+    log:
+        log_of(idiots_paths.BIAS),
+    wildcard_constraints:
+        model=IDIOTS.constraints()["model"],
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("idiots_bias"),
+        against=IDIOTS.settings.prompts_against,
+        permutations=IDIOTS.settings.permutations,
+        resamples=IDIOTS.settings.bootstrap_resamples,
+        conditions=lambda wildcards: IDIOTS.asked(idiots_paths.BIAS.format(**wildcards)),
+    script:
+        "../scripts/idiots_bias.py"
+
+
 rule jam_statistics:
     """Counts of what each stage of ID10M-JAM left."""
     input:

@@ -89,3 +89,16 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
             ),
         script:
             "../scripts/jam_neutral_sample.py"
+
+    # The dataset with a neutral variant in place of every hard one, for prompts with this context.
+    use rule jam_neutral_sample as jam_neutral_contexts_sample with:
+        input:
+            dataset=jam_paths.DATASET,
+            metrics=[],
+            sample=here("data/sample/id10m/neutral/{language}.json"),
+        output:
+            variants=jam_paths.NEUTRAL_CONTEXTS,
+            report=jam_paths.NEUTRAL_CONTEXTS.replace(".jsonl", ".report.json"),
+            evidence=evidence_of(jam_paths.NEUTRAL_CONTEXTS),
+        log:
+            log_of(jam_paths.NEUTRAL_CONTEXTS),

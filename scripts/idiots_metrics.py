@@ -8,7 +8,7 @@ from pieline.core.files import digests, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import load_jsonl
 from pieline.studies.idiots.datasets import IdiotsDataset
-from pieline.studies.idiots.metrics import detection_metrics
+from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction
 from pieline.studies.idiots.verdicts import DetectionRun, human_verdicts, read_cases
 

@@ -1,17 +1,23 @@
-"""Take the sample's neutral variant for each hard one that confused a model."""
+"""Take the sample's neutral variants: of hard ones that confused a model, or of all."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import optional, start_log
 from pieline.core.records import save_jsonl
 from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.variants.generation import confusing_variants, sample_neutral_variants
+from pieline.studies.jam.variants.generation import (
+    confusing_variants,
+    sample_neutral_variants,
+    with_neutral,
+)
 
 start_log(snakemake.log[0])
-confusing = confusing_variants(snakemake.input.metrics)
-variants = sample_neutral_variants(
-    load_sentences(snakemake.input.dataset), confusing, snakemake.input.sample
-)
-save_jsonl(snakemake.output.variants, variants)
-write_json(snakemake.output.report, {"asked": len(confusing), "variants": len(variants)})
+sentences = load_sentences(snakemake.input.dataset)
+metrics = optional(snakemake.input.metrics)
+every = [item.id for item in sentences if not item.is_original]
+chosen = confusing_variants(metrics) if metrics else every
+variants = sample_neutral_variants(sentences, chosen, snakemake.input.sample)
+made = variants if metrics else with_neutral(sentences, variants)
+save_jsonl(snakemake.output.variants, made)
+write_json(snakemake.output.report, {"asked": len(chosen), "variants": len(variants)})
 write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

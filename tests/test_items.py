@@ -33,7 +33,7 @@ from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query, query_scores_file
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.items import IdiotsItem
-from pieline.studies.idiots.metrics import detection_metrics
+from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import (
     DetectionRun,

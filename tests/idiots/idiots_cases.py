@@ -7,7 +7,7 @@ from typing import Any
 
 from pieline.llm.answers import Answer
 from pieline.reporting.printed import read_published
-from pieline.studies.idiots.metrics import DetectionMetrics, detection_metrics
+from pieline.studies.idiots.metrics.detection import DetectionMetrics, detection_metrics
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 from pieline.studies.idiots.verdicts import DetectionRun

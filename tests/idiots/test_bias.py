@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from own.own_cases import whole
 from scipy.stats import norm
 
-from pieline.core.files import sha256, write_json
+from pieline.core.files import write_json
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
@@ -23,12 +23,13 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.figures import sensitivity_against_criterion
-from pieline.studies.idiots.metrics import (
+from pieline.studies.idiots.metrics.bias import (
+    bias_metrics,
     counts_by_pie,
-    detection_metrics,
     signal_detection,
     swap_test,
 )
+from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.predictions import (
     Detection,
     NegatedAnswer,
@@ -68,24 +69,23 @@ def says(item: IdiotsSentence, yes: bool) -> DetectionPrediction:
     return read_prediction(item.id, answer(item.id, text))
 
 
-def given(folder: Path, runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
-    """What table and figure are made from, for the answers in each setting."""
-    sentences, metrics = "results/datasets/idiots/sentences.jsonl", []
-    save_jsonl(sentences, SUITE)
-    for setting, answers in runs.items():
-        predictions = f"results/predictions/idiots/rules/{setting}/seed-0.jsonl"
-        save_jsonl(predictions, answers)
-        found = detection_metrics(
-            SUITE, answers, DetectionRun("rules", setting, 0), origin="sample", resamples=10,
-            computed_from={path: sha256(path) for path in (predictions, sentences)},
-        )  # fmt: skip
-        metrics.append(f"results/metrics/idiots/rules/{setting}/seed-0.json")
-        write_json(metrics[-1], found.model_dump())
+def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
+    """Inputs of table and figure for the answers of a model in each setting."""
+    metrics = [
+        detection_metrics(
+            SUITE, answers, DetectionRun("rules", setting, 0), origin="sample", resamples=10
+        )
+        for setting, answers in runs.items()
+    ]
+    made = bias_metrics(
+        metrics, SUITE, list(runs.values()), against="zero_shot", permutations=199, resamples=400
+    )
+    write_json(path := "results/metrics/idiots/rules/bias.json", made.model_dump())
     return DisplayInputs(
-        metrics=tuple(metrics),
+        metrics=(path,),
         models=(ModelDescription(name="rules", kind="llm", label="Rules"),),
         not_run={"rules/lost/0": "nobody asked it"},
-        options={"against": "zero_shot", "permutations": 199, "resamples": 400},
+        options={"against": "zero_shot"},
     )
 
 
@@ -94,8 +94,7 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
     """One ability under three criteria, another ability, a yes-sayer, and one nobody can read."""
     monkeypatch.chdir(tmp_path)
     unread = [read_prediction(item.id, answer(item.id, "Well.")) for item in SUITE]
-    return given(
-        tmp_path,
+    return inputs(
         {
             "zero_shot": observer(1.5, 0.0, 11),
             "eager": observer(1.5, -0.6, 12),

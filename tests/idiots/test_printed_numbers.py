@@ -24,7 +24,7 @@ from pieline.models.registry import load_registry
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.datasets import IdiotsDataset
-from pieline.studies.idiots.metrics import DetectionMetrics
+from pieline.studies.idiots.metrics.detection import DetectionMetrics
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence

@@ -1,18 +1,23 @@
 """Custom prompts against a setting of the paper: models made by rule must come out as made."""
 
 import csv
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from idiots.idiots_cases import answer
 from jam.jam_cases import original
 from support import ROOT
 
 from pieline.core.files import write_json
 from pieline.core.imports import import_object
+from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.registry import find
+from pieline.llm.answers import Answer
+from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.figures import use_style
@@ -273,6 +278,75 @@ def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
     assert "jam_prompts" in {figure.name for figure in study.figures()}
     usual = JamStudy(settings.model_copy(update={"prompts_against": None}), run)
     assert "jam_prompts" not in {display.name for display in [*usual.tables(), *usual.figures()]}
+
+
+def neutral_study(**settings: Any) -> JamStudy:
+    file = str(ROOT / "prompts/jam/beyond/plain.jinja")
+    fields = {
+        "models": ["smollm2-135m-instruct"],
+        "languages": ["english", "german"],
+        "settings": ["zero_shot", "neutral"],
+        "seeds": [42],
+        "variants": {"source": "sample"},
+        "prompts": {"neutral": {"file": file, "context": "neutral"}},
+        **settings,
+    }
+    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    return JamStudy(JamSettings.model_validate(fields), run)
+
+
+def test_a_neutral_context_replaces_that_of_each_variant() -> None:
+    study, contexts = neutral_study(), "results/variants/jam_neutral/english.jsonl"
+    run = {"language": "english", "model": "smollm2-135m-instruct", "seed": "42"}
+    assert study.identification(setting="neutral", **run).inputs["neutral"] == contexts
+    assert "neutral" not in study.identification(setting="zero_shot", **run).inputs
+    # The sample has neutral contexts in English only.
+    assert study.left_out() == {
+        "smollm2-135m-instruct/neutral/german/42": "no neutral contexts in German"
+        " (jam.variants.model writes them)"
+    }
+    (asked,) = (spec for spec in study.llm_tasks() if spec.name == "prompt_idioms")
+    assert {(one["setting"], one["language"]) for one in asked.runs} == {
+        ("zero_shot", "english"), ("zero_shot", "german"), ("neutral", "english")
+    }  # fmt: skip
+
+
+def test_a_model_writes_neutral_contexts_for_all_variants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    writer = "smollm2-135m-instruct"
+    study = neutral_study(variants={"source": "sample", "model": writer})
+    (spec,) = (spec for spec in study.llm_tasks() if spec.name == "jam_neutral_contexts")
+    assert spec.runs == [{"language": "english"}, {"language": "german"}]
+    sentences = dataset(2)
+    save_jsonl("results/datasets/jam/english.jsonl", sentences)
+    task = study.neutral_contexts("english")
+    questions = task.questions(task.entry())
+    assert len(questions) == 6  # all variants, whatever they did to a model
+    lost = questions[-1].key
+
+    def ask(asked: Sequence[Question]) -> dict[str, Answer]:
+        return {
+            one.key: answer(one.key, "Well." if one.key == lost else json.dumps({"variants": [
+                f"The week had begun. Ann {PIE} on day {0 if number < 3 else 1}."
+            ]}))
+            for number, one in enumerate(asked)
+        }  # fmt: skip
+
+    task.run(task.entry(), ask)
+    made = load_jsonl(task.outputs["variants"], JamSentence)
+    assert [item.id for item in made] == [item.id for item in sentences]
+    assert [item.tags for item in made if item.is_original] == [
+        item.tags for item in sentences if item.is_original
+    ]
+    hard = [item for item in made if not item.is_original]
+    assert [item.sentence.startswith("The week had begun.") for item in hard] == [True] * 5 + [
+        False
+    ]
+    # A variant that was not written keeps its place, as the original alone.
+    assert hard[-1].sentence == sentences[4].sentence
+    assert hard[-1].original_id == "o001" and hard[-1].variant_number == 3
 
 
 def test_the_setting_compared_with_must_be_run() -> None:

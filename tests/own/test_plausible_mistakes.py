@@ -44,7 +44,7 @@ from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.predictions.runs import read_foreign_run
 from pieline.studies.idiots import predictions as idiots
-from pieline.studies.idiots.metrics import detection_metrics
+from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.verdicts import COLUMNS, DetectionRun
 from pieline.studies.jam.metrics.drift import accuracy

@@ -23,7 +23,7 @@ from pieline.studies.idiolink.metrics.scores import idiolink_metrics
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage
 from pieline.studies.idiots.datasets import IdiotsDataset
-from pieline.studies.idiots.metrics import detection_metrics
+from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import DetectionRun
 from pieline.studies.jam.bio import tags_of

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from pieline.core.records import load_records
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
-from pieline.studies.idiots.metrics import DetectionMetrics, Score, SignalEstimate
-from pieline.studies.idiots.tables import SETTING_LABELS, run_labels, run_of, signal_runs
+from pieline.studies.idiots.metrics.bias import BiasMetrics, SignalEstimate
+from pieline.studies.idiots.metrics.detection import DetectionMetrics, Score
+from pieline.studies.idiots.tables import SETTING_LABELS, run_labels, run_of
 
 _GREY = "#777777"
 _PRINTED = " (printed)"
@@ -89,29 +90,29 @@ def sensitivity_against_criterion(given: DisplayInputs) -> Figure:
     is at the bottom, one that readily says yes on the left. A run without readable answers has no
     mark.
     """
-    runs, labels = signal_runs(given), given.labels()
+    metrics, labels = load_records(given.metrics, BiasMetrics), given.labels()
     figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
     axis.axhline(0, linestyle="--", linewidth=0.8, color=_GREY)
     axis.axvline(0, linestyle="--", linewidth=0.8, color=_GREY)
-    for run in runs:
-        criterion, d_prime = run.signal.criterion, run.signal.d_prime
+    for item, signal in ((made, one) for made in metrics for one in made.settings):
+        criterion, d_prime = signal.criterion, signal.d_prime
         if criterion is None or d_prime is None:
             continue
-        setting = SETTING_LABELS.get(run.setting, run.setting)
+        setting = SETTING_LABELS.get(signal.setting, signal.setting)
         axis.errorbar(
             criterion.value,
             d_prime.value,
             xerr=_ends(criterion),
             yerr=_ends(d_prime),
-            fmt="D" if run.setting == given.options["against"] else "o",
+            fmt="D" if signal.setting == item.against else "o",
             markersize=5,
             elinewidth=0.6,
             capsize=2,
-            label=f"{labels[run.model]}: {setting}",
+            label=f"{labels[item.model]}: {setting}",
         )
     axis.set(xlabel="criterion c (left: readily says yes)", ylabel="sensitivity d′")
     figure.legend(loc="outside right center", fontsize=6)
-    if any(item.origin == "sample" for item in load_records(given.metrics, DetectionMetrics)):
+    if any(item.origin == "sample" for item in metrics):
         figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
     return figure
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import get_args
 
-from pieline.core.conditions import Conditions, deviations
+from pieline.core.conditions import Conditions, deviations, digest_of
 from pieline.core.errors import UserError
 from pieline.llm.obstacles import cannot_be_asked
 from pieline.llm.prompts import load_prompt
@@ -178,7 +178,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
         """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
-        return {paths.METRICS: lambda model, setting, seed: self.conditions(model, setting)}
+        return {
+            paths.METRICS: lambda model, setting, seed: self.conditions(model, setting),
+            paths.BIAS: self._bias_conditions,
+        }
 
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
@@ -297,24 +300,40 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def _bias(self) -> DisplayInputs:
-        """The runs of custom prompts and of what they are compared with, with their answers."""
-        settings, given = self.settings, self._given()
-        shown = {*settings.prompts, settings.prompts_against}
-        runs = [run for run in self.runs() if run["setting"] in shown]
-        answers = [paths.PREDICTIONS.format(**run) for run in runs]
-        read = [*answers, paths.SENTENCES] if runs else []
-        options = {
-            "against": settings.prompts_against,
-            "permutations": settings.permutations,
-            "resamples": settings.bootstrap_resamples,
-        }
-        return given.with_files(**{path: path for path in read}).model_copy(
-            update={
-                "metrics": tuple(paths.METRICS.format(**run) for run in runs),
-                "absent": (),
-                "options": options,
-            }
+        """Return the inputs of the table and figure of `prompts_against`."""
+        models = dict.fromkeys(run["model"] for run in self.runs())
+        compared = [model for model in models if self.compared(model, paths.METRICS)]
+        metrics = [paths.BIAS.format(model=model) for model in compared]
+        given = self.given(metrics, self.settings.models, "llm")
+        return given.model_copy(
+            update={"absent": (), "options": {"against": self.settings.prompts_against}}
         )
+
+    def compared(self, model: str, pattern: str) -> list[str]:
+        """Return a file of each run of a model that `prompts_against` compares."""
+        settings = self.settings
+        shown = {*settings.prompts, settings.prompts_against}
+        return [
+            pattern.format(**run)
+            for run in self.runs()
+            if run["model"] == model and run["setting"] in shown
+        ]
+
+    def _bias_conditions(self, model: str) -> str:
+        settings = self.settings
+        return self.of_data(
+            Conditions(
+                settings={
+                    "against": settings.prompts_against,
+                    "permutations": settings.permutations,
+                    "bootstrap_resamples": settings.bootstrap_resamples,
+                    "runs": {
+                        path: digest_of(self.asked(path))
+                        for path in self.compared(model, paths.METRICS)
+                    },
+                }
+            )
+        ).canonical()
 
     def _given(self) -> DisplayInputs:
         return self.given(self.files(paths.METRICS), self.settings.models, "llm")

@@ -6,7 +6,7 @@ The last one is of custom prompts, which the paper does not have.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.core.records import load_record, load_records
@@ -21,14 +21,13 @@ from pieline.reporting.columns import (
     sources,
     text_cell,
 )
-from pieline.reporting.evidence import Pool, load_metric_file
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import PrintedRow, probability, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.idiots.datasets import IdiotsManifest, Origin
-from pieline.studies.idiots.items import answers_behind
-from pieline.studies.idiots.metrics import DetectionMetrics, Score, Signal, SignalEstimate, signals
+from pieline.studies.idiots.metrics.bias import BiasMetrics, SettingSignal, SignalEstimate
+from pieline.studies.idiots.metrics.detection import DetectionMetrics, Score
 from pieline.studies.idiots.records import DistractorKind
 from pieline.studies.idiots.verdicts import ErrorType
 
@@ -46,6 +45,9 @@ KIND_LABELS = {
     "other_role": "other role",
     "look_alike": "look-alike",
 }
+
+Described = BiasMetrics | DetectionMetrics | IdiotsManifest
+"""Records that state the origin of their data."""
 
 UNSORTED = "nobody has sorted its wrong idioms (error type, in the cases to judge)"
 _IN_TEXT = {
@@ -383,7 +385,7 @@ def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple
     return (*([by_whom] if with_verdicts else []), *_data_notes(metrics))
 
 
-def _data_notes(described: Sequence[DetectionMetrics | IdiotsManifest]) -> tuple[str, ...]:
+def _data_notes(described: Sequence[Described]) -> tuple[str, ...]:
     """That the data are the sample's, or were verified by counts."""
     return (
         *([SAMPLE_NOTE] if any(item.origin == "sample" for item in described) else []),
@@ -427,7 +429,7 @@ def _obstacles(item: DetectionMetrics) -> list[str]:
     return list(dict.fromkeys([*_of_origin(item), *item.conditions.deviations]))
 
 
-def _of_origin(described: DetectionMetrics | IdiotsManifest) -> list[str]:
+def _of_origin(described: Described) -> list[str]:
     """What makes numbers on data of this origin incomparable with the paper's."""
     reasons: dict[Origin, list[str]] = {
         "sample": ["sample data, not the released IdioTS"],
@@ -444,78 +446,51 @@ def _interval(score: Score | None = None) -> str:
     return f"{score.low:.{DECIMALS}f} to {score.high:.{DECIMALS}f}"
 
 
-class SignalRun(NamedTuple):
-    """The signal detection of one setting of a model, and the metric files of its seeds."""
-
-    model: str
-    setting: str
-    source: Source[DetectionMetrics]
-    signal: Signal
-
-
-def signal_runs(given: DisplayInputs) -> list[SignalRun]:
-    """Every setting of each model, in the order of the metric files.
-
-    `options` are `against` (the setting), `permutations` and `resamples`.
-    """
-    found = sources(given, DetectionMetrics, ("model", "setting"), _obstacles)
-    options, pool, result = dict(given.options), Pool(), []
-    for model in dict.fromkeys(model for model, _ in found):
-        own = {setting: source for (name, setting), source in found.items() if name == model}
-        answered = {
-            setting: [answers_behind(load_metric_file(path), pool) for path in source.files]
-            for setting, source in own.items()
-        }
-        for setting, signal in signals(answered, **options).items():
-            result.append(SignalRun(model, setting, own[setting], signal))
-    return result
-
-
 def _key(model: str, setting: str) -> dict[str, str]:
     """What identifies a row, and all columns of its CSV."""
     return {"model": model, "setting": setting, "metric": "", "low": "", "high": ""}
 
 
-def _yes_rate(name: str, header: str) -> Column[Signal]:
+def _yes_rate(name: str, header: str) -> Column[SettingSignal]:
     get = attrgetter(name)
 
-    def value(item: Signal) -> float | None:
+    def value(item: SettingSignal) -> float | None:
         rate = get(item)
         return None if rate is None else 100 * rate
 
     return Column(name, header, value, decimals=1, unknown="no answer could be read")
 
 
-def _estimate(name: str, header: str) -> Column[Signal]:
+def _estimate(name: str, header: str) -> Column[SettingSignal]:
     """A number with its interval, in the CSV in columns of its own."""
     get = attrgetter(name)
 
-    def value(item: Signal) -> float | None:
+    def value(item: SettingSignal) -> float | None:
         found: SignalEstimate | None = get(item)
         return None if found is None else found.value
 
-    def ends(item: Signal) -> list[str]:
+    def ends(item: SettingSignal) -> list[str]:
         found: SignalEstimate | None = get(item)
         return [rounded(end, 2) for _, end in found.interval] if found and found.interval else []
 
-    def text(item: Signal) -> str:
+    def text(item: SettingSignal) -> str:
         return f"{rounded(value(item), 2)} [{', '.join(ends(item))}]" if ends(item) else ""
 
-    def details(source: Source[Signal]) -> dict[str, str]:
+    def details(source: Source[SettingSignal]) -> dict[str, str]:
         bounds = ends(source.records[0]) if source.records else []
         return dict(zip(("low", "high"), bounds or ("", ""), strict=True))
 
     return Column(name, header, value, decimals=2, details=details, text=text)
 
 
-def _corrected(name: str) -> Column[Signal]:
+def _corrected(name: str) -> Column[SettingSignal]:
     get = attrgetter(name)
 
-    def value(item: Signal) -> float | None:
+    def value(item: SettingSignal) -> float | None:
         found: SignalEstimate | None = get(item)
         return None if found is None else found.p_holm
 
-    def text(item: Signal) -> str:
+    def text(item: SettingSignal) -> str:
         chance = value(item)
         return "" if chance is None else probability(chance)
 
@@ -532,30 +507,32 @@ BIAS = (
     _estimate("criterion", "c"),
     _estimate("criterion_change", "change"),
     _corrected("criterion_change"),
-    Column[Signal]("unreadable", "Unread.", lambda item: item.unreadable, decimals=0),
+    Column[SettingSignal]("unreadable", "Unread.", lambda item: item.unreadable, decimals=0),
 )
 
 
 def bias(given: DisplayInputs) -> TableContent:
     """Each custom prompt by sensitivity and criterion, against a setting."""
     labels = given.labels()
-    against = given.options["against"]
+    metrics = load_records(given.metrics, BiasMetrics)
     groups: dict[str, list[Row]] = {}
-    made: set[tuple[str, str]] = set()
-    for model, setting, source, signal in signal_runs(given):
-        made.add((model, setting))
-        numbers = Source(_key(model, setting), [signal], source.files, obstacles=source.obstacles)
-        groups.setdefault(model, []).append(
-            row((SETTING_LABELS.get(setting, setting),), [(column, numbers) for column in BIAS])
-        )
-    for (model, setting, *_), reason in given.left_out().items():
-        if (model, setting) in made:
-            continue
-        made.add((model, setting))
-        missing = Source[Signal](_key(model, setting), not_run=reason)
+
+    def add(model: str, setting: str, reason: str = "", **source: Any) -> None:
+        numbers = Source[SettingSignal](_key(model, setting), not_run=reason, **source)
+        cells = [(column, numbers) for column in BIAS]
         name = SETTING_LABELS.get(setting, setting)
-        cells = [(column, missing) for column in BIAS]
         groups.setdefault(model, []).append(row((name,), cells, reason=reason))
+
+    for item, path in zip(metrics, given.metrics, strict=True):
+        for signal in item.settings:
+            obstacles = list(dict.fromkeys([*_of_origin(item), *signal.deviations]))
+            add(item.model, signal.setting, records=[signal], files=(path,), obstacles=obstacles)
+    made = {(item.model, signal.setting) for item in metrics for signal in item.settings}
+    missing = {key[:2]: reason for key, reason in given.left_out().items()}
+    for (model, setting), reason in missing.items():
+        if (model, setting) not in made:
+            add(model, setting, reason)
+    against = given.options["against"]
     return TableContent(
         heads=(headers(["Model", "Prompt"], BIAS),),
         groups=tuple(Group(tuple(rows), labels[model]) for model, rows in groups.items()),
@@ -564,5 +541,5 @@ def bias(given: DisplayInputs) -> TableContent:
         f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95 % percentiles of"
         " a bootstrap over PIEs; p is of a paired randomisation test over PIEs, corrected within a"
         " model (Holm), for d′ and c apart.",
-        notes=_data_notes(load_records(given.metrics, DetectionMetrics)),
+        notes=_data_notes(metrics),
     )

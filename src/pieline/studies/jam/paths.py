@@ -21,6 +21,7 @@ LABELLING_TASKS = "results/variants/jam/{language}.tasks.json"
 LABELLING = "results/variants/jam/{language}.labelling.xml"
 NEUTRAL_VARIANTS = "results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.jsonl"
 NEUTRAL_REPORT = "results/variants/jam_neutral/{language}/{model}/{setting}/seed-{seed}.report.json"
+NEUTRAL_CONTEXTS = "results/variants/jam_neutral/{language}.jsonl"
 
 DATASET = "results/datasets/jam/{language}.jsonl"
 MANIFEST = "results/datasets/jam/{language}.manifest.json"

@@ -48,6 +48,7 @@ from pieline.studies.jam.variants.generation import (
     REVIEW,
     GenerationSettings,
     HardVariants,
+    NeutralContexts,
     NeutralVariants,
 )
 from pieline.study import (
@@ -283,9 +284,25 @@ class JamStudy(Study[JamSettings]):
         entry = self.run.entry(run["model"])
         if not isinstance(entry, LLMEntry) or paths.METRICS.format(**run) in self.archived:
             return ""
-        if lack := self._lacks(entry, run["setting"]):
+        if lack := self._lacks(entry, run["setting"]) or self._no_contexts(run):
             return lack
         return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
+
+    def _no_contexts(self, run: Mapping[str, str]) -> str:
+        """Why a prompt has no neutral contexts; empty if it needs none."""
+        language, writer = run["language"], self.settings.variants.model
+        if not self._shows_neutral(run["setting"]):
+            return ""
+        if writer:
+            return self.run.unanswered(writer, self.neutral_contexts(language).recordings)
+        in_sample = Path(self.run.here("data/sample/id10m/neutral", f"{language}.json")).exists()
+        if self.run.is_sample and in_sample:
+            return ""
+        return f"no neutral contexts in {language.capitalize()} (jam.variants.model writes them)"
+
+    def _shows_neutral(self, setting: str) -> bool:
+        parameters = self.parameters(setting)
+        return isinstance(parameters, Arranged) and parameters.context == "neutral"
 
     def _lacks(self, entry: LLMEntry, setting: str) -> str:
         """Why a model cannot be asked in a setting; the released form has every answer enforced."""
@@ -475,7 +492,12 @@ class JamStudy(Study[JamSettings]):
 
     def identification(self, **run: str) -> Identification:
         """The task of one run."""
-        return self._identification("jam", self.sentences(run["language"]), paths.PREDICTIONS, run)
+        language = run["language"]
+        task = self._identification("jam", self.sentences(language), paths.PREDICTIONS, run)
+        if not self._shows_neutral(run["setting"]):
+            return task
+        neutral = paths.NEUTRAL_CONTEXTS.format(language=language)
+        return task.model_copy(update={"inputs": {**task.inputs, "neutral": neutral}})
 
     def neutral_identification(self, **run: str) -> Identification:
         """The task of one run on the neutral variants."""
@@ -554,11 +576,28 @@ class JamStudy(Study[JamSettings]):
             generation=self.generation(),
         )
 
+    def neutral_contexts(self, language: str) -> NeutralContexts:
+        """The task that writes a neutral variant for each hard one of a language."""
+        model = self._writer()
+        return NeutralContexts(
+            **self._of_model(model),
+            inputs={
+                "dataset": paths.DATASET.format(language=language),
+                "prompt": self.run.here("prompts/jam", NEUTRAL),
+            },
+            outputs=_with_report(paths.NEUTRAL_CONTEXTS.format(language=language)),
+            recordings=self.run.recordings("jam_neutral", language, f"{model}.jsonl"),
+            generation=self.generation(),
+        )
+
     def llm_tasks(self) -> list[LLMTaskSpec]:
         """Variants, the idioms of every sentence, and the same of neutral variants."""
         llm = self.constraints("llm")
         found = []
         writes = self.written_languages
+        shown = any(map(self._shows_neutral, self.settings.prompts))
+        written_contexts = shown and bool(self.settings.variants.model)
+        answered = [*(["sentences"] if writes else []), *(["neutral"] if written_contexts else [])]
         if writes:
             found.append(
                 LLMTaskSpec(
@@ -581,9 +620,10 @@ class JamStudy(Study[JamSettings]):
                     for run in self.configured("llm")
                     if paths.METRICS.format(**run) not in self.archived
                     and not self._lacks(self.run.language_model(run["model"]), run["setting"])
+                    and (self.settings.variants.model or not self._no_contexts(run))
                 ],
                 constraints=llm,
-                after_answers=("sentences",) if writes else (),
+                after_answers=answered,
                 recordings=self._recordings("jam"),
             )
         )
@@ -598,6 +638,19 @@ class JamStudy(Study[JamSettings]):
                     constraints=self.constraints("llm", "encoder"),
                     minutes=60,
                     after_answers=("metrics", "dataset") if writes else ("metrics",),
+                )
+            )
+        if written_contexts:
+            found.append(
+                LLMTaskSpec(
+                    name="jam_neutral_contexts",
+                    task=NeutralContexts,
+                    outputs=_with_report(paths.NEUTRAL_CONTEXTS),
+                    make=self.neutral_contexts,
+                    runs=[{"language": language} for language in self.settings.languages],
+                    constraints={"language": alternatives(known())},
+                    minutes=60,
+                    after_answers=("dataset",) if writes else (),
                 )
             )
         found.append(

@@ -15,7 +15,7 @@ def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[s
     nearest, of equally near ones the first: it speaks of something else, and is about as long.
     """
     texts = {item.id: item.sentence for item in sentences}
-    if context == "first":
+    if context in ("first", "neutral"):  # neutral sentences come from a file of their own
         return texts
     parts: dict[str, tuple[str, str]] = {}
     for item in sentences:

@@ -9,7 +9,7 @@ from pieline.core.settings import Settings
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
 Examples = Literal["random", "contrastive"]
 Votes = Literal["majority", "half", "first"]
-Context = Literal["first", "last", "none", "other"]
+Context = Literal["first", "last", "none", "other", "neutral"]
 RELEASED_FORM = (
     "the provider enforces the form of the answer, the paper's prompt only asks for JSON",
     "the sentence follows 'Sentence:' without a space, and a line break follows it; the paper has a"
@@ -39,7 +39,8 @@ class Arranged(ZeroShot):
         default="first",
         description="The text of a variant that `sentence` is. 'first': as it is in the data;"
         " 'last': the added context behind the original; 'none': the original alone; 'other':"
-        " before it a context that was written for another original, about as long as its own.",
+        " before it a context that was written for another original, about as long as its own;"
+        " 'neutral': before it a neutral context of about the same length (appendix G).",
     )
 
 

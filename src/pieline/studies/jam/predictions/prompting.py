@@ -63,7 +63,8 @@ class Identification(Task):
     """The idioms that a model names in each sentence; one prediction per sentence.
 
     `inputs` are `sentences` and `prompt`, and for few-shot prompting `example` (the template of the
-    examples) and `train` (the split that they are drawn from). The only output is `predictions`.
+    examples) and `train` (the split that they are drawn from), and for a neutral context `neutral`
+    (the sentences with neutral variants). The only output is `predictions`.
 
     Attributes:
         setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
@@ -116,7 +117,7 @@ class Identification(Task):
         return parse_idioms(answer)
 
     def _sentences(self) -> list[JamSentence]:
-        return load_sentences(self.inputs["sentences"])
+        return load_sentences(self.inputs.get("neutral") or self.inputs["sentences"])
 
     def _examples(self, sentences: Sequence[JamSentence]) -> Sequence[Example]:
         """The examples that few-shot prompting shows, in the language of the sentences."""

@@ -272,6 +272,22 @@ def generate_neutral_variants(
     return usable, {**counts, **_read(written), "flags": flags}
 
 
+def with_neutral(
+    sentences: Sequence[JamSentence], neutral: Iterable[JamSentence]
+) -> list[JamSentence]:
+    """Replace each hard variant by its neutral one, or by its original where there is none."""
+    replacements = {item.id: item for item in neutral}
+    originals = {item.id: item for item in sentences if item.is_original}
+    place = ("id", "original_id", "variant_number")
+    return [
+        replacements.get(item.id)
+        or originals[item.original_id].model_copy(
+            update={name: getattr(item, name) for name in place}
+        )
+        for item in sentences
+    ]
+
+
 def neutral_questions(
     sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting
 ) -> dict[str, Question]:
@@ -363,7 +379,7 @@ class NeutralVariants(_Written):
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """One question for each variant that confused the model."""
-        return list(neutral_questions(*self._confusing(), self._writing(entry, "prompt")).values())
+        return list(neutral_questions(*self._chosen(), self._writing(entry, "prompt")).values())
 
     def likely_output_tokens(self) -> int:
         """One variant."""
@@ -372,12 +388,30 @@ class NeutralVariants(_Written):
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Have the variants written and write them with a report."""
         writing = self._writing(entry, "prompt")
-        self._save(*generate_neutral_variants(*self._confusing(), writing, ask))
+        self._save(*generate_neutral_variants(*self._chosen(), writing, ask))
 
-    def _confusing(self) -> tuple[list[JamSentence], list[str]]:
+    def _chosen(self) -> tuple[list[JamSentence], list[str]]:
         """The dataset, and which of its variants confused the model."""
         sentences = load_jsonl(self.inputs["dataset"], JamSentence)
         return sentences, confusing_variants(self.inputs["metrics"])
+
+
+class NeutralContexts(NeutralVariants):
+    """The dataset with a neutral variant in place of every hard one.
+
+    `inputs` are the `dataset` and the `prompt`, outputs `variants` and `report`.
+    """
+
+    def run(self, entry: LLMEntry, ask: Ask) -> None:
+        """Have all neutral variants written, and write the dataset that holds them."""
+        sentences, every = self._chosen()
+        writing = self._writing(entry, "prompt")
+        neutral, report = generate_neutral_variants(sentences, every, writing, ask)
+        self._save(with_neutral(sentences, neutral), report)
+
+    def _chosen(self) -> tuple[list[JamSentence], list[str]]:
+        sentences = load_jsonl(self.inputs["dataset"], JamSentence)
+        return sentences, [item.id for item in sentences if not item.is_original]
 
 
 def _parsed(

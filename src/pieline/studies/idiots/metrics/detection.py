@@ -6,7 +6,7 @@ True Positive Consistency or among the false positives; and the outcome counts r
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import Frozen
-from pieline.core.significance import cohen_kappa, holm
+from pieline.core.significance import cohen_kappa
 from pieline.core.uncertainty import (
     Counts,
-    Interval,
     Ratios,
     draw_units,
     drawn_ratios,
@@ -34,9 +33,6 @@ NO, YES, UNREADABLE = 0, 1, 2
 BOOTSTRAP_SEED = 0
 
 Indicator = NDArray[np.bool_]
-Numbers = NDArray[np.float64]
-Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
-"""Each sentence of a run with its answer."""
 
 
 class Score(Frozen):
@@ -252,130 +248,3 @@ def _bounds(resampled: Ratios) -> dict[str, float]:
     """The ends of the interval, none where the fraction is defined in no resample."""
     interval = percentile_interval(resampled)
     return {name: round(value, 6) for name, value in interval} if interval else {}
-
-
-class SignalEstimate(NamedTuple):
-    """A number with its 95 % bootstrap interval over PIEs; `p_holm` only of differences."""
-
-    value: float
-    interval: Interval | None
-    p_holm: float | None = None
-
-
-class Signal(NamedTuple):
-    """How well a model tells idioms, and apart from it how readily it says that there is one.
-
-    The signal is an idiom: a yes is a hit on an idiomatic sentence and a false alarm on a
-    distractor. With z the normal quantile function, d′ = z(hits) - z(false alarms), and the
-    criterion is c = -(z(hits) + z(false alarms)) / 2, negative for a model that readily says yes.
-    Rates are corrected log-linearly, so that none is 0 or 1: with a share s of all sentences in
-    its class, a rate is (yes + s) / (sentences + 2 s). A constant answer then has d′ = 0, which
-    the usual halves give only for classes of equal size.
-
-    Attributes:
-        hits, false_alarms: the share of yes among the answers that could be read; null without any.
-        unreadable: answers, over all seeds.
-        d_prime, criterion: of all seeds together; null without readable answers in both classes.
-        d_prime_change, criterion_change: against the setting that it is compared with.
-    """
-
-    hits: float | None
-    false_alarms: float | None
-    unreadable: int
-    d_prime: SignalEstimate | None = None
-    criterion: SignalEstimate | None = None
-    d_prime_change: SignalEstimate | None = None
-    criterion_change: SignalEstimate | None = None
-
-
-def counts_by_pie(seeds: Sequence[Answered]) -> Numbers:
-    """Hits, idiomatic sentences, false alarms and distractors of each PIE, means over seeds.
-
-    Sentences are those with a readable answer. Shape (PIEs, 4), PIEs in the order of their ids.
-    """
-    pies = sorted({sentence.pie_id for sentence, _ in seeds[0]})
-    place = {pie: number for number, pie in enumerate(pies)}
-    counts = np.zeros((len(pies), 4))
-    for sentence, answer in (case for seed in seeds for case in seed):
-        if answer.has_idiom is not None:
-            first = 0 if sentence.is_idiomatic else 2
-            counts[place[sentence.pie_id], first : first + 2] += (answer.has_idiom, 1)
-    return counts / len(seeds)
-
-
-def signal_detection(counts: Numbers) -> Numbers:
-    """d′ and criterion of total counts: from shape (..., 4) to (..., 2).
-
-    Not a number where there is no sentence of a class.
-    """
-    from scipy.special import ndtri  # takes long to load, and only custom prompts need it
-
-    share = counts[..., [1, 3]] / counts[..., [1, 3]].sum(axis=-1, keepdims=True)
-    rates = (counts[..., [0, 2]] + share) / (counts[..., [1, 3]] + 2 * share)
-    hits, alarms = np.moveaxis(ndtri(rates), -1, 0)
-    return np.stack([hits - alarms, -(hits + alarms) / 2], axis=-1)
-
-
-def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) -> Numbers:
-    """Two-sided p-values of the differences in d′ and criterion, shape (2,).
-
-    As in a paired randomization test, two settings change places on whole PIEs; the observed
-    places count as one more pattern, and patterns with an equal difference by half (mid-p).
-
-    Args:
-        first: counts of each PIE, shape (PIEs, 4).
-        second: the same of the other setting.
-        permutations: patterns that are drawn.
-        seed: of the patterns.
-    """
-    swaps = np.random.default_rng(seed).integers(0, 2, (permutations, len(first)))
-    moved = np.vstack([np.zeros(4), swaps @ (second - first)])
-    difference = signal_detection(first.sum(axis=0) + moved)
-    difference -= signal_detection(second.sum(axis=0) - moved)
-    sizes = np.abs(difference).round(9)
-    return np.asarray(((sizes > sizes[0]) + (sizes == sizes[0]) / 2).mean(axis=0))
-
-
-def signals(
-    runs: Mapping[str, Sequence[Answered]], against: str, *, permutations: int, resamples: int
-) -> dict[str, Signal]:
-    """Signal detection of a model's settings, each also against one of them.
-
-    Intervals draw PIEs, the same for both of two settings. P-values are corrected for the number
-    of settings (Holm), those of d′ and of the criterion apart.
-    """
-    counts = {name: counts_by_pie(seeds) for name, seeds in runs.items()}
-    known = [name for name in runs if counts[name][:, [1, 3]].sum(axis=0).all()]
-    values = {name: signal_detection(counts[name].sum(axis=0)) for name in known}
-    drawn: dict[str, Numbers] = {}
-    for name in known:
-        times = draw_units([0] * len(counts[name]), resamples=resamples, seed=0)
-        drawn[name] = signal_detection(times @ counts[name])
-    compared = [name for name in known if name != against and against in known]
-    tests = (
-        swap_test(counts[name], counts[against], permutations=permutations, seed=0)
-        for name in compared
-    )
-    chances = np.array(list(tests)).reshape(-1, 2)
-    corrected = np.array([holm(chances[:, column].tolist()) for column in (0, 1)])
-
-    def estimates(name: str) -> Iterable[SignalEstimate]:
-        for column in (0, 1) if name in known else ():
-            own = drawn[name][:, column]
-            yield SignalEstimate(float(values[name][column]), percentile_interval(own))
-        for column in (0, 1) if name in compared else ():
-            change = percentile_interval((drawn[name] - drawn[against])[:, column])
-            chance = float(corrected[column, compared.index(name)])
-            value = float(values[name][column] - values[against][column])
-            yield SignalEstimate(value, change, chance)
-
-    result = {}
-    for name, seeds in runs.items():
-        hits, idiomatic, alarms, distractors = counts[name].sum(axis=0).tolist()
-        result[name] = Signal(
-            hits / idiomatic if idiomatic else None,
-            alarms / distractors if distractors else None,
-            sum(answer.has_idiom is None for seed in seeds for _, answer in seed),
-            *estimates(name),
-        )
-    return result

@@ -1,0 +1,218 @@
+"""Signal detection on IdioTS: separate a model's ability from its bias to say yes.
+
+An idiom is the signal. A yes is a hit on an idiomatic sentence and a false alarm on a distractor.
+With z the normal quantile function, d′ = z(hits) - z(false alarms) measures ability, and the
+criterion c = -(z(hits) + z(false alarms)) / 2 measures bias; it is negative for a model that
+readily says yes. Rates are corrected log-linearly, so that none is 0 or 1: with s the share of the
+class among all sentences, a rate is (yes + s) / (sentences + 2 s). A constant answer then has
+d′ = 0, which a correction by 1/2 yields only for classes of equal size.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.records import Frozen
+from pieline.core.significance import holm
+from pieline.core.uncertainty import Interval, draw_units, percentile_interval
+from pieline.studies.idiots.datasets import Origin
+from pieline.studies.idiots.metrics.detection import DetectionMetrics
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.idiots.verdicts import paired
+
+Numbers = NDArray[np.float64]
+Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
+"""The sentences of a run, each with its answer."""
+
+
+class SignalEstimate(Frozen):
+    """An estimate with its 95 % bootstrap interval over PIEs.
+
+    Only differences have a p-value, corrected for the settings of a model (Holm).
+    """
+
+    value: float
+    interval: Interval | None
+    p_holm: float | None = None
+
+
+class SettingSignal(Frozen):
+    """Signal detection of one setting, over all its seeds.
+
+    Attributes:
+        deviations: Deviations of its runs from the paper's settings.
+        hits, false_alarms: Share of yes among the readable answers (fraction), None without any.
+        unreadable: Number of unreadable answers. They count nowhere else.
+        d_prime, criterion: None unless both classes have a readable answer.
+        d_prime_change, criterion_change: Difference from the setting it is compared with.
+    """
+
+    setting: str
+    deviations: tuple[str, ...] = ()
+    hits: float | None
+    false_alarms: float | None
+    unreadable: int
+    d_prime: SignalEstimate | None = None
+    criterion: SignalEstimate | None = None
+    d_prime_change: SignalEstimate | None = None
+    criterion_change: SignalEstimate | None = None
+
+
+class BiasMetrics(MetricRecord):
+    """Signal detection of all compared settings of one model."""
+
+    model: str
+    origin: Origin
+    against: str
+    permutations: int
+    resamples: int
+    settings: list[SettingSignal]
+
+
+def bias_metrics(
+    runs: Sequence[DetectionMetrics],
+    sentences: Sequence[IdiotsSentence],
+    predictions: Sequence[Sequence[DetectionPrediction]],
+    *,
+    against: str,
+    permutations: int,
+    resamples: int,
+    conditions: Conditions = NO_CONDITIONS,
+    computed_from: Mapping[str, str] | None = None,
+) -> BiasMetrics:
+    """Compare the settings of one model with one of them.
+
+    Args:
+        runs: Metrics of the model's runs: every setting and seed.
+        sentences: The sentences that all runs were asked about.
+        predictions: Answers of each run, in the order of `runs`.
+        against: Setting that the others are compared with.
+        permutations: Number of patterns drawn by the test.
+        resamples: Number of bootstrap resamples.
+        conditions: Settings and weights behind the numbers.
+        computed_from: SHA-256 of the files behind the numbers, by path.
+
+    Raises:
+        UserError: The predictions of a run do not fit the sentences.
+    """
+    answered: dict[str, list[Answered]] = {}
+    for run, answers in zip(runs, predictions, strict=True):
+        answered.setdefault(run.setting, []).append(paired(sentences, answers))
+    found = signals(answered, against, permutations=permutations, resamples=resamples)
+    deviations = {run.setting: run.conditions.deviations for run in runs}
+    return BiasMetrics(
+        model=runs[0].model,
+        origin=runs[0].origin,
+        data_note=runs[0].data_note,
+        against=against,
+        permutations=permutations,
+        resamples=resamples,
+        settings=[
+            signal.model_copy(update={"deviations": deviations[signal.setting]}) for signal in found
+        ],
+        conditions=conditions,
+        computed_from=dict(computed_from or {}),
+    )
+
+
+def counts_by_pie(seeds: Sequence[Answered]) -> Numbers:
+    """Return hits, idiomatic sentences, false alarms and distractors per PIE, means over seeds.
+
+    Only sentences with a readable answer count. Shape (PIEs, 4), PIEs sorted by id.
+    """
+    pies = sorted({sentence.pie_id for sentence, _ in seeds[0]})
+    place = {pie: number for number, pie in enumerate(pies)}
+    counts = np.zeros((len(pies), 4))
+    for sentence, answer in (case for seed in seeds for case in seed):
+        if answer.has_idiom is not None:
+            first = 0 if sentence.is_idiomatic else 2
+            counts[place[sentence.pie_id], first : first + 2] += (answer.has_idiom, 1)
+    return counts / len(seeds)
+
+
+def signal_detection(counts: Numbers) -> Numbers:
+    """Return d′ and criterion of total counts: shape (..., 4) to (..., 2).
+
+    The result is NaN where a class has no sentence.
+    """
+    from scipy.special import ndtri  # slow to import
+
+    share = counts[..., [1, 3]] / counts[..., [1, 3]].sum(axis=-1, keepdims=True)
+    rates = (counts[..., [0, 2]] + share) / (counts[..., [1, 3]] + 2 * share)
+    hits, alarms = np.moveaxis(ndtri(rates), -1, 0)
+    return np.stack([hits - alarms, -(hits + alarms) / 2], axis=-1)
+
+
+def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) -> Numbers:
+    """Return two-sided p-values of the differences in d′ and criterion, shape (2,).
+
+    A paired randomization test: two settings swap the answers of whole PIEs. The observed
+    assignment counts as one more pattern, and patterns with an equal difference count half (mid-p).
+
+    Args:
+        first: Counts by PIE of one setting, shape (PIEs, 4).
+        second: Counts by PIE of the other setting.
+        permutations: Number of patterns drawn.
+        seed: Seed of the patterns.
+    """
+    swaps = np.random.default_rng(seed).integers(0, 2, (permutations, len(first)))
+    moved = np.vstack([np.zeros(4), swaps @ (second - first)])
+    difference = signal_detection(first.sum(axis=0) + moved)
+    difference -= signal_detection(second.sum(axis=0) - moved)
+    sizes = np.abs(difference).round(9)
+    return np.asarray(((sizes > sizes[0]) + (sizes == sizes[0]) / 2).mean(axis=0))
+
+
+def signals(
+    runs: Mapping[str, Sequence[Answered]], against: str, *, permutations: int, resamples: int
+) -> list[SettingSignal]:
+    """Apply signal detection to each setting of a model, and compare it with one of them.
+
+    Both settings of a comparison use the same draws of PIEs. P-values are corrected for the number
+    of settings (Holm), separately for d′ and the criterion.
+    """
+    counts = {name: counts_by_pie(seeds) for name, seeds in runs.items()}
+    known = [name for name in runs if counts[name][:, [1, 3]].sum(axis=0).all()]
+    values = {name: signal_detection(counts[name].sum(axis=0)) for name in known}
+    drawn: dict[str, Numbers] = {}
+    for name in known:
+        times = draw_units([0] * len(counts[name]), resamples=resamples, seed=0)
+        drawn[name] = signal_detection(times @ counts[name])
+    compared = [name for name in known if name != against and against in known]
+    tests = (
+        swap_test(counts[name], counts[against], permutations=permutations, seed=0)
+        for name in compared
+    )
+    chances = np.array(list(tests)).reshape(-1, 2)
+    corrected = np.array([holm(chances[:, column].tolist()) for column in (0, 1)])
+
+    def estimates(name: str) -> Iterable[tuple[str, SignalEstimate]]:
+        for column, measure in enumerate(("d_prime", "criterion")):
+            if name in known:
+                value, own = values[name][column], drawn[name][:, column]
+                yield measure, _estimate(value, own)
+            if name in compared:
+                chance = float(corrected[column, compared.index(name)])
+                change = (drawn[name] - drawn[against])[:, column]
+                difference = values[name][column] - values[against][column]
+                yield f"{measure}_change", _estimate(difference, change, chance)
+
+    result = []
+    for name, seeds in runs.items():
+        hits, idiomatic, alarms, distractors = counts[name].sum(axis=0).tolist()
+        result.append(
+            SettingSignal(
+                setting=name,
+                hits=hits / idiomatic if idiomatic else None,
+                false_alarms=alarms / distractors if distractors else None,
+                unreadable=sum(answer.has_idiom is None for seed in seeds for _, answer in seed),
+                **dict(estimates(name)),
+            )
+        )
+    return result
+
+
+def _estimate(value: float, drawn: Numbers, p_holm: float | None = None) -> SignalEstimate:
+    return SignalEstimate(value=float(value), interval=percentile_interval(drawn), p_holm=p_holm)
