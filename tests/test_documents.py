@@ -299,9 +299,9 @@ def _stated() -> dict[str, list[str]]:
             f"in {took['append five, put in order']['seconds']:.1f} s",
         ],
         "docs/studies/idiolink_construction.md": [
-            f"makes {calls['calls']:,} for",
-            f"${calls['usd_without_thoughts']} and",
-            f"${calls['usd_of_1000_thought_tokens_a_call']}:",
+            f"this project makes {calls['calls']:,} calls",
+            f"${calls['usd_without_thoughts']} without thinking",
+            f"${calls['usd_of_1000_thought_tokens_a_call']} more",
             f"{magpie['rows']:,} rows, {magpie['megabytes_of_file']} MB",
         ],
     }
