@@ -1,8 +1,8 @@
-# The two commands of the README, and what they are made of. `make help` lists them.
+# Common commands; `make help` lists them.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 PYTHON ?= python3
-# Folder with the papers' public files; without one they are downloaded.
+# Folder with the papers' public files; if empty, they are downloaded.
 MIRROR ?= $(wildcard ../shared/mirror)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +11,7 @@ CPU := envs/requirements-cpu.lock
 CUDA := envs/requirements-cuda.lock
 READY := $(VENV)/.ready
 SUPPORTED := $(shell sed -n 's/^requires-python = "\(.*\)"/\1/p' pyproject.toml)
-# uv installs faster where it is there (UV= for pip); it does not read pip's settings.
+# uv is faster and is used if installed; `make UV=` uses pip instead. uv does not read pip's settings.
 UV ?= $(shell command -v uv)
 ifneq ($(UV),)
 CREATE := $(UV) venv --quiet --allow-existing --python $(PYTHON)
@@ -26,71 +26,70 @@ endif
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-reproduce: $(READY)  ## Every table and figure on the sample data, and the papers' scores of shipped rankings.
+reproduce: $(READY)  ## Make all tables and figures on the sample data, and score the shipped rankings.
 	$(BIN)/snakemake --cores all --directory runs/shipped --configfile config/shipped.yaml -- all
 	$(BIN)/snakemake --cores all all
 	@echo "Tables (LaTeX, CSV) are in paper_tables/, figures in paper_tables/figures/; start with paper_tables/index.html."
 
-report: $(READY)  ## Snakemake's own report of the finished run: results, statistics, workflow.
+report: $(READY)  ## Make Snakemake's report of the finished run: results, statistics, workflow.
 	$(BIN)/snakemake --report paper_tables/report.html
 
-test: $(READY)  ## The whole test suite.
-	@# One worker more than cores, because some tests wait for servers, clusters and each other.
+test: $(READY)  ## Run the test suite.
+	@# One more worker than cores, because some tests wait for servers, clusters and each other.
 	$(BIN)/python -m pytest --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --maxprocesses 4 \
 	    --dist loadfile --no-loadscope-reorder --durations 25
 
-explore: $(READY)  ## Only the property tests, on a thousand fresh examples each.
+explore: $(READY)  ## Run only the property tests, with a thousand new examples each.
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m hypothesis --numprocesses auto
 
-check: $(READY)  ## Format, lint, types, and Snakemake's own lint.
+check: $(READY)  ## Check formatting, lint and types, and lint the workflow.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check --compact-diff Snakefile rules rehearsal examples
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
-	@# Told, not failed: what a pinned version lacks becomes known later, and not every network reaches the list.
+	@# Does not fail: new vulnerabilities of pinned versions may appear at any time, and some networks cannot reach osv.dev.
 	-@$(MAKE) --no-print-directory audit
 
-audit: $(READY)  ## Known vulnerabilities of the locked packages, as osv.dev lists them.
+audit: $(READY)  ## List known vulnerabilities of the locked packages, according to osv.dev.
 	@if $(BIN)/python -c 'import requests; requests.get("https://api.osv.dev", timeout=5)' 2>/dev/null; then \
 	    $(BIN)/pip-audit --vulnerability-service osv --disable-pip --require-hashes --progress-spinner off \
 	        $(LOCK:%=--requirement %); \
-	else echo "audit: api.osv.dev cannot be reached; no vulnerability was looked for"; fi
+	else echo "audit: skipped, because api.osv.dev cannot be reached"; fi
 
-verify: $(READY)  ## The numbers that a laptop can check, on the papers' real data: from MIRROR, or downloaded.
+verify: $(READY)  ## Check the numbers that a laptop can compute from the real data (downloaded, or from MIRROR).
 	$(BIN)/snakemake --cores all --directory runs/released \
 	    --configfile config/released.yaml $(if $(MIRROR),--config mirror=$(abspath $(MIRROR))) -- all
-	@# Four cannot be: the printed numbers of different PIEs and of gold texts do not follow from the released data.
+	@# Four more cannot be reproduced: the printed counts of distinct PIEs and of gold texts differ from the released data.
 	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/printed_numbers.csv --at-least 44
 
 SIZE ?= full
 
-rehearse: $(READY)  ## The papers' full grid on stand-ins, in runs/rehearsal; SIZE=small: a tenth.
+rehearse: $(READY)  ## Run the papers' full grid on stand-ins, in runs/rehearsal (SIZE=small: a tenth of it).
 	$(BIN)/snakemake --cores all --configfile config/rehearsal.yaml \
 	    --config 'rehearsal={size: $(SIZE)}' -- all
-	@echo "What it showed: runs/rehearsal/paper_tables/rehearsal.html"
+	@echo "The report is in runs/rehearsal/paper_tables/rehearsal.html"
 
-environment: $(READY)  ## Only create the environment in .venv.
+environment: $(READY)  ## Create the environment in .venv.
 
 $(READY): $(LOCK) $(CPU) $(CUDA) pyproject.toml
 	@$(PYTHON) tools/check_python.py '$(SUPPORTED)' $(if $(UV),,ensurepip)
 	$(CREATE) $(VENV)
-	@# The locks hold all that each package needs, so nothing is resolved. Of those in no-deps only the
-	@# weights or the script are used. Without its CPU build torch is the index's, which brings gigabytes
-	@# on Linux.
+	@# The locks are complete, so nothing is resolved. Of the packages in no-deps, only the weights or the
+	@# script are used. Without its CPU build, torch comes from the index, with gigabytes of dependencies on Linux.
 	$(INSTALL) --require-hashes --no-deps --requirement $(CPU) 2>/dev/null \
-	    || echo "no CPU-only torch was found: the index's build is installed"
+	    || echo "no CPU-only build of torch found; installing the index's build"
 	$(INSTALL) --require-hashes --no-deps $(LOCK:%=--requirement %)
 ifeq ($(shell uname -s),Linux)
 	if grep -q '^Requires-Dist: nvidia' $(VENV)/lib/python3*/site-packages/torch-*.dist-info/METADATA; \
 	    then $(INSTALL) --require-hashes --no-deps --requirement $(CUDA); fi
 endif
 	$(INSTALL) --no-deps --no-build-isolation --editable .
-	@# On all cores, where pip takes one; some packages hold files for other versions of Python.
+	@# pip would compile on one core. Errors are ignored: some packages contain files for other versions of Python.
 	-$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1
 	touch $(READY)
 
-lock:  ## Pin anew what envs/requirements.in asks for (needs uv); versions that are pinned stay.
+lock:  ## Update the pins for envs/requirements.in (needs uv); existing pins are kept if possible.
 	cat envs/requirements.lock $(CUDA) >envs/all.lock
 	$(UV) pip compile --quiet envs/requirements.in --output-file envs/all.lock --generate-hashes \
 	    --python-version 3.11 --python-platform x86_64-manylinux_2_28 --no-annotate --no-header
@@ -99,6 +98,6 @@ lock:  ## Pin anew what envs/requirements.in asks for (needs uv); versions that 
 	    mv $$2.new $$2; done
 	rm envs/all.lock
 
-clean:  ## Delete all outputs; recordings stay.
+clean:  ## Delete all outputs except recordings.
 	rm -rf .snakemake logs runs ro-crate-metadata.json
 	find results paper_tables -mindepth 1 -not -name README.md -delete
