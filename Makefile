@@ -60,7 +60,7 @@ audit: $(READY)  ## List known vulnerabilities of the locked packages, according
 verify: $(READY)  ## Check the numbers that a laptop can compute from the real data (downloaded, or from MIRROR).
 	$(BIN)/snakemake --cores all --directory runs/released \
 	    --configfile config/released.yaml $(if $(MIRROR),--config mirror=$(abspath $(MIRROR))) -- all
-	@# Four more cannot be reproduced: the printed counts of distinct PIEs and of gold texts differ from the released data.
+	@# The other four cannot be reproduced: the released data has other counts of distinct PIEs and gold texts.
 	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/printed_numbers.csv --at-least 44
 
 SIZE ?= full
