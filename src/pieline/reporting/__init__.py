@@ -1,1 +1,1 @@
-"""Tables and figures of any study: printed numbers, and how results are shown."""
+"""Tables and figures of all studies: printed numbers, comparison and rendering."""

@@ -1,4 +1,4 @@
-"""Columns of tables, and the cells that put our numbers beside the printed ones."""
+"""Table columns, and cells that compare our numbers with the printed ones."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,22 +26,22 @@ R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
 N = TypeVar("N", bound=MetricRecord)
 TextNumbers = Mapping[tuple[str, ...], PrintedRow]
-"""published/text_numbers.csv by id, as `read_published` returns it."""
+"""The numbers of published/text_numbers.csv by id, as returned by `read_published`."""
 
 
 @dataclass(frozen=True)
 class Source(Generic[R]):
-    """What the numbers of a row come from: our records and the printed row.
+    """Our records and the printed row behind the numbers of a table row.
 
     Attributes:
-        key: columns of the CSV that identify the row.
-        records: ours, one per seed; none if nothing was run.
-        files: the metric files of the records.
-        printed: the paper's numbers.
-        obstacles: what makes ours incomparable with them, most important first.
-        not_run: why there are no records.
-        seeds: of the printed numbers, if these are means over seeds.
-        ranges: of sampling (see `Comparison`), if these are no means over seeds.
+        key: CSV columns that identify the row.
+        records: Our records, one per seed; empty if nothing was run.
+        files: Metric files of the records.
+        printed: The paper's numbers.
+        obstacles: Reasons why ours are not comparable with them, most important first.
+        not_run: Reason why there are no records.
+        seeds: Seeds behind the printed numbers, if they are means over seeds.
+        ranges: Sampling ranges (see `Comparison`), if they are not means over seeds.
     """
 
     key: Mapping[str, str]
@@ -59,17 +59,18 @@ class Column(Generic[R]):
     """A column of a table.
 
     Attributes:
-        name: in published/*.csv, where the column of its deviations ends in `_std`. Without `_pct`
-            it is the metric in our CSV.
-        header: in the table; a column without one is only in the CSV.
-        value: our number from one record, in the printed unit; None if unknown.
-        latex: the header in LaTeX, if not the same.
-        decimals: of the printed numbers, if not the table's.
-        best: which of its numbers `mark_best` marks.
-        unknown: why the value can be unknown although there is a record.
-        tolerance: how far ours may be from the printed number and count as reproduced.
-        details: more columns of the CSV.
-        text: shown instead of our number's digits; empty for the digits.
+        name: Column in published/*.csv; the column of its deviations ends in `_std`. Without
+            `_pct` it is the metric's name in our CSV.
+        header: Header in the table; a column without a header is only in the CSV.
+        value: Function that computes our number from one record, in the printed unit; None if
+            unknown.
+        latex: Header in LaTeX, if different.
+        decimals: Decimals of the printed numbers, if different from the table's.
+        best: Which number `mark_best` marks.
+        unknown: Reason why the value of a record can be unknown.
+        tolerance: Largest difference from the printed number that counts as reproduced.
+        details: Additional CSV columns.
+        text: Text shown instead of our number; empty to show the number.
     """
 
     name: str
@@ -92,14 +93,15 @@ def sources(
     *,
     order: Callable[[M], int] = lambda _: 0,
 ) -> dict[tuple[str, ...], Source[M]]:
-    """Our records from all metric files; those with the same values of `keys` share a source.
+    """Return our records, grouped by the values of `keys`.
 
     Args:
-        given: metrics.
-        record: the class of a metric file.
-        keys: fields that identify a source.
-        obstacles: what makes the records of a source incomparable with printed numbers.
-        order: of the records, if not that of the files.
+        given: Inputs with the metric files.
+        record: Class of a metric file.
+        keys: Fields that identify a source.
+        obstacles: Function that returns why the records of a source are not comparable with
+            printed numbers.
+        order: Sort key of the records; by default they keep the order of the files.
     """
     found: dict[tuple[str, ...], list[tuple[M, str]]] = defaultdict(list)
     pairs = zip(load_records(given.metrics, record), given.metrics, strict=True)
@@ -117,26 +119,26 @@ def sources(
 
 
 def records_of(found: Mapping[K, Source[R]]) -> list[R]:
-    """The records of all sources."""
+    """Return the records of all sources."""
     return [record for source in found.values() for record in source.records]
 
 
 def headers(labels: Iterable[str], columns: Iterable[Column[R]] = ()) -> tuple[Head, ...]:
-    """A row of headers: those of the rows' labels, then those of the columns."""
+    """Return a header row: the headers of the label columns, then those of `columns`."""
     shown = (Head(column.header, latex=column.latex) for column in columns if column.header)
     return (*map(Head, labels), *shown)
 
 
 def over_seeds(records: Sequence[R], value: Callable[[R], float | None]) -> Spread | None:
-    """Mean and deviation over records; None without any, or if the value of one is unknown."""
+    """Return the mean and deviation over records; None without records or with an unknown value."""
     known = [number for item in records if (number := value(item)) is not None]
     return spread(known) if known and len(known) == len(records) else None
 
 
 def cell(column: Column[R], source: Source[R] | None) -> Cell:
-    """Our number beside the printed one: over seeds mean and deviation, unknown if one value is.
+    """Return a cell that compares our number (mean and deviation over seeds) with the printed one.
 
-    Without a source it is a dash.
+    Our number is unknown if the value of any record is. Without a source, the cell is a dash.
     """
     if source is None:
         return Cell()
@@ -172,7 +174,7 @@ def cell(column: Column[R], source: Source[R] | None) -> Cell:
 
 
 def text_cell(column: Column[R], source: Source[R], study: str, printed: TextNumbers) -> Cell:
-    """The cell of a number that the paper's text prints as `<study>.<name of the column>`."""
+    """Return the cell of a number in the paper's text, whose id is `<study>.<column name>`."""
     identifier = f"{study}.{column.name}"
     row = printed.get((identifier,), {})
     return cell(
@@ -187,9 +189,13 @@ def row(
     *,
     reason: str = "",
 ) -> Row:
-    """A row of a table, with the source of each column; `reason` says why it was not run.
+    """Return a table row from its columns and their sources.
 
-    Numbers that only the CSV has are left out if nothing was run.
+    Args:
+        labels: Labels of the row.
+        columns: Columns with their sources. Columns without a header, which are only in the CSV,
+            are omitted if nothing was run.
+        reason: Why the row was not run.
     """
     shown: list[Cell] = []
     unseen: list[Number] = []
@@ -206,8 +212,8 @@ def model_table(
 ) -> TableContent:
     """Return one row per model, with the printed numbers of `given.files["published"]`.
 
-    Both name a model as models.yaml does; `record` has the field `model`. A model that was not run
-    has a row with the reason, also one that only the paper has.
+    Both use the model names of models.yaml; `record` has the field `model`. Models that were not
+    run, including those that only the paper has, get a row with the reason.
     """
     printed = read_published(given.files["published"], ["model"])
     ours = sources(given, record, ["model"], lambda item: item.conditions.deviations)
@@ -231,12 +237,12 @@ def model_table(
 def mark_best(
     content: TableContent, columns: Sequence[Column[R]], *, different: int = 1
 ) -> TableContent:
-    """Mark the best number of each column, rounded as it is shown.
+    """Mark the best displayed number of each column.
 
     Args:
-        content: the table.
-        columns: of its cells.
-        different: numbers that a column must have for one to be marked.
+        content: The table.
+        columns: Columns of its cells.
+        different: Minimum number of distinct values in a column for one to be marked.
     """
 
     def shown(cell: Cell) -> float | None:
@@ -261,11 +267,11 @@ def mark_best(
 
 
 def bounds(interval: Interval | None) -> dict[str, str]:
-    """The columns `low` and `high` of a CSV for the interval of a fraction, in per cent."""
+    """Return the CSV columns `low` and `high` for the interval of a fraction, in percent."""
     return dict(zip(("low", "high"), percent_bounds(interval, 2) or ("", ""), strict=True))
 
 
 def interval_text(value: float | None, interval: Interval | None, decimals: int) -> str:
-    """A number in per cent with the interval of its fraction; empty without an interval."""
+    """Format a number in percent with the interval of its fraction; empty without an interval."""
     shown = percent_bounds(interval, decimals)
     return f"{rounded(value, decimals)} [{', '.join(shown)}]" if shown else ""

@@ -1,7 +1,7 @@
-"""Tables that describe: hyperparameters, artifacts and checkpoints.
+"""Descriptive tables: hyperparameters, artifacts and checkpoints.
 
-Nothing computes them. Ours is what this project records or this run is set to; the printed text
-stands beside it where it is another.
+Their values are not computed: they come from this project's records or this run's settings. The
+printed text is shown where it differs.
 """
 
 import re
@@ -20,7 +20,7 @@ _UNUSED = "not used in this project"
 
 
 class Package(NamedTuple):
-    """A Python package: its name in the lock file, and the licence of its project."""
+    """A Python package: its name in the lock file, and its license."""
 
     name: str
     licence: str
@@ -32,23 +32,23 @@ PACKAGES = {
     "PyTorch": Package("torch", "BSD-3-Clause"),
     "rank-bm25": Package("rank-bm25", "Apache-2.0"),
 }
-"""The packages that the papers' tables name, as they call them."""
+"""Packages in the papers' tables, by printed name."""
 SERVICES = {
     "Together AI": ("Proprietary", "at its provider"),
     "Label Studio AI": ("Apache-2.0", "not installed here"),
 }
-"""Licence and version of what is used from outside: an API, and where people annotate."""
+"""License and version of external services: an API and an annotation platform."""
 
 
 def hyperparameters(
     given: DisplayInputs, found: Mapping[str, tuple[str, float | None, str]], caption: str
 ) -> TableContent:
-    """What the trainings of this run are set to.
+    """Return the table of this run's training hyperparameters.
 
     Args:
-        given: has the `published` file of the printed values.
-        found: label, value and the reason why there is no value, by the printed parameter.
-        caption: of the table.
+        given: Inputs with the `published` file of the printed values.
+        found: Label, value and the reason for a missing value, by printed parameter.
+        caption: Caption of the table.
     """
     rows = []
     for row in read_printed(given.files["published"]):
@@ -69,9 +69,9 @@ def hyperparameters(
 
 
 def artifacts(given: DisplayInputs) -> TableContent:
-    """Data and software, their licences, and the versions that this project pins.
+    """Return the table of data and software, with licenses and the versions pinned here.
 
-    Kind and usage are the paper's words; nothing of ours stands beside them.
+    Type and usage are as printed.
     """
     pinned = dict(
         re.findall(r"^([\w.-]+)==(\S+)", read_text(given.files["lock"]), flags=re.MULTILINE)
@@ -107,7 +107,7 @@ def artifacts(given: DisplayInputs) -> TableContent:
 
 
 def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
-    """How a corpus is pinned: its digest, or the number of its files that have one."""
+    """Return the digest of a corpus, or the number of its files that have one."""
     files = [file.identity for name, file in public.items() if name.startswith(folder)]
     digests = [identity for identity in files if identity]
     if len(files) > 1 and digests:
@@ -119,12 +119,12 @@ def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
 def checkpoints(
     given: DisplayInputs, *, unnamed: str = "no model of this project is published as it"
 ) -> TableContent:
-    """Checkpoints, licences and sizes, and the revisions that models.yaml pins.
+    """Return the table of checkpoints, with licenses, sizes and the revisions in models.yaml.
 
     Args:
-        given: `options` are the fields of models' entries, by the model or the checkpoint as the
-            table prints it.
-        unnamed: why there is no entry for a row.
+        given: Inputs whose `options` are the fields of models.yaml entries, by the model or
+            checkpoint that the table prints.
+        unnamed: Reason why a row has no entry.
     """
     rows = []
     for row in read_printed(given.files["published"]):
@@ -151,7 +151,7 @@ def checkpoints(
 
 
 def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, StatedText]:
-    """What an entry of models.yaml states beside a printed row."""
+    """Compare an entry of models.yaml with a printed row."""
     size, printed = entry["parameters"] or "not told", row["parameters"]
     if row["parameters_are_estimated"] == "yes":
         size, why = "not told", "its maker tells no size; the printed one is an estimate"
@@ -173,9 +173,9 @@ def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, Sta
 
 
 def same_size(ours: str, printed: str) -> bool:
-    """Whether ours, rounded to the digits that are printed, is the printed number of parameters.
+    """Return whether our parameter count, rounded to the printed digits, equals the printed one.
 
-    Sizes are text such as `22.7M` or `9B`; closing zeros are no digits.
+    Sizes are text such as `22.7M` or `9B`; trailing zeros do not count as digits.
     """
     one, other = number_in(ours), number_in(printed)
     if one is None or other is None:
@@ -185,5 +185,5 @@ def same_size(ours: str, printed: str) -> bool:
 
 
 def described(stated: StatedText, **key: str) -> Cell:
-    """The cell of a statement."""
+    """Return the cell of a stated text."""
     return Cell(Number({**key, "metric": key.get("metric", "value")}, stated))

@@ -1,4 +1,4 @@
-"""Metric files with the files that they were computed from, for items and the results page."""
+"""Metric files and the files they were computed from, for items and the results page."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ from pieline.core.files import canonical_json, read_json, sha256
 
 Json = dict[str, Any]
 KEY_SHOWN = 12
-"""Digits that are shown of a recorded answer's key: enough to find it in its file."""
+"""Number of leading digits shown of a recorded answer's key."""
 T = TypeVar("T")
 
 
 @dataclass
 class Pool:
-    """Texts that metric files share, by dataset file and id; each is written once."""
+    """Texts shared by metric files, by dataset file and id, so that each is written once."""
 
     texts: dict[str, dict[str, Json]] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def read(self, path: str, load: Callable[[str], T]) -> T:
-        """What `load` makes of a file, read once."""
+        """Return `load(path)`, cached."""
         key = (path, load.__qualname__)
         if key not in self._loaded:
             self._loaded[key] = load(path)
@@ -32,13 +32,13 @@ class Pool:
         return found
 
     def add(self, path: str, name: str, text: Json) -> None:
-        """Keep a text."""
+        """Add a text."""
         self.texts.setdefault(path, {})[name] = text
 
 
 @dataclass(frozen=True)
 class MetricFile:
-    """A metric file as the page needs it: its path, digest and fields."""
+    """A metric file: its path, digest and fields."""
 
     path: str
     digest: str
@@ -46,17 +46,17 @@ class MetricFile:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Digests of the files that it was computed from."""
+        """Digests of the files it was computed from."""
         return dict(self.fields["computed_from"])
 
     @property
     def conditions_digest(self) -> str | None:
-        """Digest of the conditions that it was computed under; None if it states none."""
+        """Digest of the conditions it was computed under; None if it has none."""
         conditions = self.fields.get("conditions")
         return conditions and digest_of(canonical_json(conditions))
 
     def predictions(self, ending: str) -> list[str]:
-        """The predictions among them whose name has this ending."""
+        """Return the input predictions whose name ends with `ending`."""
         return [
             name
             for name in self.inputs
@@ -68,7 +68,7 @@ def load_metric_file(path: str | Path) -> MetricFile:
     """Read a metric file of any study.
 
     Raises:
-        UserError: the file does not say what it was computed from.
+        UserError: The file does not list the files it was computed from.
     """
     fields = read_json(path)
     if not isinstance(fields, dict) or not isinstance(fields.get("computed_from"), dict):
@@ -77,15 +77,16 @@ def load_metric_file(path: str | Path) -> MetricFile:
 
 
 def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
-    """Check that metric files are what the configuration asks for now.
+    """Check that metric files match the current configuration.
 
     Args:
-        paths: the files.
-        asked: digests of the conditions that are asked for, by path; of others nothing is known.
+        paths: Metric files.
+        asked: Digests of the expected conditions by path; other files may have any.
 
     Raises:
-        UserError: one was changed or copied, a file behind one is missing or has another digest, or
-            one was computed under other conditions; names it and the command that makes it again.
+        UserError: A file was changed or copied, one of its inputs is missing or has a different
+            digest, or it was computed under different conditions. The hint is the command that
+            recreates it.
     """
     known: dict[str, str] = {}
     for metric in map(load_metric_file, paths):
@@ -101,10 +102,10 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
 
 
 def input_of(metric: MetricFile, ending: str) -> str:
-    """The one input of a metric file whose name has this ending.
+    """Return the first input of a metric file whose name ends with `ending`.
 
     Raises:
-        UserError: there is none.
+        UserError: There is no such input.
     """
     found = [name for name in metric.inputs if name.endswith(ending)]
     if not found:

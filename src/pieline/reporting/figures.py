@@ -1,4 +1,4 @@
-"""Figures: one style, and files whose bytes repeat."""
+"""Style and reproducible output of figures."""
 
 from pathlib import Path
 
@@ -11,20 +11,20 @@ from pieline.reporting.models import REHEARSAL_NOTE
 
 
 def use_style(path: str | Path) -> None:
-    """Draw without a display, in the project's style."""
+    """Select the non-interactive backend and the project's style."""
     mpl.use("Agg")
     plt.style.use(path)
 
 
 def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str = "") -> None:
-    """Write a figure as PDF and PNG without time stamps, atomically.
+    """Write a figure as PDF and PNG without timestamps, atomically, and close it.
 
     Args:
-        figure: what to write.
-        pdf: as PDF.
-        png: as PNG.
-        mark: stands small below it; of that of a rehearsal, because the figure is no result, what
-            is before the colon is written across it instead.
+        figure: Figure to write.
+        pdf: PDF output.
+        png: PNG output.
+        mark: Small text below the figure. For a rehearsal, the part before the colon is a
+            watermark across the figure instead.
     """
     if mark == REHEARSAL_NOTE:
         word = figure.text(0.5, 0.5, mark.partition(":")[0], ha="center", va="center")

@@ -1,4 +1,4 @@
-"""What tables and figures are made from."""
+"""Inputs of tables and figures."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,21 +9,22 @@ from pieline.reporting.printed import read_published
 
 
 class DisplayInputs(Frozen):
-    """What a table or figure is made from; its canonical JSON decides what makes it stale.
+    """Inputs of a table or figure, which is stale if their canonical JSON changes.
 
     Attributes:
-        metrics: metric files, in the order in which they are shown.
-        files: other inputs by name (printed numbers and the like).
-        models: what to say of the models that were run.
-        not_run: why models have no numbers: the reason by model, or by a run of one that the
-            configuration names (`model/setting/...`).
-        absent: what to say of the paper's models that the configuration does not name.
-        options: anything else, as JSON.
-        notes: sentences on the data that every table and figure carries.
-        asked: digests of the conditions that metric files should have, by path.
-        mark: what stands over it and in each line of its CSV: it is no result, or of own data.
-        archived: by metric file, the archive that its predictions are from.
-        is_own: whether the data are the user's own, so that no printed number is shown.
+        metrics: Metric files in display order.
+        files: Other inputs by name, such as printed numbers.
+        models: Descriptions of the models that were run.
+        not_run: Reasons for missing numbers, by model or by configured run
+            (`model/setting/...`).
+        absent: Descriptions of the paper's models that are not in the configuration.
+        options: Additional JSON values.
+        notes: Sentences about the data, shown with every table and figure.
+        asked: Digests of the expected conditions by metric file.
+        mark: Note above the display and in each line of its CSV: that it is not a result, or that
+            it uses the user's own data.
+        archived: Archive that the predictions come from, by metric file.
+        is_own: Whether the data are the user's own, in which case no printed number is shown.
     """
 
     metrics: tuple[str, ...] = ()
@@ -39,30 +40,30 @@ class DisplayInputs(Frozen):
     archived: Mapping[str, str] = {}
 
     def with_files(self, **files: str) -> "DisplayInputs":
-        """The same with other files."""
+        """Return a copy with other files."""
         return self.model_copy(update={"files": files})
 
     def printed(self, *keys: str, file: str = "published") -> dict[tuple[str, ...], dict[str, Any]]:
-        """The printed rows of a file by their keys; none for own data, or without such a file."""
+        """Return the printed rows of a file by key; empty for own data or without that file."""
         if self.is_own or file not in self.files:
             return {}
         return read_published(self.files[file], keys)
 
     def inputs(self) -> list[str]:
-        """All files."""
+        """Return all input files."""
         return [*self.metrics, *self.files.values()]
 
     def why_not(self, model: str, *run: str) -> str:
-        """Why a run of a model was not made (its setting and so on), empty if nothing says."""
+        """Return why a run of a model (`run`: setting and so on) is missing; empty if unknown."""
         wanted = "/".join((model, *run, ""))
         reasons = (reason for key, reason in self.not_run.items() if f"{key}/".startswith(wanted))
         return next(reasons, self.not_run.get(model, ""))
 
     def left_out(self) -> dict[tuple[str, ...], str]:
-        """The runs that the configuration names and that were not made, with the reason."""
+        """Return why configured runs are missing, by the parts of `model/setting/...`."""
         keys = {tuple(key.split("/")): reason for key, reason in self.not_run.items()}
         return {key: reason for key, reason in keys.items() if len(key) > 1}
 
     def labels(self) -> dict[str, str]:
-        """Labels of all models by name."""
+        """Return the labels of all models by name."""
         return {model.name: model.label for model in (*self.models, *self.absent)}

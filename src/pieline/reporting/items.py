@@ -1,4 +1,4 @@
-"""A study's predictions, one row each: as Parquet, as gzipped CSV, and for the results page."""
+"""A study's predictions, one per row, as Parquet, as gzipped CSV, and for the results page."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,20 +13,22 @@ from pieline.reporting.inputs import DisplayInputs
 
 Class = Literal["idiom", "no idiom"]
 CLASSES: Mapping[bool | None, Class] = {True: "idiom", False: "no idiom"}
-"""What is said of a sentence, by whether that is "idiom"."""
+"""The classes of a sentence by whether it is "idiom"."""
 _ROWS_AT_ONCE = 50_000
 _ARROW = {bool: "bool", int: "int64", float: "float64", str: "string"}
 
 
 class Item(Frozen, ABC):
-    """A row, and what the rows of all studies have; docs/items.md describes every column.
+    """A row, with the columns that all studies share; docs/items.md describes every column.
 
     Attributes:
-        language: of the sentence.
-        model, label: the model's name here and for readers; a fine-tuned one has its base's label.
-        seed: of the run.
-        metrics: the metric file that the row counts in.
-        note: why the row is no result (sample data, a rehearsal), or whose data it is of; or null.
+        language: Language of the sentence.
+        model: Name of the model.
+        label: Display name of the model; a fine-tuned model has the label of its base model.
+        seed: Seed of the run.
+        metrics: Metric file that includes the row.
+        note: Reason why the row is not a result (sample data, a rehearsal), or that it uses the
+            user's own data; otherwise null.
     """
 
     language: str
@@ -39,27 +41,27 @@ class Item(Frozen, ABC):
     @classmethod
     @abstractmethod
     def of(cls, given: DisplayInputs) -> Iterator[Self]:
-        """The rows of all runs of a study, one run after the other."""
+        """Yield the rows of all runs of a study, run by run."""
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """The predictions behind a metric file, for the results page.
+        """Return the predictions behind a metric file for the results page.
 
-        None if it does not come from one file of predictions. `kind` decides how the page shows
-        them, `rows` are all queries, sentences or originals; `depth` is the number of documents
-        shown for a query. Their texts go into the pool.
+        The result is None if the metric file was not computed from a single prediction file.
+        Otherwise `kind` selects the layout on the page, and `rows` has all queries, sentences or
+        originals. Texts are added to the pool; `depth` is the number of documents per query.
         """
         return None
 
     @classmethod
     def columns(cls) -> list[str]:
-        """The study's own columns, then those of all studies."""
+        """Return the study's own columns, then the shared ones."""
         shared = Item.model_fields
         return [*(name for name in cls.model_fields if name not in shared), *shared]
 
 
 def runs(given: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
-    """Each metric file, with what all its rows say but the language."""
+    """Yield each metric file with the shared columns of its rows, except the language."""
     labels = given.labels()
     note = " ".join(filter(None, (given.mark, *given.notes))) or None
     for path in given.metrics:
@@ -80,11 +82,11 @@ def runs(given: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
 def write_items(
     kind: type[Item], rows: Iterable[Item], *, parquet: str | Path, csv: str | Path
 ) -> None:
-    """Write rows of a kind, of which few are in memory at a time; equal rows give equal bytes.
+    """Write rows of one kind in batches; equal rows give equal bytes.
 
-    In the CSV booleans are true and false, and null is an empty field without quotes.
+    In the CSV, booleans are true and false, and null is an empty field without quotes.
     """
-    # Only here: the results page imports this module, too.
+    # Imported here because the results page imports this module but does not need pyarrow.
     import pyarrow as pa
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
@@ -106,9 +108,9 @@ def write_items(
 
 
 def _arrow_type(annotation: Any) -> str:
-    """The type of a column, from the annotation of its field."""
+    """Return the Arrow type for the annotation of a field."""
     while parts := get_args(annotation):
-        # Of `a | None` the type, of a literal that of its values, which are all of one.
+        # For `a | None` this is a; for a literal, the type that all its values share.
         first = parts[0]
         annotation = first if isinstance(first, type) or get_args(first) else type(first)
     return _ARROW[annotation]

@@ -1,4 +1,4 @@
-"""LaTeX and HTML from Jinja templates, with everything that comes from data escaped."""
+"""Rendering of LaTeX and HTML from Jinja templates, with all data escaped."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -32,25 +32,32 @@ _ESCAPES = {
 
 
 def escape(value: object) -> str:
-    """Text that LaTeX prints as it is."""
+    """Escape text for LaTeX."""
     return "".join(_ESCAPES.get(character, character) for character in str(value))
 
 
 def render_latex(template: str | Path, output: str | Path, **values: Any) -> None:
-    r"""Fill a LaTeX template and write it atomically.
+    r"""Render a LaTeX template and write it atomically.
 
-    The delimiters are `\VAR{…}` and `\BLOCK{…}`, so a template is valid LaTeX to an editor;
-    `|tex` escapes. An undefined name is an error.
+    The delimiters are `\VAR{…}` and `\BLOCK{…}`, which editors accept as LaTeX; `|tex` escapes a
+    value.
+
+    Raises:
+        UserError: The template is invalid or uses an undefined name.
     """
     _render(_latex(Path(template).absolute().parent), template, output, values)
 
 
 def render_html(template: str | Path, output: str | Path, **values: Any) -> None:
-    """Fill an HTML template, escaping every value, and write it atomically."""
+    """Render an HTML template with every value escaped, and write it atomically.
+
+    Raises:
+        UserError: The template is invalid or uses an undefined name.
+    """
     _render(_html(Path(template).absolute().parent), template, output, values)
 
 
-@cache  # with the templates that it has read, unless they change
+@cache  # keeps parsed templates, which Jinja reloads if they change
 def _latex(folder: Path) -> jinja2.Environment:
     environment = jinja2.Environment(
         block_start_string=r"\BLOCK{",

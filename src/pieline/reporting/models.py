@@ -1,4 +1,4 @@
-"""What every study's tables say of models and of the sample data."""
+"""Model descriptions and data notes in the tables of all studies."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ SAMPLE_NOTE = (
 
 
 class ModelDescription(Frozen):
-    """What a table says of a model."""
+    """Description of a model in a table."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class ModelDescription(Frozen):
 
 
 def printed_names(models: Iterable[ModelDescription]) -> dict[str, str]:
-    """The names by which the papers print models, by ours."""
+    """Return the printed names of models by our names."""
     return {model.name: model.published_as for model in models if model.published_as}
 
 
@@ -36,7 +36,7 @@ def load_descriptions(text: str) -> list[ModelDescription]:
     """Parse the models' descriptions from JSON.
 
     Raises:
-        UserError: the text is no such list.
+        UserError: The text is not such a list.
     """
     hint = "pass a JSON list"
     return validated(list[ModelDescription], text, where="--models", hint=hint, is_json=True)

@@ -1,4 +1,4 @@
-"""The papers' printed numbers, and ours beside them."""
+"""The papers' printed numbers, and their comparison with ours."""
 
 import csv
 import re
@@ -27,19 +27,20 @@ VERDICTS = {
     "within sampling range": "within sampling range",
     "no": "not reproduced",
 }
-"""The verdict on a cell, by what its CSV has under `reproduced`."""
+"""Verdicts on a cell, by the value of its CSV column `reproduced`."""
 
 PrintedRow = Mapping[str, float]
-"""The numbers of a row of a file in published/, by column."""
+"""Numbers of a row of a file in published/, by column."""
 
 
 class PrintedFile(Frozen):
-    """What a file of published/ holds, so that no printed number changes unseen.
+    """Schema and digest of a file in published/, to detect changes of printed numbers.
 
     Attributes:
-        texts, numbers: its columns; a number may be left out.
-        rows: how many.
-        sha256: of its bytes.
+        texts: Text columns.
+        numbers: Numeric columns; a cell may be empty.
+        rows: Number of rows.
+        sha256: SHA-256 of the file.
     """
 
     texts: list[str] = Field(min_length=1)
@@ -49,17 +50,18 @@ class PrintedFile(Frozen):
 
 
 class Comparison(Frozen):
-    """One cell: our number beside the printed one.
+    """Comparison of our number with the printed one.
 
-    `ours` and `printed` are in the unit of the printed table; None is unknown, never zero.
-    `tolerance` is how far, in the same unit, ours may lie from the printed number and count as
-    reproduced. `comparable` says whether both were computed from the same
-    data with the same checkpoint; `reason` says why not, or why there is no number of ours,
-    or under which readings alone ours is within sampling range.
-    `ranges` are what different seeds explain, by reading of the printed number where there are
-    several ways to read it; one that holds suffices. Ours within a range is not reproduced, only
-    within sampling range.
-    `decimals` are those of the printed number, where they are not its table's.
+    Attributes:
+        ours: Our number in the unit of the printed table; None if unknown.
+        printed: The printed number; None if unknown.
+        comparable: Whether both were computed from the same data with the same checkpoint.
+        reason: Why they are not comparable, why ours is missing, or under which readings only
+            ours is within sampling range.
+        tolerance: Largest difference that counts as reproduced, in the same unit.
+        ranges: Sampling ranges by reading of the printed number, if it can be read in several
+            ways; being in one of them suffices for "within sampling range".
+        decimals: Decimals of the printed number, if different from its table's.
     """
 
     ours: float | None
@@ -72,18 +74,18 @@ class Comparison(Frozen):
 
     @property
     def reproduced(self) -> Reproduced | None:
-        """Whether ours lies near enough; None where the two cannot be compared."""
+        """Whether our number is reproduced; None if the two cannot be compared."""
         difference = self.difference
         if not self.comparable or difference is None:
             return None
-        # Half of the last printed decimal is rounding, not difference.
+        # Rounding explains differences up to half of the last printed decimal.
         decimals = 2 if self.decimals is None else self.decimals
         if abs(difference) < self.tolerance + 0.5 * 10.0**-decimals:
             return "yes"
         return "within sampling range" if self.readings() else "no"
 
     def readings(self) -> list[str]:
-        """The readings of the printed number in whose range ours lies."""
+        """Return the readings of the printed number whose range includes ours."""
         return [
             reading
             for reading, (low, high) in self.ranges.items()
@@ -91,7 +93,7 @@ class Comparison(Frozen):
         ]
 
     def allowed(self) -> str:
-        """What ours may be, in words: a distance, or the sampling range of each reading."""
+        """Format the tolerance, or the sampling range of each reading."""
         if not self.ranges:
             return f"{self.tolerance:g}"
         return "; ".join(
@@ -99,22 +101,22 @@ class Comparison(Frozen):
         )
 
     def places(self, usual: int) -> int:
-        """Decimals to show: the printed number's, else the table's usual ones."""
+        """Return the decimals to show: the printed number's, else `usual`."""
         return usual if self.decimals is None else self.decimals
 
     @property
     def difference(self) -> float | None:
-        """Ours minus printed, or None where either is unknown."""
+        """Ours minus printed; None if either is unknown."""
         if self.ours is None or self.printed is None:
             return None
         return self.ours - self.printed
 
 
 class StatedText(Frozen):
-    """What this project states of a model, a setting or a package beside what the paper prints.
+    """Our text about a model, setting or package, and the paper's.
 
-    Nothing computes it, so it never counts as reproduced. Both are text, empty where there is none;
-    `reason` says how they stand to each other, or why there is none.
+    It is not computed and so never counts as reproduced. Either text may be empty; `reason` states
+    how they differ, or why one is missing.
     """
 
     ours: str
@@ -123,7 +125,7 @@ class StatedText(Frozen):
 
 
 def state(ours: str, printed: str, *, reason: str = "") -> StatedText:
-    """Set what we state beside what the paper prints, with a reason if the texts do not tell."""
+    """Compare our text with the printed one; without `reason`, derive it from the texts."""
     if not reason:
         names = (_LICENCE_WORDS.sub("", text) for text in (ours, printed))
         alike = [re.sub(r"[\s_-]+", "-", name) for name in names]
@@ -145,15 +147,15 @@ def compare(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     decimals: int | None = None,
 ) -> Comparison:
-    """Set our number beside the printed one.
+    """Compare our number with the printed one.
 
     Args:
-        ours: our number, None if the run was not made.
-        printed: the paper's, None if it prints none.
-        obstacles: what makes the two incomparable, most important first; none if nothing does.
-        tolerance: how far ours may lie from the printed number, in the same unit.
-        ranges: of sampling (see `Comparison`).
-        decimals: of the printed number, where they are not its table's.
+        ours: Our number; None if there is no run.
+        printed: The paper's number; None if it prints none.
+        obstacles: Reasons why the two are not comparable, most important first.
+        tolerance: Largest difference that counts as reproduced, in the same unit.
+        ranges: Sampling ranges (see `Comparison`).
+        decimals: Decimals of the printed number, if different from its table's.
     """
     problems = [*obstacles]
     if printed is None:
@@ -178,8 +180,7 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
     """Read a CSV of published/ as text.
 
     Raises:
-        UserError: it is not as published/schema.yaml says: columns, numbers, rows or digest; names
-            file and line.
+        UserError: Columns, numbers, row count or digest do not match published/schema.yaml.
     """
     path = Path(path)
     schema = path.with_name("schema.yaml")
@@ -212,14 +213,14 @@ def read_published(
     """Read a CSV of printed numbers.
 
     Args:
-        path: a file of published/.
-        keys: columns that identify a row.
+        path: File in published/.
+        keys: Columns that identify a row.
 
     Returns:
-        The numeric columns of each row that hold a number, by the row's keys; 110M is 110,000,000.
+        The numbers of each row by column, by the values of `keys`; 110M is 110,000,000.
 
     Raises:
-        UserError: as `read_printed`, or a key column is missing.
+        UserError: As in `read_printed`, or a key column is missing.
     """
     rows = {}
     for row in read_printed(path):
@@ -234,7 +235,7 @@ def read_published(
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text is, also one such as 0.5B; None for what only describes."""
+    """Parse a number, possibly with the suffix M or B; None if the text is not a number."""
     digits, scale = (text[:-1], _SCALES[text[-1]]) if text[-1:] in _SCALES else (text, 1.0)
     try:
         return float(digits) * scale
@@ -259,13 +260,13 @@ def write_comparisons(
     """Write one comparison or statement per line as CSV.
 
     Args:
-        path: where; written atomically.
-        rows: columns that identify the number, the comparison, and the metric files behind it.
-        decimals: to which ours and the difference are rounded, where a comparison does not say; the
-            printed number stays as printed.
-        mark: what every reason begins with.
-        archived: by metric file the archive that its predictions are from; if there is any, a
-            column names it.
+        path: Output, written atomically.
+        rows: For each number, the columns that identify it, the comparison and its metric files.
+        decimals: Decimals of ours and the difference, unless the comparison has its own. The
+            printed number is not rounded.
+        mark: Prefix of every reason.
+        archived: Archive that the predictions come from, by metric file; if there are any, the
+            column `archive` lists them.
     """
 
     def archives(metrics: Sequence[str]) -> dict[str, str]:
@@ -302,7 +303,7 @@ def _line(cell: Comparison | StatedText, decimals: int) -> dict[str, str]:
 
 
 def rounded(value: float | None, decimals: int) -> str:
-    """A number with fixed decimals, or nothing where it is unknown; never a negative zero."""
+    """Format a number with fixed decimals and no negative zero; empty if it is unknown."""
     if value is None:
         return ""
     text = f"{value:.{decimals}f}"
@@ -310,32 +311,32 @@ def rounded(value: float | None, decimals: int) -> str:
 
 
 def probability(value: float) -> str:
-    """A p-value to three decimals; of a smaller one only that it is smaller."""
+    """Format a p-value with three decimals, or as `< 0.001`."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def per_cent(share: float | None) -> float | None:
-    """A fraction in per cent; None stays unknown."""
+    """Convert a fraction to percent; None stays None."""
     return None if share is None else 100 * share
 
 
 def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:
-    """The bounds of an interval of a fraction, in per cent; None where there is none."""
+    """Format the bounds of an interval of a fraction, in percent; None without an interval."""
     if interval is None:
         return None
     return rounded(100 * interval.low, decimals), rounded(100 * interval.high, decimals)
 
 
 def read_comparisons(path: str | Path) -> list[dict[str, str]]:
-    """Rows of a CSV that `write_comparisons` wrote, as text.
+    """Read a CSV written by `write_comparisons`, with all values as text.
 
     Raises:
-        UserError: the file is no such CSV.
+        UserError: The file is not such a CSV.
     """
     columns = ["ours", "printed", "comparable", "reproduced"]
     return [row for _, row in read_table(path, columns, hint="name a CSV of paper_tables/")]
 
 
 def verdict_of(row: Mapping[str, str]) -> str:
-    """The verdict on such a row: one of `VERDICTS`, `not comparable` or `not run`."""
+    """Return the verdict on a row: one of `VERDICTS`, `not comparable` or `not run`."""
     return VERDICTS.get(row["reproduced"], "not comparable" if row["ours"] else "not run")

@@ -1,22 +1,21 @@
-"""When a mean or a deviation over seeds is within sampling range: what as many seeds explain.
+"""Sampling ranges of means and deviations over seeds.
 
-The paper drew its seeds as we draw ours, so each printed number is an estimate, too. Both ranges
-are 95 % intervals of two normal samples, and rounding widens them by half of the last printed
-decimal:
+The papers' seeds are a sample like ours, so printed numbers are estimates, too. Both ranges are
+95 % intervals for two normal samples, widened for rounding by half of the last printed decimal:
 
-- a mean within Welch's t interval for the difference of two means. From one seed of ours it is the
-  prediction interval of a single value, t(n - 1) * s * sqrt(1 + 1 / n), where s is the printed
-  deviation of n seeds;
-- a deviation within the F interval for the ratio of two variances. With three seeds on both sides
-  it reaches from s / 6.2 to 6.2 * s. Chi-square would take the printed deviation for the true one,
-  and call 24 % of the runs different that differ in nothing but their three seeds.
+- Means: Welch's t interval for the difference of two means. For a single seed of ours it is the
+  prediction interval of one value, t(n - 1) * s * sqrt(1 + 1 / n), where s is the printed deviation
+  over n seeds.
+- Deviations: the F interval for the ratio of two variances. With three seeds on both sides it is
+  s / 6.2 to 6.2 * s. A chi-square interval would treat the printed deviation as exact and reject
+  24 % of the runs that differ only in their three seeds.
 
-A printed number of a single seed has no deviation, and 0.00 of a few seeds does not say that
-others would not differ. There the deviations of other rows of the table stand in, pooled (the root
-of their mean variance).
+A number printed for a single seed has no deviation, and a deviation of 0.00 over a few seeds does
+not show that other seeds would agree. In these cases the pooled deviation of other rows of the
+table (the root of their mean variance) is used.
 
-A paper may not say whether its deviations divide by n - 1 (ddof 1, as ours) or by n (ddof 0); each
-is a reading of the printed number, and one that holds suffices.
+A paper may not state whether its deviations divide by n - 1 (ddof 1, as ours do) or by n (ddof 0).
+Each is a reading of the printed number; being in the range of one reading suffices.
 """
 
 import math
@@ -33,7 +32,7 @@ Ranges = dict[str, tuple[float, float]]
 
 _TAIL = (1 - CONFIDENCE) / 2
 POOLED = "it deviates as the rows with several seeds do"
-"""The reading of a number that is printed without a deviation, or with one of 0."""
+"""Reading of a number that is printed without a deviation or with a deviation of 0."""
 _DRAWS = 4000
 
 
@@ -42,9 +41,10 @@ class PrintedSeeds:
     """The seeds behind printed means and deviations.
 
     Attributes:
-        number: of seeds where a deviation is printed; otherwise there is one.
-        ddof: what the printed deviations may divide by (see `mean_ranges`).
-        pool: spreads to use where a column's printed deviation is missing or 0, by its name.
+        number: Number of seeds if a deviation is printed; without a deviation it is 1.
+        ddof: Possible values of ddof in the printed deviations.
+        pool: Function from a column's name to the spreads to use if its printed deviation is
+            missing or 0.
     """
 
     number: int
@@ -52,7 +52,7 @@ class PrintedSeeds:
     pool: Callable[[str], Sequence[Spread]] = lambda _: ()
 
     def spread(self, printed: PrintedRow, name: str) -> Spread | None:
-        """The printed mean and deviation of a column."""
+        """Return the printed mean and deviation of a column; None if it is not printed."""
         if name not in printed:
             return None
         deviation = printed.get(f"{name}_std")
@@ -60,7 +60,7 @@ class PrintedSeeds:
         return Spread(mean=printed[name], deviation=deviation, seeds=seeds)
 
     def ranges(self, printed: PrintedRow, name: str, ours: Spread | None) -> tuple[Ranges, Ranges]:
-        """Sampling ranges of our mean and our deviation."""
+        """Return the sampling ranges of our mean and our deviation."""
         theirs, pool, of_deviation = self.spread(printed, name), self.pool(name), Ranges()
         if not (ours and theirs):
             return {}, {}
@@ -77,19 +77,19 @@ def mean_ranges(
     pool: Sequence[Spread] = (),
     decimals: int = 2,
 ) -> Ranges:
-    """Where our mean is within sampling range.
+    """Return the sampling ranges of our mean, by reading.
 
     Args:
-        ours: mean and deviation (ddof 1) over our seeds.
-        printed: what the paper prints over its seeds.
-        ddof: what the printed deviation may divide by.
-        pool: printed rows whose deviations (ddof 1) stand in for one that is unknown or 0.
-        decimals: of the printed numbers.
+        ours: Mean and deviation (ddof 1) over our seeds.
+        printed: Mean and deviation over the paper's seeds.
+        ddof: Possible values of ddof in the printed deviation.
+        pool: Printed rows whose deviations (ddof 1) replace one that is missing or 0.
+        decimals: Decimals of the printed numbers.
 
     Returns:
-        Nothing where there is no printed deviation, nor one that stands in.
+        Empty if there is neither a printed deviation nor a pool.
     """
-    # Only some tables need it, and it takes half of the time of making one to import.
+    # Only some tables need scipy, whose import takes half of the time of making a table.
     from scipy.special import stdtrit
 
     if pool and not printed.deviation:
@@ -123,9 +123,9 @@ def deviation_ranges(
     pool: Sequence[Spread] = (),
     decimals: int = 2,
 ) -> Ranges:
-    """Where our deviation over so many seeds, more than one, is within sampling range.
+    """Return the sampling ranges of our deviation over `seeds` (at least 2) seeds, by reading.
 
-    For the other arguments see `mean_ranges`; of a printed 0 there is only an upper bound.
+    The other arguments are those of `mean_ranges`. The lower bound is 0 for a printed 0.
     """
     from scipy.special import fdtri
 
@@ -146,14 +146,14 @@ def deviation_ranges(
 
 
 def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
-    """How far sampling may take our median over the same rows from the printed one.
+    """Return the 95 % quantile of the difference between two medians over the same rows.
 
-    So far apart, or less, are the medians of 95 % of 4,000 pairs of draws, which are seeded: each
-    draws every row from the normal distribution of its mean and standard error.
+    It is simulated with a fixed seed from 4,000 pairs of medians; each median draws every row from
+    the normal distribution of its mean and standard error.
 
     Args:
-        rows: those that the median is of, as printed.
-        pool: as in `mean_ranges`.
+        rows: Printed rows that the median is over.
+        pool: As in `mean_ranges`.
     """
     deviation, _ = pooled(pool)
     errors = [(row.deviation or deviation) / math.sqrt(row.seeds) for row in rows]
@@ -165,14 +165,14 @@ def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
 
 
 def pooled(rows: Sequence[Spread]) -> tuple[float, int]:
-    """The root of the mean variance of some rows, by degrees of freedom, and these together."""
+    """Return the root of the rows' mean variance, weighted by degrees of freedom, and their sum."""
     degrees = sum(row.seeds - 1 for row in rows)
     squares = math.fsum((row.seeds - 1) * (row.deviation or 0.0) ** 2 for row in rows)
     return math.sqrt(squares / degrees), degrees
 
 
 def _variance(printed: Spread, ddof: int, *, rounded: float = 0.0) -> float:
-    """The printed variance as it is with ddof 1, the deviation moved by its rounding."""
+    """Return the printed variance converted to ddof 1; `rounded` is added to the deviation."""
     deviation = max(0.0, (printed.deviation or 0.0) + rounded)
     return deviation**2 * (printed.seeds - ddof) / (printed.seeds - 1)
 

@@ -1,4 +1,4 @@
-"""One table, three renderings: LaTeX in the paper's layout, CSV, and HTML for the results page."""
+"""Tables, rendered as LaTeX in the paper's layout, as CSV, and as HTML for the results page."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ BESIDE = "The printed value stands beside ours where it is another."
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a table, ours beside the printed one: a line of its CSV.
+    """A number of a table with the printed one: a line of its CSV.
 
     Attributes:
-        key: what identifies it, by column of the CSV.
-        comparison: ours and the printed one, in the unit of the printed table, or two texts.
-        metrics: the metric files that ours comes from.
+        key: Values that identify it, by CSV column.
+        comparison: Our number and the printed one in the unit of the printed table, or two texts.
+        metrics: Metric files of our number.
     """
 
     key: Mapping[str, str]
@@ -32,15 +32,15 @@ class Number:
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in one place of a table: a number, with its deviation over seeds, or a text.
+    """A table cell: a number with its deviation over seeds, or a text.
 
     Attributes:
-        number: shown as ours, with the printed one small beside it; a dash where ours is unknown.
-        deviation: shown after it with a plus-minus sign.
-        text: shown where there is no number, or in place of the number's digits; the printed
-            one then stands as it is printed.
-        best: whether it is the best of its column, and so bold.
-        mark: an arrow, up or down against another cell.
+        number: Our number, shown with the printed one in small type; a dash if ours is unknown.
+        deviation: Deviation, shown after a plus-minus sign.
+        text: Text shown if there is no number, or instead of the number; the printed number is
+            then shown unrounded.
+        best: Whether it is the best of its column, shown in bold.
+        mark: Arrow that shows a change relative to another cell.
     """
 
     number: Number | None = None
@@ -51,18 +51,18 @@ class Cell:
 
     @property
     def ours(self) -> float | None:
-        """Our number; None if it is unknown or the cell is text."""
+        """Our number; None if it is unknown or the cell is a text."""
         compared = self.number.comparison if self.number else None
         return compared.ours if isinstance(compared, Comparison) else None
 
     def numbers(self) -> Iterator[Number]:
-        """The number and its deviation, as far as the cell has them."""
+        """Yield the number and its deviation, if the cell has them."""
         yield from (item for item in (self.number, self.deviation) if item)
 
 
 @dataclass(frozen=True)
 class Head:
-    """A heading over `span` columns; `latex` where LaTeX writes it otherwise than plain text."""
+    """A heading over `span` columns; `latex` is its LaTeX source, if different from the text."""
 
     text: str
     span: int = 1
@@ -71,10 +71,14 @@ class Head:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: its labels, then its cells.
+    """A row of a table.
 
-    `reason` says why there are no numbers of ours, if it was not run: it becomes a note under the
-    table, and the row shows what the paper prints. `unseen` are numbers that only the CSV has.
+    Attributes:
+        labels: Texts of the label columns.
+        cells: The other cells.
+        reason: Why the row was not run, if so: a note under the table. The row then shows only
+            printed numbers.
+        unseen: Numbers that are only in the CSV.
     """
 
     labels: tuple[str, ...]
@@ -85,9 +89,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows between two rules; the title, if there is one, is a first column of its own.
+    """Rows between two horizontal rules.
 
-    `heads` are headings of its own, from which on they hold in place of the table's.
+    Attributes:
+        rows: Rows of the group.
+        title: Text of an additional first column, if any.
+        heads: Header rows that replace the table's from this group on.
     """
 
     rows: tuple[Row, ...]
@@ -97,21 +104,22 @@ class Group:
 
 @dataclass(frozen=True)
 class TableContent:
-    """Everything that a table shows and its CSV holds.
+    """Content of a table and its CSV.
 
     Attributes:
-        heads: rows of headings from the top; the spans of each add up to all columns.
-        groups: the table's rows.
-        caption: in plain text; `caption_latex` where LaTeX writes it otherwise.
-        notes: sentences that follow the caption, such as that the data are the sample's.
-        unseen: numbers of no row, which only the CSV has.
-        decimals: of numbers whose comparison does not say.
-        wide: whether the table spans both columns of a page.
-        long: whether it may go on over several pages.
-        label_widths: of a long table whose labels are broken into lines, their columns' shares of
-            the line.
-        texts: whether its cells are texts, which stand left in their columns.
-        wraps: whether they are long texts, which are broken into lines.
+        heads: Header rows from top to bottom; the spans of each add up to the number of columns.
+        groups: Rows of the table, in groups.
+        caption: Caption in plain text.
+        caption_latex: LaTeX source of the caption, if different.
+        notes: Sentences after the caption, such as that the data are a sample.
+        unseen: Numbers outside any row, which are only in the CSV.
+        decimals: Decimals of numbers whose comparison does not set them.
+        wide: Whether the table spans both columns of a page.
+        long: Whether it may span several pages.
+        label_widths: Widths of the label columns as fractions of the line, for a long table with
+            wrapped labels.
+        texts: Whether its cells are texts, which are left-aligned.
+        wraps: Whether its texts are wrapped.
     """
 
     heads: tuple[tuple[Head, ...], ...]
@@ -129,29 +137,29 @@ class TableContent:
 
     @property
     def titled(self) -> bool:
-        """Whether the titles of groups are a column."""
+        """Whether group titles take a column."""
         return any(group.title for group in self.groups)
 
     @property
     def label_columns(self) -> int:
-        """Columns before the cells."""
+        """Number of columns before the cells."""
         rows = self.groups[0].rows if self.groups else ()
         return (len(rows[0].labels) if rows else 1) + self.titled
 
     @property
     def columns(self) -> int:
-        """All columns."""
+        """Number of columns."""
         return sum(head.span for head in self.heads[-1])
 
     @property
     def footnotes(self) -> dict[str, str]:
-        """The letter of each reason why a row was not run."""
+        """Footnote letters by the reason why a row was not run."""
         reasons = dict.fromkeys(row.reason for group in self.groups for row in group.rows)
         letters = (*ascii_lowercase, *(f"a{number}" for number in range(26, len(reasons))))
         return dict(zip(filter(None, reasons), letters, strict=False))
 
     def numbers(self) -> Iterator[Number]:
-        """All numbers: row by row those of the cells and the unseen ones, then those of no row."""
+        """Yield all numbers: row by row (cells, then unseen ones), then those outside any row."""
         for group in self.groups:
             for row in group.rows:
                 for cell in row.cells:
@@ -161,7 +169,7 @@ class TableContent:
 
 
 def make_table(maker: str, given: DisplayInputs) -> TableContent:
-    """Make a table by its declared function; of own data without printed numbers."""
+    """Call a table's maker, and remove printed numbers if the data are the user's own."""
     content: TableContent = import_object(maker)(given)
     if not given.is_own:
         return content
@@ -169,11 +177,11 @@ def make_table(maker: str, given: DisplayInputs) -> TableContent:
 
 
 def without_printed(content: TableContent, models: Collection[str]) -> TableContent:
-    """The table without what the papers print; rows that nothing of ours is left of go.
+    """Return the table without printed values, and without rows that have no number of ours.
 
     Args:
-        content: the table.
-        models: those that the run names: their rows stay, also with no number.
+        content: The table.
+        models: Models of this run, whose rows are kept even if they have no number.
     """
 
     def of_ours(number: Number | None) -> Number | None:
@@ -218,7 +226,7 @@ def without_printed(content: TableContent, models: Collection[str]) -> TableCont
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell as text: ours, the printed number (empty where the paper prints none), and looks."""
+    """A cell as text: our number, the printed one (empty if there is none), and its appearance."""
 
     ours: str
     printed: str
@@ -241,17 +249,17 @@ def write_table(
     mark: str = "",
     archived: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a table in its three renderings.
+    """Write a table as LaTeX, CSV and HTML.
 
     Args:
-        name: of the table, for its label.
-        content: what it shows.
-        templates: folder of table.tex.jinja and table.html.jinja.
+        name: Name of the table, for its label.
+        content: Content of the table.
+        templates: Folder of table.tex.jinja and table.html.jinja.
         tex: LaTeX output.
         csv: CSV output.
         html: HTML output.
-        mark: sentence that begins the notes and the reason of each line of the CSV.
-        archived: by metric file the archive that its predictions are from.
+        mark: Sentence at the start of the notes and of the reason in each CSV line.
+        archived: Archive that the predictions come from, by metric file.
     """
     if mark:
         content = replace(content, notes=(mark, *content.notes))
@@ -273,7 +281,7 @@ def write_table(
 
 
 def shown(cell: Cell, decimals: int) -> ShownCell:
-    """A cell as text; `decimals` are the table's."""
+    """Return a cell as text; `decimals` is the table's default."""
     if cell.number is None:
         return ShownCell(cell.text or "–", "", cell.best, cell.mark, "", "", ())
     compared = cell.number.comparison
@@ -307,7 +315,7 @@ def shown(cell: Cell, decimals: int) -> ShownCell:
 def _text(
     value: float | None, deviation: float | None, decimals: int, *, unknown: str = "–"
 ) -> str:
-    """A mean with its deviation; `unknown` where there is none."""
+    """Format a mean with its deviation; `unknown` if there is no mean."""
     if value is None:
         return unknown
     spread = f" ± {rounded(deviation, decimals)}" if deviation is not None else ""
