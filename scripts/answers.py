@@ -1,4 +1,4 @@
-"""Print how the recorded answers of the configuration's language models were read; ask nothing."""
+"""Print how the recorded answers of the configured language models were parsed, offline."""
 
 from rich.console import Console
 from rich.markup import escape

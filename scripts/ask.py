@@ -1,4 +1,4 @@
-"""Ask a language model whatever one task of a study wants to know; recorded answers come first."""
+"""Run one task of a study with a language model, using recorded answers first."""
 
 import os
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ read: dict[str, Answer] = {}
 
 
 def asked(questions: Sequence[Question]) -> dict[str, Answer]:
-    """Ask, and note the answers, which the outputs are made from."""
+    """Ask the questions and keep the answers for the evidence file."""
     answers = ask(questions, entry, settings, task.recordings)
     read.update(answers)
     return answers

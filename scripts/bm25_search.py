@@ -1,4 +1,4 @@
-"""Rank the documents for each query by BM25."""
+"""Rank the documents for each query with BM25."""
 
 from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import read_json

@@ -1,4 +1,4 @@
-"""Choose BM25's k1 and b by nDCG@10 on a validation index, or take the first without one."""
+"""Tune BM25's k1 and b by nDCG@10 on a validation index; without one, use the first values."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Stop with one error if nothing can give the answers of some language model."""
+"""Fail with one error that lists the language models whose answers cannot be obtained."""
 
 import sys
 from pathlib import Path

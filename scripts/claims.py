@@ -1,4 +1,4 @@
-"""Judge the papers' claims on the printed numbers and on ours: JSON, CSV and LaTeX."""
+"""Judge the papers' claims on the printed numbers and on ours; write JSON, CSV and LaTeX."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write every cell beside the printed one, and what became of every printed number."""
+"""Compare every cell with the printed one, and list the verdict on every printed number."""
 
 from pathlib import Path
 

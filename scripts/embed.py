@@ -1,4 +1,4 @@
-"""Embed the documents and queries of a split with one model; manifests beside the vectors."""
+"""Embed the documents and queries of a split with one model; write vectors and manifests."""
 
 from pathlib import Path
 

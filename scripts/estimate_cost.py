@@ -1,4 +1,4 @@
-"""Print what is left to ask and to run, and what it takes; ask nothing."""
+"""Print the remaining questions and jobs with their estimated costs, without asking anything."""
 
 import sys
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ ASSUMED = (
 
 
 def row(found: TaskEstimate, *, retired: bool) -> list[str]:
-    """A row of the table; a question mark stands for questions that are not known yet."""
+    """Return a row of the table; a question mark marks questions that are not known yet."""
     cost, entry = found.estimate, found.entry
 
     def number(known: float | str) -> str:
@@ -61,21 +61,21 @@ def row(found: TaskEstimate, *, retired: bool) -> list[str]:
 
 
 def in_all(found: list[TaskEstimate], sums: list[float | None]) -> str:
-    """The sum of what is known."""
+    """Format the sum of the known costs."""
     known = f"${sum(usd or 0.0 for usd in sums):.2f}"
     all_known = None not in sums and not any(item.unknown and item.entry.paid for item in found)
     return known if all_known else f"{known} and what is not known"
 
 
 def total(values: Sequence[float | None], unit: float = 1) -> str:
-    """The sum in a unit, with two decimals; a question mark stands for what is unknown."""
+    """Format the sum in a unit with two decimals; a question mark marks unknown values."""
     known = sum(value or 0 for value in values)
     text = f"{known / unit:,.2f}"
     return text if None not in values else f"{text}+?" if known else "?"
 
 
 def resources_table(lines: Sequence[ModelResources]) -> Table:
-    """What is left to run, by model and in all."""
+    """Return the table of remaining jobs by model, with totals."""
     columns = ("model", "jobs", "GPU-hours", "to download, GB", "disk, GB")
     title = "what is left to run: estimated from sizes, nothing is measured"
     table = Table(*columns, title=title, title_justify="left", caption_justify="left")

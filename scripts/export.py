@@ -1,4 +1,4 @@
-"""Write the scores of all runs as one CSV."""
+"""Export the scores of all runs as one CSV."""
 
 from pieline.core.evidence import check_evidence
 from pieline.core.jobs import start_log

@@ -1,4 +1,4 @@
-"""Fetch one raw file: a local one as it is; from a mirror or by URL if its digest is right."""
+"""Copy one raw file from a local path, or fetch it from a mirror or URL and check its digest."""
 
 import shutil
 from pathlib import Path

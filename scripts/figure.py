@@ -1,4 +1,4 @@
-"""Draw one figure of any study as PDF and PNG."""
+"""Draw one figure of a study as PDF and PNG."""
 
 from pieline.core.imports import import_object
 from pieline.core.jobs import start_log

@@ -1,4 +1,4 @@
-"""Fine-tune one embedder by contrastive learning; a killed job goes on after its last epoch."""
+"""Fine-tune one embedder by contrastive learning, resuming a killed job from its last epoch."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Fine-tune an encoder to tag idioms; a killed run goes on from its last epoch."""
+"""Fine-tune an encoder to tag idioms, resuming a killed job from its last epoch."""
 
 from pathlib import Path
 

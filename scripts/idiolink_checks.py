@@ -1,4 +1,4 @@
-"""Count and check IdioLink data, generated or released; list what is found and never fail on it."""
+"""Count and check IdioLink data, generated or released; report problems without failing."""
 
 from pathlib import Path
 

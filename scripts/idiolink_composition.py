@@ -1,4 +1,4 @@
-"""Leave usages out of an IdioLink index (the index-composition ablation)."""
+"""Remove usages from an IdioLink index (the index-composition ablation)."""
 
 from pathlib import Path
 

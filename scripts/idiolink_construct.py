@@ -1,4 +1,4 @@
-"""Put the constructed data set together: corrected texts by split, in the released format."""
+"""Assemble the constructed dataset: corrected texts by split, in the released format."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Count what validation and review did to the generated texts, and how far both agree."""
+"""Count validation and review outcomes on the generated texts, and measure their agreement."""
 
 from pieline.core.conditions import Conditions
 from pieline.core.evidence import check_evidence, write_evidence

@@ -1,4 +1,4 @@
-"""PIEs that were removed by hand as the released files imply, with what they tell as reason."""
+"""List the PIEs whose manual removal the released files imply, with reasons."""
 
 from pieline.core.files import write_text
 from pieline.core.jobs import start_log

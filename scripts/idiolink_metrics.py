@@ -1,4 +1,4 @@
-"""Score one IdioLink run: means, and each query."""
+"""Score one IdioLink run: mean scores and scores per query."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Filter MAGPIE's PIEs: a verdict on each, the (PIE, domain) pairs that are left, and a report."""
+"""Filter MAGPIE's PIEs; write a verdict on each, the remaining (PIE, domain) pairs and a report."""
 
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import optional, start_log

@@ -1,4 +1,4 @@
-"""Write the texts that people should look at: a sheet (CSV), and tasks for Label Studio."""
+"""Write the texts for manual review as a CSV sheet and as Label Studio tasks."""
 
 from pieline.core.files import write_text
 from pieline.core.jobs import optional, start_log

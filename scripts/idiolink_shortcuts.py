@@ -1,4 +1,4 @@
-"""Measure how word overlap and the nDCG@10 of one run's queries go together."""
+"""Correlate word overlap with the nDCG@10 of one run's queries."""
 
 from pathlib import Path
 

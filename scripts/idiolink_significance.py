@@ -1,4 +1,4 @@
-"""Test whether the query modes of one model differ, by a randomisation test over PIEs."""
+"""Test whether the query modes of one model differ, by a randomization test over PIEs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Check the released or sample IdioTS file and write the dataset."""
+"""Check the IdioTS file and write the dataset."""
 
 from pathlib import Path
 

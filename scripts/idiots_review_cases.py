@@ -1,4 +1,4 @@
-"""Write the cases of a run that a person must judge, as JSONL and CSV."""
+"""Write the cases of a run that need a human judgment, as JSONL and CSV."""
 
 from pathlib import Path
 

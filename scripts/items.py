@@ -1,4 +1,4 @@
-"""Write what each run of a study says of each sentence or query, as Parquet and as CSV."""
+"""Write every prediction of a study's runs as a row, as Parquet and CSV."""
 
 from pieline.core.imports import import_object
 from pieline.core.jobs import start_log

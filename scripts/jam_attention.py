@@ -1,4 +1,4 @@
-"""Look into a causal model: attention from the PIE in variants that mislead and that do not."""
+"""Measure a causal model's attention from the PIE in misleading and other variants."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Score what needs no model on ID10M-JAM: no idiom anywhere, the PIE everywhere, the majority."""
+"""Score baselines without a model on ID10M-JAM: never an idiom, always the PIE, majority."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Apply human verdicts to hard variants and select: the dataset, its manifest, what is disputed."""
+"""Apply human verdicts to hard variants; write dataset, manifest and disputed variants."""
 
 from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import read_json, write_json

@@ -1,4 +1,4 @@
-"""Write the form of the human baseline: one variant of each original, for people to label."""
+"""Write the annotation form of the human baseline, with one variant per original."""
 
 from pieline.core.jobs import start_log
 from pieline.studies.jam.datasets.sentences import load_sentences

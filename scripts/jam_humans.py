@@ -1,4 +1,4 @@
-"""Score two people's labels of hard variants."""
+"""Score two annotators' labels of hard variants."""
 
 from pieline.core.conditions import Conditions
 from pieline.core.evidence import check_evidence, write_evidence

@@ -1,4 +1,4 @@
-"""Export hard variants for human validation in Label Studio: tasks and labelling configuration."""
+"""Export hard variants for human validation as Label Studio tasks and labeling configuration."""
 
 from pieline.core.files import write_text
 from pieline.core.jobs import start_log

@@ -1,4 +1,4 @@
-"""Score one run on ID10M-JAM: negative drift, accuracy, confusion classes, F1 of the tags."""
+"""Score one run on ID10M-JAM: negative drift, accuracy, confusion classes and tag F1."""
 
 from pieline.core.conditions import Conditions
 from pieline.core.evidence import check_evidence, write_evidence

@@ -1,4 +1,4 @@
-"""Score a run on neutral variants of the hard ones that confused it."""
+"""Score a run on neutral rewrites of the hard variants that confused the model."""
 
 from pieline.core.conditions import Conditions
 from pieline.core.evidence import check_evidence, write_evidence

@@ -1,4 +1,4 @@
-"""Filter ID10M's test split by recorded decisions; write the originals and a report."""
+"""Filter ID10M's test split by the recorded decisions; write the originals and a report."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json

@@ -1,4 +1,4 @@
-"""Write what encoders learn from: ID10M's train and dev, or dev alone cut in two."""
+"""Write the training data of encoders: ID10M's train and dev splits, or its dev split divided."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.files import write_text

@@ -1,4 +1,4 @@
-"""Rank the documents for each query by late interaction, in all query modes."""
+"""Rank the documents for each query with a late-interaction model, in all query modes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write IdioLink's test split as tasks of MTEB."""
+"""Export IdioLink's test split as MTEB tasks."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Write one LaTeX document with all tables and figures."""
+"""Write a LaTeX document with all tables and figures."""
 
 from pieline.core.evidence import check_evidence
 from pieline.core.jobs import start_log

@@ -1,4 +1,4 @@
-"""Write the provenance record of a run, and the same as an RO-Crate."""
+"""Write the provenance record of a run as JSON and as an RO-Crate."""
 
 from pathlib import Path
 

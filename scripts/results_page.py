@@ -1,4 +1,4 @@
-"""Write the results page, and beside it the files that its numbers open."""
+"""Write the results page and the files with the details of its numbers."""
 
 from pieline.core.evidence import check_evidence
 from pieline.core.jobs import optional, start_log

@@ -1,6 +1,6 @@
-"""Ask a language model all of one kind that a run asks it, with one start of its server.
+"""Ask a language model all of a run's questions of one kind, starting its server once.
 
-Answers are only recorded; the jobs of the single runs read them from there.
+The answers are only recorded; the jobs of the individual tasks read them from the recordings.
 """
 
 import sys
@@ -35,13 +35,13 @@ with (
 
         try:
             task.model_copy(update={"outputs": outputs}).run(entry, answers)
-        except UserError as error:  # what keeps one run from its answers may not keep the next
+        except UserError as error:  # other tasks may still succeed
             failed.append(error)
-    # Without its server, or without any answer, the job fails, and a cluster tries it again.
+    # If the server died or no task succeeded, fail so that a cluster retries the job.
     if failed and (end := server.end()):
         raise end
 if len(failed) == len(tasks):
     raise failed[0]
-for lack in failed:  # that run fails when it is read, the others do not
+for lack in failed:  # only the jobs that read these answers fail
     print(f"error: {lack}", file=sys.stderr)
 write_text(snakemake.output[0], "".join(f"{task.recordings}\n" for task in tasks))

@@ -1,4 +1,4 @@
-"""Make one table of any study as LaTeX, CSV and HTML."""
+"""Write one table of a study as LaTeX, CSV and HTML."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tag the idioms of every sentence with a fine-tuned encoder."""
+"""Tag the idioms in every sentence with a fine-tuned encoder."""
 
 from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.jobs import start_log

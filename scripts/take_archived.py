@@ -1,4 +1,4 @@
-"""Take predictions from an archive of runs, after a check of all that it holds."""
+"""Verify an archive of runs and extract predictions from it."""
 
 from pieline.audit.archives import take, verified
 from pieline.core.jobs import start_log

@@ -1,4 +1,4 @@
-"""Take what scoring reads of an IdioLink data set from an archive of runs."""
+"""Extract the files of an IdioLink dataset that scoring needs from an archive of runs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Take one IdioLink run that was made elsewhere."""
+"""Import one external IdioLink run."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log

@@ -1,4 +1,4 @@
-"""Take the predictions of one IdioTS run that were made elsewhere."""
+"""Import the predictions of one external IdioTS run."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log

@@ -1,4 +1,4 @@
-"""Take the predictions of one run on ID10M-JAM that were made elsewhere."""
+"""Import the predictions of one external run on ID10M-JAM."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log

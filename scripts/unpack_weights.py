@@ -1,4 +1,4 @@
-"""Unpack weights that come as one GGUF file, or as a pickle, into a safetensors folder."""
+"""Convert weights in one GGUF file or a pickle to a safetensors folder."""
 
 from pieline.core.jobs import start_log
 from pieline.models.embedder import EmbedderEntry

@@ -1,4 +1,4 @@
-"""List what the models of a configuration need from the hub, and on request fetch it."""
+"""List the hub files that the configured models need, and fetch them on request."""
 
 from rich.console import Console
 from rich.table import Table
@@ -9,7 +9,7 @@ from pieline.planned import planned_entries
 
 
 def gigabytes(size: int | None) -> str:
-    """Bytes for people."""
+    """Format a size in bytes as gigabytes; a question mark if unknown."""
     return "?" if size is None else f"{size / GIGABYTE:.2f}"
 
 
