@@ -1,4 +1,4 @@
-"""pieline: raw corpora to every table and figure of three papers on idiomatic expressions."""
+"""pieline: every table and figure of three papers on idiomatic expressions, from raw corpora."""
 
 import os
 
@@ -15,7 +15,7 @@ configfile: os.path.relpath(os.path.join(workflow.basedir, "config.yaml"))
 
 if config.get("rehearsal"):
 
-    # The papers' grid, in a working directory of its own.
+    # The papers' grid, in a separate working directory.
     configfile: os.path.relpath(os.path.join(workflow.basedir, "config/paper.yaml"))
 
     workdir: os.path.relpath(os.path.join(workflow.basedir, "runs/rehearsal"))
@@ -47,7 +47,7 @@ for study in EVERY_STUDY.values():
 rule all:
     default_target: True
     input:
-        # A list: of an iterator Snakemake loses the first element.
+        # A list, because Snakemake drops the first element of an iterator.
         [target for study in STUDIES for target in study.targets()],
         RUN_REPORT.targets(),
         ["paper_tables/rehearsal.html"] if CONFIG.rehearsal else [],

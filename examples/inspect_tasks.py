@@ -1,12 +1,12 @@
-"""ID10M-JAM and IdioTS as tasks of Inspect AI: our data, our prompts, our reading of the answers.
+"""ID10M-JAM and IdioTS as tasks of Inspect AI, with this project's data, prompts and parsing.
 
-Install inspect-ai beside this project, make the data sets, and run this from the project's root:
+Install inspect-ai in the environment, make the datasets, and run this from the project's root:
 
     inspect eval examples/inspect_tasks.py@idiots --model PROVIDER/MODEL --temperature 0
     inspect eval examples/inspect_tasks.py@jam -T language=german --model PROVIDER/MODEL
 
-Inspect's accuracy counts every sentence alike. The studies' metrics come from the log, read as
-`kind: predictions` with `format: inspect`.
+Inspect's accuracy weights all sentences equally. For the studies' metrics, import the log with
+`kind: predictions` and `format: inspect`.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def idiots(
     sentences: str = "results/datasets/idiots/sentences.jsonl",
     prompt: str = "prompts/idiots/detect.jinja",
 ) -> Task:
-    """Does a sentence hold an idiom, and which? (IdioTS)."""
+    """Detect whether a sentence has an idiom, and which (IdioTS)."""
     asked = load_prompt(prompt)
     samples = [
         Sample(
@@ -56,7 +56,7 @@ def jam(
     sentences: str = "results/datasets/jam/{language}.jsonl",
     prompt: str = "prompts/jam/zero_shot.jinja",
 ) -> Task:
-    """Which idioms does a sentence use figuratively? (ID10M-JAM, zero-shot)."""
+    """Identify the idioms that a sentence uses figuratively (ID10M-JAM, zero-shot)."""
     asked = load_prompt(prompt)
     samples = [
         Sample(
@@ -74,7 +74,7 @@ def jam(
 
 @scorer(metrics=[accuracy(), stderr()])
 def detection() -> Scorer:
-    """Whether answer and gold agree; an answer that cannot be read is wrong."""
+    """Score agreement with the gold class; an unreadable answer is wrong."""
 
     async def score(state: TaskState, target: Target) -> Score:
         found = read_prediction(str(state.sample_id), _answer(state))
@@ -86,7 +86,7 @@ def detection() -> Scorer:
 
 @scorer(metrics=[accuracy(), stderr()])
 def identification() -> Scorer:
-    """Whether the expression is named exactly when it is figurative (scoring `paper`)."""
+    """Score whether the expression is named exactly if it is figurative (scoring `paper`)."""
 
     async def score(state: TaskState, target: Target) -> Score:
         sentence = JamSentence.model_validate(state.metadata["sentence"], strict=False)

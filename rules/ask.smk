@@ -1,4 +1,4 @@
-"""Everything that language models are asked, whatever the study: one rule for each kind of task."""
+"""Questions to language models in all studies: one rule per kind of task."""
 
 import atexit
 
@@ -36,14 +36,14 @@ for name, asking, models in chain.from_iterable(map(by_place, LLM_TASKS.values()
             kind=asking.task.path(),
             task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
             answers=lambda wildcards, asking=asking: state_of_answers(asking, wildcards),
-            # Another mode reads the same answers, except this one.
+            # Only this mode may replace the answers, so a change of mode reruns no other job.
             fresh=CONFIG.llm.mode == "fresh",
         script:
             "../scripts/ask.py"
 
 
 rule serve:
-    """All that a run asks one served model of a kind, with one start of its server."""
+    """Ask one served model all of a run's questions of one kind, starting its server once."""
     input:
         models=MODELS,
         files=lambda wildcards: sorted(
@@ -54,7 +54,7 @@ rule serve:
             )
         ),
     output:
-        # Gone when the runs have been read, so that a server is thought of only for missing answers.
+        # Temporary, so that the server is started again only if answers are missing.
         temp("results/served/{asking}/{model}.txt"),
     log:
         "logs/served/{asking}/{model}.log",
@@ -68,7 +68,7 @@ rule serve:
     threads: lambda wildcards: REGISTRY[wildcards.model].threads
     resources:
         gpu=lambda wildcards: served_gpus(REGISTRY[wildcards.model]),
-        # A cluster may spread GPUs over nodes, and one server cannot use those of several.
+        # A cluster may spread GPUs over nodes, but a server needs all of them on one.
         nodes=1,
         gpu_mem_mb=lambda wildcards: served_gpu_memory_mb(REGISTRY[wildcards.model]),
         mem_mb=growing(lambda wildcards: served_host_memory_mb(REGISTRY[wildcards.model])),
@@ -82,7 +82,7 @@ rule serve:
 
 
 rule estimate_cost:
-    """What is left to ask and to run: tokens, dollars, jobs, GPU-hours, downloads, disk; asks nothing."""
+    """Print the remaining tokens, dollars, jobs, GPU-hours, downloads and disk, without asking."""
     input:
         models=MODELS,
     log:
@@ -102,7 +102,7 @@ rule estimate_cost:
 
 
 rule check:
-    """One error that lists all keys, weights and recordings that are missing; asks nothing."""
+    """Report all missing keys, weights and recordings in one error, without asking."""
     input:
         models=MODELS,
     log:
@@ -118,7 +118,7 @@ rule check:
 
 
 rule answers:
-    """How recorded answers were read, by model: forms, rules and examples, unreadable ones first."""
+    """Print how recorded answers were parsed, by model, with examples, unreadable ones first."""
     input:
         models=MODELS,
     log:
@@ -134,12 +134,12 @@ rule answers:
 
 
 if workflow.output_settings.dryrun:
-    # After the plan, whose end is what a terminal shows.
+    # Printed after the plan, so that it is visible at the end of the output.
     atexit.register(lambda: show(RUN_REPORT.left_out()))
 
 
 onerror:
-    # A mark may stand for runs that lack answers; without it they are asked for again.
+    # A marker file may cover tasks that lack answers; removing it makes the next run ask for them.
     shutil.rmtree("results/served", ignore_errors=True)
 
 
@@ -147,9 +147,9 @@ onstart:
     patch_snakemake(workflow)
     if CONFIG.rehearsal:
         REHEARSAL.start(CONFIG, REGISTRY)
-    # Before any job starts, and so before money is spent: all that is missing.
+    # Report everything that is missing before any job starts and money is spent.
     jobs = list(workflow.dag.needrun_jobs())
-    # These say themselves which models cannot be asked.
+    # These rules report the missing models themselves.
     if {job.rule.name for job in jobs} - {"estimate_cost", "check"}:
         show(RUN_REPORT.left_out())
     asking = [
@@ -164,5 +164,5 @@ onstart:
     except UserError as error:
         if not workflow.execution_settings.keep_going:
             exit_with(error)
-        # What needs no answers is made all the same; the jobs that cannot ask fail by themselves.
+        # Jobs that need no answers still run; the jobs that cannot ask will fail.
         print(f"error: {error}", file=sys.stderr, flush=True)

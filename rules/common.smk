@@ -1,4 +1,4 @@
-"""Configuration, registry, studies, and the helpers that every stage uses."""
+"""Configuration, registry, studies, and helpers shared by all stages."""
 
 import json
 import os
@@ -9,18 +9,18 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-# Every path is relative to the working directory, so that no output depends on where the clone lies.
+# All paths are relative to the working directory, so that outputs do not depend on its location.
 ROOT = Path(os.path.relpath(workflow.basedir))
 LIBRARY = ROOT / "src"
 
-# Scripts find the library.
+# Lets scripts import the library.
 sys.path.insert(0, str(LIBRARY))
 os.environ.update(PYTHONPATH=os.path.abspath(LIBRARY))
 PACKAGES = ("pieline",)
 
 if config.get("rehearsal"):
 
-    # Before anything that looks at the hub is imported.
+    # Must precede imports that access the hub.
     include: "../rehearsal/setup.smk"
 
 
@@ -54,15 +54,15 @@ from pieline.study import alternatives
 
 
 def config_files():
-    """The configuration files of this run; later ones take precedence."""
+    """Return the configuration files of this run; later ones take precedence."""
     named = workflow.overwrite_configfiles
     files = [*(file for file in workflow.configfiles if file not in named), *named]
-    # In a rehearsal, paths count from another folder.
+    # A rehearsal has another working directory.
     return [os.path.relpath(file) for file in files if os.path.exists(file)]
 
 
 def sources():
-    """The settings of this run by the file that has them; later ones take precedence."""
+    """Return the settings of this run by file; later ones take precedence."""
     files = config_files()
     if config != given:
         files.insert(0, ROOT / "config" / "sample.yaml")
@@ -72,13 +72,13 @@ def sources():
 
 try:
     if workflow.exec_mode == ExecMode.DEFAULT:
-        # Snakemake's own files would be its first, and it tells with a traceback.
+        # Otherwise Snakemake fails with a traceback when it creates its own files.
         check_writable(".")
     MODELS = ROOT / "models.yaml"
     usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") == "released" else None
     given = config | {"mirror": config.get("mirror") or usual_mirror}
     for file in config_files():
-        # Snakemake takes the last of two equal keys.
+        # Rejects duplicate keys, of which Snakemake silently uses the last.
         if not file.endswith(".json"):
             read_yaml(file)
     config = layered(given, ROOT / "config" / "sample.yaml")
@@ -87,11 +87,11 @@ try:
         REHEARSAL, CONFIG = put_in_place(CONFIG)
         MODELS = REHEARSAL.models
     REGISTRY = load_registry(MODELS)
-    # Rules are there for every study; what a run makes is that of the chosen ones.
+    # Every study has rules, but a run makes only the outputs of the selected studies.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
     STUDIES[0].run.public_files
-    # No param, so that another timeout or mode of asking reruns nothing.
+    # Not a param, so that a change of the timeout or mode reruns nothing.
     LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 except UserError as error:
     exit_with(name_source(error, sources()))
@@ -104,7 +104,7 @@ FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in s
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
 RUN_REPORT = RunReport(EVERY_STUDY, CONFIG)
 if workflow.exec_mode == ExecMode.DEFAULT and not Path(".snakemake/metadata").is_dir():
-    # Snakemake knows nothing of results that were copied here without its own folder.
+    # Results were copied here without Snakemake's metadata, so it cannot detect other settings.
     try:
         RUN_REPORT.check_settings()
     except UserError as error:
@@ -112,7 +112,7 @@ if workflow.exec_mode == ExecMode.DEFAULT and not Path(".snakemake/metadata").is
 
 
 def jam_variants_of(wildcards):
-    """The variants that this run has; others may lie there from a run on other data."""
+    """Return the variants of this run; the folder may have others from runs on other data."""
     try:
         return JAM.variants_of(wildcards.language)
     except UserError as error:
@@ -120,30 +120,33 @@ def jam_variants_of(wildcards):
 
 
 def show(lines):
-    """Print lines that belong to no job."""
+    """Print lines to stderr."""
     for line in lines:
         print(line, file=sys.stderr, flush=True)
 
 
 def here(path):
-    """A file of the project, as seen from the working directory."""
+    """Return the path of a project file relative to the working directory."""
     return str(ROOT / path)
 
 
 def log_of(output):
-    """The log of the job that makes an output: the same path below logs/, without its ending."""
+    """Return the log of the job that makes an output: its path under logs/, with suffix .log."""
     path = re.sub(r"(\.run\.gz|\.[a-z]+)$", "", output.removeprefix("results/"))
     return f"logs/{path}.log"
 
 
 @cache
 def modules(name, *named, folder="scripts"):
-    """A script and the library modules that it imports, directly or not, or loads by name.
+    """Return the path and digest of a script and of every library module that it depends on.
 
-    `named` are paths `module:name`; a script that is a module itself is named there, and `name` is
-    None. Each file is given with a digest of its content, as a param of the rule: its content
-    decides what a change makes stale, the reason for a rerun names it, and no job has sixty more
-    input files.
+    As params of a rule, they rerun its jobs if a file's content changes, the reason for the rerun
+    names the file, and jobs do not get sixty more input files.
+
+    Args:
+        name: Name of the script in `folder`, without suffix; None for a script that is a module.
+        named: Objects `module:name` that the script loads by name, or the module of the script.
+        folder: Folder of the script.
     """
     scripts = [ROOT / folder / f"{name}.py"] if name else []
     loaded = [path.partition(":")[0] for path in named]
@@ -153,9 +156,10 @@ def modules(name, *named, folder="scripts"):
 
 
 def contents(files):
-    """A param with the content of files that are made by no rule; yours may have old time stamps.
+    """Return a param with the digests of files that no rule makes.
 
-    `files` is a path, a list of paths or a function of the wildcards that gives either.
+    Modification times do not suffice: a replaced file may have an old one. `files` is a path, a
+    list of paths, or a function of the wildcards that returns either.
     """
 
     def param(wildcards):
@@ -171,13 +175,13 @@ def contents(files):
 
 
 def modules_by(wildcard, name, named):
-    """The `modules` of a rule whose wildcard says which of these its script loads by name."""
+    """Return the `modules` of a rule whose script loads `named[value]` for a wildcard's value."""
     each = {value: modules(name, path) for value, path in named.items()}
 
     def where_loaded(entry):
         def param(wildcards):
             own = each[wildcards[wildcard]]
-            # No param can be left out, but to Snakemake they are a set.
+            # A param cannot be omitted, but Snakemake ignores duplicates.
             return entry if entry in own else own[0]
 
         return param
@@ -187,16 +191,16 @@ def modules_by(wildcard, name, named):
 
 @cache
 def digest(path):
-    """A digest of a file's content, short enough to be shown."""
+    """Return a short digest of a file's content."""
     return remembered_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
 
 
-# A job ends when this process does, even if it is killed.
+# Jobs watch this process id and end when the process does, even if it is killed.
 os.environ.update(
     PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json(), PIELINE_SNAKEMAKE=str(os.getpid())
 )
-# What libraries draw of their own would be one line of thousands of characters in a pipe; what takes
-# long is told by `pieline.core.progress`.
+# In a pipe, a progress bar of a library is one line of thousands of characters. Long steps report
+# their progress with `pieline.core.progress`.
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 
@@ -208,10 +212,10 @@ SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_s
 
 
 def by_place(asking):
-    """How a kind of question is split into rules (name, kind, which models), by where models are.
+    """Return the rules of a kind of task as (name, task, model constraint).
 
-    What reads the answers of served models stands apart. In one group of jobs on a cluster, no
-    question to a provider could be asked before all GPUs are done.
+    Served models get a rule of their own: on a cluster, a shared group of jobs could ask providers
+    only after all GPU jobs are done.
     """
     every = JAM.run.names("llm")
     if asking.constraints.get("model") != JAM.run.constraint("llm"):
@@ -225,14 +229,17 @@ def by_place(asking):
 
 @cache
 def served_tasks(asking, model):
-    """What the run asks one served model of a kind, by recordings; nothing where it cannot be asked."""
+    """Return a served model's tasks of one kind by recordings; empty if it cannot be asked."""
     if model not in SHARE_SERVER or next(obstacles(REGISTRY[model], CONFIG.llm), None):
         return {}
     return {task.recordings: task for task in LLM_TASKS[asking].tasks() if task.model == model}
 
 
 def state_of_answers(asking, wildcards):
-    """The `answers_token` of a task; a job's own process, which has no evidence left, inherits it."""
+    """Return the `answers_token` of a task.
+
+    The process of a job inherits it in the environment, because its evidence file is already gone.
+    """
     evidence = asking.evidence.format(**wildcards)
     known = json.loads(os.environ.get("PIELINE_ANSWERS", "{}"))
     if evidence not in known:
@@ -243,38 +250,38 @@ def state_of_answers(asking, wildcards):
 
 
 def served_before(asking, task):
-    """The mark that a task's answers are recorded, where a job of its own asks for them all."""
+    """Return the marker file of the job that records the answers of a served model's tasks."""
     is_served = task.recordings in served_tasks(asking, task.model)
     return [f"results/served/{asking}/{task.model}.txt"] if is_served else []
 
 
 def gpus(wildcards):
-    """GPUs that a job of this model asks a cluster for."""
+    """Return the number of GPUs for a job of this model on a cluster."""
     return int(asks_for_gpu(IDIOLINK.run.entry(wildcards.model)))
 
 
 def gpu_memory(wildcards):
-    """Megabytes of GPU memory that a job of this model needs; for you to choose a partition by."""
+    """Return the GPU memory of a job of this model in MB, for choosing a partition."""
     return gpu_memory_mb(IDIOLINK.run.entry(wildcards.model)) * gpus(wildcards)
 
 
 def model_memory(wildcards):
-    """Megabytes of main memory that a job of this model needs."""
+    """Return the main memory of a job of this model in MB."""
     return host_memory_mb(IDIOLINK.run.entry(wildcards.model))
 
 
 def training_memory(wildcards):
-    """Megabytes of main memory that a training of this model needs."""
+    """Return the main memory for training this model in MB."""
     return host_memory_mb(REGISTRY[wildcards.model], training=True)
 
 
 def training_gpu_memory(wildcards):
-    """Megabytes of GPU memory that a training of this model needs."""
+    """Return the GPU memory for training this model in MB."""
     return gpu_memory_mb(REGISTRY[wildcards.model], training=True)
 
 
 def growing(amount):
-    """Memory or minutes of a job, doubled at each retry: a cluster kills what exceeds its limits."""
+    """Return memory or minutes that double at each retry, since a cluster kills larger jobs."""
 
     def granted(wildcards, attempt):
         first = amount(wildcards) if callable(amount) else amount
@@ -284,7 +291,7 @@ def growing(amount):
 
 
 def shown(path):
-    """An output that `snakemake --report` shows below its study, with its place in the paper."""
+    """Mark an output for `snakemake --report`, under its study and with its place in the paper."""
     kinds = {"paper_tables/{table}.csv": "table", "paper_tables/figures/{figure}.png": "figure"}
     return report(
         path,

@@ -1,4 +1,4 @@
-"""datasets: validated JSONL and qrels."""
+"""Stage datasets: validated JSONL and qrels."""
 
 
 wildcard_constraints:
@@ -6,7 +6,7 @@ wildcard_constraints:
 
 
 rule idiolink_dataset:
-    """Documents, queries and qrels of one split."""
+    """Write the documents, queries and qrels of one split."""
     input:
         upstream=RUN_REPORT.run.upstream,
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
@@ -26,7 +26,7 @@ rule idiolink_dataset:
 
 
 rule idiolink_composition:
-    """A split whose index lacks some usages (the index-composition ablation)."""
+    """Remove usages from the index of a split (the index-composition ablation)."""
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
@@ -46,7 +46,7 @@ rule idiolink_composition:
 
 
 rule idiots_dataset:
-    """The sentences of IdioTS, checked."""
+    """Check and write the sentences of IdioTS."""
     input:
         upstream=RUN_REPORT.run.upstream,
         sentences=f"results/raw/{IDIOTS.raw_name()}",
@@ -69,7 +69,7 @@ rule idiots_dataset:
 
 
 rule jam_dataset:
-    """Originals with enough valid variants, those selected, and what annotators disagree on."""
+    """Select the originals with enough valid variants, and list what annotators disagree on."""
     input:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
@@ -106,7 +106,7 @@ rule jam_dataset:
 
 
 rule jam_human_form:
-    """One hard variant of each original for people to label (section 5.1): CSV and Label Studio."""
+    """Write one hard variant per original for annotators (section 5.1), as CSV and Label Studio."""
     input:
         sentences=jam_paths.DATASET.format(language="english"),
     output:
@@ -125,7 +125,7 @@ rule jam_human_form:
 
 
 rule jam_tagging_data:
-    """What encoders learn from: ID10M's train and dev, or dev alone cut in two."""
+    """Write the training data of encoders: ID10M's train and dev, or its dev split divided."""
     input:
         train=lambda wildcards: JAM.train_split(wildcards.language),
         dev=jam_paths.DEV_SPLIT,
@@ -146,7 +146,7 @@ rule jam_tagging_data:
 
 
 rule idiolink_construct:
-    """The constructed IdioLink in the released format: corrected texts by split."""
+    """Assemble the constructed IdioLink in the released format: corrected texts by split."""
     input:
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
@@ -177,7 +177,7 @@ rule idiolink_construct:
 
 
 rule mteb_task:
-    """IdioLink's test split as tasks of MTEB: corpus, queries, qrels and the tasks' classes."""
+    """Export IdioLink's test split as MTEB tasks: corpus, queries, qrels and the task classes."""
     input:
         task=here("templates/mteb_task.py"),
         documents=idiolink_paths.dataset("test")["documents"],

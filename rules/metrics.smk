@@ -1,8 +1,8 @@
-"""metrics: one JSON a prediction file."""
+"""Stage metrics: one JSON file per prediction file."""
 
 
 rule idiolink_metrics:
-    """R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, and of each query."""
+    """Compute R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, per query."""
     input:
         **idiolink_paths.scoring_files("{index}"),
         run=idiolink_paths.RUN,
@@ -37,7 +37,7 @@ rule idiolink_metrics:
 
 
 rule idiots_metrics:
-    """Detection, True Positive Consistency and distractors of a run, with intervals."""
+    """Score detection, True Positive Consistency and distractors of a run, with intervals."""
     input:
         predictions=idiots_paths.PREDICTIONS,
         evidence=[evidence_of(idiots_paths.SENTENCES), evidence_of(idiots_paths.PREDICTIONS)],
@@ -93,7 +93,7 @@ rule idiots_bias:
 
 
 rule jam_statistics:
-    """Counts of what each stage of ID10M-JAM left."""
+    """Count what is left after each stage of ID10M-JAM."""
     input:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
@@ -115,7 +115,7 @@ rule jam_statistics:
 
 
 rule jam_metrics:
-    """Negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
+    """Compute negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
     input:
         predictions=jam_paths.PREDICTIONS,
         evidence=lambda wildcards: [
@@ -144,7 +144,7 @@ rule jam_metrics:
 
 
 rule jam_baselines:
-    """Scores of what needs no model: no idiom anywhere, the PIE everywhere, the majority."""
+    """Score baselines without a model: never an idiom, always the PIE, and the majority."""
     input:
         sentences=jam_paths.DATASET,
         evidence=evidence_of(jam_paths.DATASET),
@@ -166,7 +166,7 @@ rule jam_baselines:
 
 
 rule idiolink_checks:
-    """Counts and checks of IdioLink data, constructed or released: lists, and never fails."""
+    """Count and check IdioLink data, constructed or released; report problems without failing."""
     input:
         upstream=RUN_REPORT.run.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
@@ -189,7 +189,7 @@ rule idiolink_checks:
 
 
 rule idiolink_construction_metrics:
-    """Automatic validation and review in numbers, and how far both agree on the gold PIEs."""
+    """Count automatic validation and review outcomes, with their agreement on the gold PIEs."""
     input:
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
         evidence=[
@@ -218,7 +218,7 @@ rule idiolink_construction_metrics:
 
 
 rule idiolink_significance:
-    """Paired randomisation test over PIEs between the query modes of one model."""
+    """Compare the query modes of one model by a paired randomization test over PIEs."""
     input:
         runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
         dataset=list(idiolink_paths.scoring_files("test").values()),
@@ -249,7 +249,7 @@ rule idiolink_significance:
 
 
 rule idiolink_shortcuts:
-    """Partial correlation of word overlap with the nDCG@10 of queries, and scores by tenth of it."""
+    """Compute the partial correlation of word overlap with nDCG@10, and scores by overlap decile."""
     input:
         dataset=list(idiolink_paths.dataset("test").values()),
         run=idiolink_paths.RUN.replace("{index}", "test"),
@@ -276,7 +276,7 @@ rule idiolink_shortcuts:
 
 
 rule jam_neutral_metrics:
-    """How many confusing variants stay confusing with a neutral context (appendix G)."""
+    """Count the confusing variants that stay confusing with a neutral context (appendix G)."""
     input:
         predictions=jam_paths.NEUTRAL_PREDICTIONS,
         neutral=jam_paths.NEUTRAL_VARIANTS,
@@ -303,7 +303,7 @@ rule jam_neutral_metrics:
 
 
 rule jam_humans:
-    """Accuracy and agreement of two people on hard variants (section 5.1)."""
+    """Compute accuracy and agreement of two annotators on hard variants (section 5.1)."""
     input:
         labels=JAM.human_labels(),
         sentences=jam_paths.DATASET.format(language="english"),
@@ -325,7 +325,7 @@ rule jam_humans:
 
 
 rule jam_attention:
-    """Attention from the PIE to its context, in variants that mislead and that do not."""
+    """Measure attention from the PIE to its context in misleading and other variants."""
     input:
         weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),

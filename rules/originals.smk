@@ -1,4 +1,4 @@
-"""originals: what filtering leaves of the raw corpora."""
+"""Stage originals: the raw corpora after filtering."""
 
 
 wildcard_constraints:
@@ -6,7 +6,7 @@ wildcard_constraints:
 
 
 rule jam_decisions:
-    """What filtering did to each sentence of ID10M, by the released originals or by the tags."""
+    """Derive the filtering decision on each sentence of ID10M from released originals or tags."""
     input:
         raw=jam_paths.TEST_SPLIT,
         released=lambda wildcards: JAM.released_originals(wildcards.language),
@@ -24,7 +24,7 @@ rule jam_decisions:
 
 
 rule jam_originals:
-    """ID10M's test split after filtering by recorded decisions, and a report of it."""
+    """Filter ID10M's test split by the recorded decisions, with a report."""
     input:
         upstream=RUN_REPORT.run.upstream,
         raw=jam_paths.TEST_SPLIT,
@@ -46,7 +46,7 @@ rule jam_originals:
 
 
 rule idiolink_exclusions:
-    """PIEs that the released files imply were removed by hand."""
+    """List the PIEs whose manual removal the released files imply."""
     input:
         candidates=idiolink_paths.CANDIDATES,
         documents=IDIOLINK.released_indexes(),
@@ -63,7 +63,7 @@ rule idiolink_exclusions:
 
 
 rule idiolink_pies:
-    """MAGPIE's PIEs by the three criteria and manual exclusion, each with its reasons."""
+    """Filter MAGPIE's PIEs by the three criteria and manual exclusion, with reasons for each."""
     input:
         magpie=IDIOLINK.magpie(),
         exclusions=IDIOLINK.exclusions(),
@@ -86,7 +86,7 @@ rule idiolink_pies:
 
 
 rule idiolink_splits:
-    """PIEs of train, validation and test, drawn or as released, and the gold ones of test."""
+    """Assign PIEs to train, validation and test (drawn or as released), with the gold test PIEs."""
     input:
         pies=idiolink_paths.PIES,
         released=IDIOLINK.followed_indexes(),

@@ -1,8 +1,8 @@
-"""paper: tables and figures of every study, and what shows the whole run."""
+"""Stage paper: tables and figures of every study, and reports on the whole run."""
 
 
 rule table:
-    """A table of a paper: LaTeX in its layout, CSV beside the printed numbers, HTML for the page."""
+    """Write a table: LaTeX in the paper's layout, CSV with printed numbers, HTML for the page."""
     input:
         templates=multiext(here("templates/table"), ".tex.jinja", ".html.jinja"),
         given=lambda wildcards: TABLES[wildcards.table].given.inputs(),
@@ -27,7 +27,7 @@ rule table:
 
 
 rule figure:
-    """A figure of a paper as PDF and PNG."""
+    """Draw a figure as PDF and PNG."""
     input:
         style=here("templates/pieline.mplstyle"),
         given=lambda wildcards: FIGURES[wildcards.figure].given.inputs(),
@@ -50,7 +50,7 @@ rule figure:
 
 
 rule items:
-    """What each run of a study says of each sentence or query, as Parquet and CSV."""
+    """Write every prediction of a study's runs as a row, as Parquet and CSV."""
     input:
         given=lambda wildcards: ITEMS[wildcards.study].given.inputs(),
         behind=lambda wildcards: ITEMS[wildcards.study].behind,
@@ -75,7 +75,7 @@ rule items:
 
 
 rule claims:
-    """The papers' claims, judged on the printed numbers and on ours."""
+    """Judge the papers' claims on the printed numbers and on ours."""
     input:
         template=here("templates/claims.tex.jinja"),
         published=RUN_REPORT.published(),
@@ -101,7 +101,7 @@ rule claims:
 
 
 rule comparison:
-    """Every cell beside the printed one, and what became of every number that the papers print."""
+    """Compare every cell with the printed one, and list the verdict on every printed number."""
     input:
         template=here("templates/comparison.tex.jinja"),
         published=RUN_REPORT.published(),
@@ -129,7 +129,7 @@ rule comparison:
 
 
 rule export:
-    """The scores of all runs as one tidy CSV, a row each."""
+    """Export the scores of all runs as one tidy CSV, one score per row."""
     input:
         metrics=lambda wildcards: RUN_REPORT.metrics(),
         tables=RUN_REPORT.files("csv"),
@@ -152,7 +152,7 @@ rule export:
 
 
 rule export_runs:
-    """All runs of this configuration as one archive, for machines without GPU or key."""
+    """Pack all runs of this configuration into one archive, for machines without GPU or key."""
     input:
         lambda wildcards: [
             path
@@ -176,7 +176,7 @@ rule export_runs:
 
 
 rule results_page:
-    """The results page: ledger, tables, figures, and the way from a number to its sentences."""
+    """Write the results page: claims, tables, figures, and the sentences behind each number."""
     input:
         template=here("templates/page.html.jinja"),
         parts=[here("templates/page.css"), here("templates/page.js")],
@@ -212,7 +212,7 @@ rule results_page:
 
 
 rule paper_source:
-    """One LaTeX document with all tables and figures in the papers' order."""
+    """Write a LaTeX document with all tables and figures in the papers' order."""
     input:
         template=here("templates/paper.tex.jinja"),
         tables=RUN_REPORT.files("csv"),
@@ -236,7 +236,7 @@ rule paper_source:
 
 
 rule paper_pdf:
-    """The same document compiled; needs pdflatex and is no target where there is none."""
+    """Compile the LaTeX document; it is a target only if pdflatex is installed."""
     input:
         source="paper_tables/paper.tex",
         latex=RUN_REPORT.files("tex"),
@@ -255,7 +255,7 @@ rule paper_pdf:
 
 
 rule provenance:
-    """What decided the run's results, as JSON and as an RO-Crate."""
+    """Write the provenance of the run's results as JSON and as an RO-Crate."""
     input:
         upstream=RUN_REPORT.run.upstream,
         licences=here("data/licences.yaml"),

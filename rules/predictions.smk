@@ -1,8 +1,8 @@
-"""predictions: embeddings and runs."""
+"""Stage predictions: embeddings and runs."""
 
 
 rule bm25_tune:
-    """k1 and b by nDCG@10 on the validation split, or on what a composition leaves of it."""
+    """Tune k1 and b by nDCG@10 on the validation split, or on its index composition."""
     input:
         dataset=lambda wildcards: IDIOLINK.tuned_on(wildcards.index),
         evidence=lambda wildcards: [
@@ -29,7 +29,7 @@ rule bm25_tune:
 
 
 rule bm25_search:
-    """The best documents of each query by BM25."""
+    """Rank the documents for each query with BM25."""
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
@@ -60,7 +60,7 @@ rule bm25_search:
 
 
 rule embed:
-    """Embeddings of all documents, and of the queries in all query modes, by one load of a model."""
+    """Embed all documents, and the queries in all query modes, loading the model once."""
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
@@ -98,7 +98,7 @@ rule embed:
 
 
 rule rank_by_embedding:
-    """The best documents of each query by cosine similarity, in all query modes."""
+    """Rank the documents for each query by cosine similarity, in all query modes."""
     input:
         all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
         documents=idiolink_paths.dataset("{index}")["documents"],
@@ -134,7 +134,7 @@ rule rank_by_embedding:
         "../scripts/rank_by_embedding.py"
 
 
-# The same of a provider's vectors: the query modes that are texts.
+# For vectors from a provider, which exist only for the query modes that are texts.
 use rule rank_by_embedding as rank_by_api_embedding with:
     input:
         all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
@@ -162,7 +162,7 @@ use rule rank_by_embedding as rank_by_api_embedding with:
 
 
 rule rerank:
-    """The documents of a first-stage run, in the order of a cross-encoder's scores."""
+    """Re-rank the documents of a first-stage run with a cross-encoder."""
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
@@ -185,7 +185,7 @@ rule rerank:
         query_mode="(instruction_)?sentence",
     conda:
         "../envs/gpu.yaml"
-    # Sums depend on their number.
+    # Floating-point sums depend on the number of threads.
     threads: 1
     resources:
         mem_mb=growing(model_memory),
@@ -201,7 +201,7 @@ rule rerank:
 
 
 rule late_interaction:
-    """The best documents of each query by MaxSim over token vectors, in all query modes."""
+    """Rank the documents for each query by MaxSim over token vectors, in all query modes."""
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
@@ -219,7 +219,7 @@ rule late_interaction:
         model=IDIOLINK.run.constraint("late_interaction"),
     conda:
         "../envs/gpu.yaml"
-    # Sums depend on their number.
+    # Floating-point sums depend on the number of threads.
     threads: 1
     resources:
         mem_mb=growing(model_memory),
@@ -236,7 +236,7 @@ rule late_interaction:
 
 
 rule idiots_review_cases:
-    """The answers that found an idiom, for people to judge."""
+    """Write the answers that found an idiom, for human judgment."""
     input:
         predictions=idiots_paths.PREDICTIONS,
         sentences=idiots_paths.SENTENCES,
@@ -257,7 +257,7 @@ rule idiots_review_cases:
 
 
 rule tag_idioms:
-    """The idioms that a fine-tuned encoder tags in every sentence."""
+    """Tag the idioms in every sentence with a fine-tuned encoder."""
     input:
         weights=jam_paths.WEIGHTS,
         evidence=evidence_of(jam_paths.TRAINING_LOG),
@@ -285,7 +285,7 @@ rule tag_idioms:
         "../scripts/tag_idioms.py"
 
 
-# What an encoder tags in the neutral variants of those that confused it.
+# For neutral rewrites of the variants that confused the encoder.
 use rule tag_idioms as tag_neutral with:
     input:
         weights=jam_paths.WEIGHTS,
@@ -299,7 +299,7 @@ use rule tag_idioms as tag_neutral with:
 
 
 rule take_jam_predictions:
-    """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
+    """Import external predictions, one per sentence."""
     input:
         file=lambda wildcards: JAM.taken_run(**wildcards).file,
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
@@ -321,7 +321,7 @@ rule take_jam_predictions:
 
 
 rule take_idiots_predictions:
-    """Predictions made elsewhere, sentence by sentence, as the metrics read them."""
+    """Import external predictions, one per sentence."""
     input:
         file=lambda wildcards: IDIOTS.taken_run(**wildcards).file,
         sentences=idiots_paths.SENTENCES,
@@ -343,7 +343,7 @@ rule take_idiots_predictions:
 
 
 rule take_idiolink_run:
-    """A TREC run made elsewhere, cut to the documents that every run keeps."""
+    """Import an external TREC run, truncated to top_k documents per query."""
     input:
         file=lambda wildcards: IDIOLINK.taken_run(
             wildcards.model, wildcards.query_mode, wildcards.seed
@@ -378,7 +378,7 @@ rule take_idiolink_run:
 for taking in RUN_REPORT.takings():
 
     rule:
-        # Its outputs have no wildcards, so that it comes before the rules that compute them.
+        # Its outputs have no wildcards, so it takes precedence over the rules that compute them.
         name:
             taking.rule
         input:

@@ -1,8 +1,8 @@
-"""raw: upstream files, checked by digest, and unpacked weights."""
+"""Stage raw: upstream files, checked by digest, and unpacked weights."""
 
 
 rule raw_file:
-    """One upstream file from the sample or the user's own data, from the mirror, or by URL."""
+    """Fetch one upstream file from the sample, the user's own data, the mirror or its URL."""
     input:
         upstream=RUN_REPORT.run.upstream,
         local=lambda wildcards: RUN_REPORT.run.local(wildcards.name),
@@ -12,7 +12,7 @@ rule raw_file:
         "logs/raw/{name}.log",
     wildcard_constraints:
         name=r"(id10m|id10m-jam|idiolink|idiots|magpie)/.+",
-    # Compute nodes of a cluster often reach no network: downloads run where snakemake runs.
+    # Downloads run where snakemake runs, because compute nodes often have no network access.
     localrule: True
     conda:
         "../envs/core.yaml"
@@ -28,16 +28,16 @@ rule raw_file:
 
 
 rule unpack_weights:
-    """Weights that come as one GGUF file or as a pickle, as a safetensors folder."""
+    """Convert weights in one GGUF file or a pickle to a safetensors folder."""
     input:
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         directory("results/raw/weights/{model}"),
     log:
         "logs/raw/weights/{model}.log",
-    # The longest chain of jobs begins with it.
+    # It starts the longest chain of jobs.
     priority: 1
-    # A pickle is downloaded, which compute nodes often cannot.
+    # It downloads the pickle, which compute nodes often cannot.
     localrule: True
     conda:
         "../envs/gpu.yaml"
@@ -53,7 +53,7 @@ rule unpack_weights:
 
 
 rule list_weights:
-    """What the hub has for this configuration: sizes, licences to accept, what the cache lacks."""
+    """List this configuration's hub files: sizes, licenses to accept, and what is not cached."""
     input:
         models=MODELS,
     log:

@@ -1,8 +1,8 @@
-"""training: weights, each an output of its own."""
+"""Stage training: fine-tuned weights."""
 
 
 rule sampled_tuples:
-    """One training tuple a query, drawn by the seed (IdioLink, section 4.3)."""
+    """Draw one training tuple per query with the seed (IdioLink, section 4.3)."""
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
@@ -23,7 +23,7 @@ rule sampled_tuples:
 
 
 rule released_tuples:
-    """The mined training tuples that the authors released."""
+    """Read the mined training tuples that the authors released."""
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
@@ -45,9 +45,9 @@ rule released_tuples:
 
 
 rule fine_tune:
-    """Contrastive fine-tuning of one embedder; the weights of its best epoch.
+    """Fine-tune one embedder by contrastive learning; keep the weights of the best epoch.
 
-    A killed job leaves its checkpoint beside the folder, and the next one goes on from there.
+    A killed job leaves a checkpoint next to the folder, from which the next job resumes.
     """
     input:
         tuples=lambda wildcards: IDIOLINK.tuples(wildcards.seed),
@@ -91,9 +91,9 @@ rule fine_tune:
 
 
 rule fine_tune_tagger:
-    """An encoder that tags idioms (ID10M-JAM, appendix D); the weights of the epoch that is kept.
+    """Fine-tune an encoder to tag idioms (ID10M-JAM, appendix D).
 
-    A killed job leaves its checkpoint beside the folder, and the next one goes on from there.
+    A killed job leaves a checkpoint next to the folder, from which the next job resumes.
     """
     input:
         train=jam_paths.TAGGING_TRAIN,
@@ -112,7 +112,7 @@ rule fine_tune_tagger:
         model=JAM.run.constraint("encoder"),
     conda:
         "../envs/gpu.yaml"
-    # One thread whatever the machine has: sums depend on their number, and so would the weights.
+    # Floating-point sums, and so the weights, depend on the number of threads.
     threads: 1
     resources:
         mem_mb=growing(training_memory),

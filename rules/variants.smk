@@ -1,8 +1,8 @@
-"""variants: texts made from originals, by people or by models."""
+"""Stage variants: texts written from originals by people or models."""
 
 
 rule jam_variants:
-    """Validated variants of the sample or the release, checked automatically."""
+    """Read the validated variants of the sample or the release, and check them automatically."""
     input:
         originals=jam_paths.ORIGINALS,
         evidence=evidence_of(jam_paths.ORIGINALS),
@@ -27,7 +27,7 @@ rule jam_variants:
 
 
 rule jam_label_studio:
-    """Tasks and labelling configuration for people who validate variants in Label Studio."""
+    """Write Label Studio tasks and labeling configuration for the validation of variants."""
     input:
         originals=jam_paths.ORIGINALS,
         variants=jam_paths.VARIANTS,
@@ -45,7 +45,7 @@ rule jam_label_studio:
 
 
 rule idiolink_review:
-    """The flagged texts and those of the gold PIEs, for people: a sheet, and Label Studio's files."""
+    """Write the flagged texts and those of gold PIEs for manual review, as CSV and Label Studio."""
     input:
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
@@ -69,7 +69,7 @@ rule idiolink_review:
 if JAM.run.is_sample and not JAM.settings.variants.model:
 
     rule jam_neutral_sample:
-        """The sample's neutral variant for each hard one that confused a model (appendix G)."""
+        """Select the sample's neutral variant of each hard one that confused a model (appendix G)."""
         input:
             dataset=jam_paths.DATASET,
             metrics=jam_paths.METRICS,

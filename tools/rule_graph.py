@@ -1,8 +1,8 @@
-"""Turn Snakemake's rule graph into one that people can read: names for numbers, no implied arrows.
+"""Convert Snakemake's rule graph to a readable one, with rule names and without implied arrows.
 
     snakemake --rulegraph mermaid-js all | python tools/rule_graph.py
 
-The same workflow gives the same bytes; Snakemake's own order changes from call to call.
+The output is deterministic, unlike Snakemake's, whose order changes from call to call.
 """
 
 import argparse
@@ -12,14 +12,14 @@ from collections import defaultdict
 
 
 def edges(mermaid: str) -> set[tuple[str, str]]:
-    """The arrows of a graph that Snakemake drew, from rule to rule."""
+    """Return the edges of Snakemake's graph as pairs of rule names."""
     names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", mermaid, flags=re.MULTILINE))
     arrows = re.findall(r"^\s*(id\d+) --> (id\d+)$", mermaid, flags=re.MULTILINE)
     return {(names[one], names[other]) for one, other in arrows}
 
 
 def reduced(graph: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """A graph without circles, less the arrows that a longer way implies."""
+    """Return the transitive reduction of an acyclic graph."""
     after: dict[str, set[str]] = defaultdict(set)
     for one, other in graph:
         after[one].add(other)
@@ -36,7 +36,7 @@ def reduced(graph: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def main() -> None:
-    """Read Snakemake's graph from standard input and print ours."""
+    """Read Snakemake's graph from standard input and print the converted one."""
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     print("flowchart TB")
     for one, other in sorted(reduced(edges(sys.stdin.read()))):

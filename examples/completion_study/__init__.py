@@ -1,1 +1,1 @@
-"""Can language models complete idioms? An example of a study."""
+"""Example study: can language models complete idioms?"""

@@ -1,4 +1,4 @@
-"""From the answers to the results: metric, table, figure and items."""
+"""Metric, table, figure and items of the study."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -15,17 +15,17 @@ from pieline.reporting.tables import TableContent
 
 
 class Completion(TextPrediction):
-    """The last word of an idiom, and what a model answered."""
+    """The last word of an idiom, and a model's answer."""
 
     word: str
 
     def is_correct(self) -> bool:
-        """Return whether the answer has the word; one that cannot be read has none."""
+        """Return whether the answer contains the word."""
         return self.word in (self.answer or "").lower()
 
 
 class CompletionMetrics(MetricRecord):
-    """The share of idioms that a model completes."""
+    """The fraction of idioms that a model completes."""
 
     model: str
     seed: int = 0
@@ -33,13 +33,13 @@ class CompletionMetrics(MetricRecord):
 
 
 def accuracy_table(given: DisplayInputs) -> TableContent:
-    """Put our accuracies beside the printed ones."""
+    """Return the table of accuracies with the printed ones."""
     column = Column[CompletionMetrics]("accuracy_pct", "Accuracy", lambda item: 100 * item.accuracy)
     return model_table(given, CompletionMetrics, [column], caption="Completed idioms, in per cent.")
 
 
 def accuracy_figure(given: DisplayInputs) -> figure.Figure:
-    """Draw one bar per model."""
+    """Draw the accuracy of each model as a bar."""
     metrics, labels = load_records(given.metrics, CompletionMetrics), given.labels()
     drawing, axis = pyplot.subplots(figsize=(4, 2), layout="constrained")
     axis.barh([labels[item.model] for item in metrics], [item.accuracy for item in metrics])

@@ -1,5 +1,5 @@
 rule completion_metrics:
-    """How many idioms a model completes."""
+    """Compute the accuracy of a model."""
     input:
         EVERY_STUDY["completion"].predictions,
     output:

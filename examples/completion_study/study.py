@@ -1,17 +1,17 @@
-"""Can language models complete idioms? The declaration of the study."""
+"""Declaration of the study."""
 
 from pieline.study import Figure, Items, Table
 from pieline.text_study import TextSettings, TextStudy
 
 
 class CompletionSettings(TextSettings):
-    """The section `completion` of config.yaml; the defaults are the paper's values."""
+    """Section `completion` of config.yaml; the defaults are the paper's values."""
 
     max_tokens: int = 80
 
 
 class CompletionStudy(TextStudy[CompletionSettings]):
-    """The study as the workflow knows it."""
+    """The study's inputs, predictions, metrics and displays."""
 
     name = "completion"
     paper = "Completion"
