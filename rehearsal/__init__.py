@@ -1,1 +1,1 @@
-"""The papers' full grid on stand-ins for data, weights and providers, before anyone pays for it."""
+"""The papers' full grid on stand-ins for data, weights and providers."""

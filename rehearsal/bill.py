@@ -1,8 +1,8 @@
-"""What the stand-ins of providers bill: a file to which lines are only ever added.
+"""Append-only file with the charges of the providers' stand-in.
 
-A request has its line, a `Charge`, before its reply leaves, by one write, which outlives a kill of
-the server. `{"delivered": 7}` follows when the whole reply to request 7 has gone out to a client
-that was still there. A restarted server goes on with the file.
+Before each reply, a `Charge` is appended in a single write, which survives a kill of the server.
+`{"delivered": 7}` is appended when the complete reply to request 7 was sent to a client that was
+still connected. A restarted server appends to the same file.
 """
 
 import hashlib
@@ -16,30 +16,31 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 
 BILL = "bill.jsonl"
-"""The file in the server's folder that lists what it has billed."""
+"""File name of the bill in the server's folder."""
 
 Fault = Literal[
     "429", "500", "502", "503", "529", "hang", "reset", "cut", "broken", "empty", "drip"
 ]  # fmt: skip
-"""What may become of a request: a status of HTTP, no reply at all (`hang`, `reset`), or an answer
-that is billed and not had: its connection ends in the middle (`cut`), its JSON does (`broken`),
-it has no body (`empty`), or it comes byte by byte and never ends (`drip`)."""
+"""Faults: an HTTP status, no reply (`hang`, `reset`), or an answer that is billed but lost: the
+connection closes midway (`cut`), the JSON is truncated (`broken`), the body is empty (`empty`), or
+it arrives byte by byte and never ends (`drip`)."""
 
 BILLED: frozenset[Fault] = frozenset({"cut", "broken", "empty", "drip"})
 
 
 @dataclass
 class Charge:
-    """One request, and what it cost.
+    """A request and its cost.
 
     Attributes:
-        provider: as in models.yaml.
-        model: as litellm spells it.
-        question: digest of what was asked (`digest`).
-        input_tokens, output_tokens: as billed; 0 for a request that is not.
-        usd: US dollars, at the prices in models.yaml.
-        fault: what kept the reply from being whole, null if nothing did.
-        delivered: whether it was whole and went out to a client that was still there.
+        provider: Provider in models.yaml.
+        model: litellm's id of the model.
+        question: Digest of the question (`digest`).
+        input_tokens: Billed input tokens.
+        output_tokens: Billed output tokens.
+        usd: Cost in US dollars, at the prices in models.yaml.
+        fault: Fault of the reply; null if it was complete.
+        delivered: Whether the complete reply was sent to a client that was still connected.
     """
 
     provider: str
@@ -52,25 +53,25 @@ class Charge:
     delivered: bool = field(default=False, compare=False)
 
     def line(self) -> str:
-        """The charge as it is written: without what is not known yet."""
+        """Return the charge as a line of the bill, without `delivered`, which is not known yet."""
         fields = asdict(self)
         del fields["delivered"]
         return canonical_json(fields)
 
 
 def digest(model: str, body: dict[str, Any]) -> str:
-    """Hexadecimal SHA-256 of a question: the model as litellm spells it, and the request's body."""
+    """Return the SHA-256 of a question: litellm's id of the model and the request body."""
     return hashlib.sha256(canonical_json([model, body]).encode("utf-8")).hexdigest()
 
 
 def read_bill(path: Path) -> list[Charge]:
-    """All charges, in the order in which the requests came; a missing file has none.
+    """Return all charges in the order of the requests; a missing file has none.
 
     Raises:
-        UserError: the file is no bill; names file and line.
+        UserError: The file is not a bill.
     """
     charges: list[Charge] = []
-    # The line after the last line end was being written when the server was killed.
+    # A line without a line end was being written when the server was killed.
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     for number, line in enumerate(lines, 1):
         try:
@@ -88,7 +89,7 @@ class Bill:
     """The bill of one server, which is its only writer.
 
     Attributes:
-        charges: of all requests up to now, also before a restart.
+        charges: Charges of all requests, including those before a restart.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,13 +99,13 @@ class Bill:
         self.charges = read_bill(path)
 
     def add(self, charge: Charge) -> int:
-        """Put a request on the bill; its number."""
+        """Add a charge and return its number."""
         self.charges.append(charge)
         self._write(charge.line())
         return len(self.charges) - 1
 
     def delivered(self, number: int) -> None:
-        """Note that the whole reply to a request has gone out."""
+        """Record that the complete reply to a request was sent."""
         self.charges[number].delivered = True
         self._write(f'{{"delivered":{number}}}')
 

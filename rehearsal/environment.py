@@ -1,6 +1,6 @@
-"""The environment variables by which programs find a rehearsal's stand-ins.
+"""Environment variables that point programs to a rehearsal's stand-ins.
 
-In a module of its own: huggingface_hub reads them when it is first imported.
+This module must not import huggingface_hub, which reads them when it is first imported.
 """
 
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Environment variables by which programs find the stand-ins below a folder, and ask no hub.
+    """Return environment variables that point programs to the stand-ins in a folder, offline.
 
-    Copies of remote code have a folder of their own because transformers keeps them by commit: a
-    run with the real weights would load the stand-ins' code.
+    Copies of remote code get a separate folder, because transformers caches them by commit: a run
+    with the real weights would load the stand-ins' code.
     """
     place = folder.absolute()
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -1,7 +1,7 @@
-"""The wire formats of OpenAI, Together, Anthropic and Gemini, seen from the provider's side.
+"""Wire formats of OpenAI, Together, Anthropic and Gemini from the provider's side.
 
-What `pieline.llm.wire` says of a request is read here, and what a provider answers to it, bills and
-refuses is written as the provider writes it.
+It parses the requests that `pieline.llm.wire` sends, and writes replies and errors in each
+provider's format.
 """
 
 from collections.abc import Mapping
@@ -11,17 +11,16 @@ Body = dict[str, Any]
 
 RATE_LIMIT = 429
 OVERLOADED = 529
-"""Anthropic's status; the others say 503."""
+"""Anthropic's status; the other providers use 503."""
 
 
 class Asked(NamedTuple):
-    """One question as it came over the wire.
+    """A question in a request.
 
     Attributes:
-        model: the name on the wire: litellm's id without the prefix of the provider.
-        turns: role and text of each turn as the provider was sent them, in order; the system's
-            turn is the first, with the role `system`.
-        seed: of sampling; null where none was sent.
+        model: Name of the model in the request: litellm's id without the provider's prefix.
+        turns: Role and text of each message in order; a system message is first.
+        seed: Sampling seed; null if the request has none.
     """
 
     model: str
@@ -30,16 +29,16 @@ class Asked(NamedTuple):
 
 
 class CountedAnswer(NamedTuple):
-    """What a stand-in says to one question, as a provider counts it.
+    """A stand-in's answer with token counts.
 
     Attributes:
-        model: the name on the wire.
-        number: hexadecimal digits, of which the reply's own id is made.
-        text: the answer.
-        is_cut: whether it ended at the question's limit of tokens.
-        input_tokens: of the question.
-        output_tokens: of the answer, with thoughts.
-        reasoning_tokens: those of them that were thoughts and are not in the text.
+        model: Name of the model in the request.
+        number: Hexadecimal digits for the id of the reply.
+        text: Text of the answer.
+        is_cut: Whether it was truncated at the token limit.
+        input_tokens: Tokens of the question.
+        output_tokens: Tokens of the answer, including reasoning.
+        reasoning_tokens: Output tokens for reasoning that is not in the text.
     """
 
     model: str
@@ -52,13 +51,13 @@ class CountedAnswer(NamedTuple):
 
 
 class Provider:
-    """One provider's interface: here OpenAI's chat completions, which local servers offer too.
+    """A provider's interface; the base class is OpenAI's chat completions, also of local servers.
 
     Attributes:
-        name: in models.yaml, and litellm's prefix.
-        base: the path of the address in `llm.api_bases`.
-        end: what its paths end with.
-        errors: what it calls an error, by HTTP status.
+        name: Name in models.yaml, which is also litellm's prefix.
+        base: Path of the address in `llm.api_bases`.
+        end: Suffix of the request paths.
+        errors: Error types by HTTP status.
     """
 
     name, base, end = "openai", "/openai/v1", "/chat/completions"
@@ -69,25 +68,25 @@ class Provider:
     }
 
     def serves(self, path: str) -> bool:
-        """Whether a path is one of this interface."""
+        """Return whether a path belongs to this interface."""
         return path.startswith(f"{self.base}/") and path.endswith(self.end)
 
     def asked(self, path: str, body: Body) -> Asked:
-        """The question that a request is.
+        """Parse the question of a request.
 
         Raises:
-            KeyError, TypeError, AttributeError: it is none.
+            KeyError, TypeError, AttributeError: The request is invalid.
         """
         turns = tuple((turn["role"], turn["content"]) for turn in body["messages"])
         return Asked(body["model"], turns, body.get("seed"))
 
     def limit(self, body: Body) -> int | None:
-        """The most tokens that an answer may have; null if the request sets no limit."""
+        """Return the maximum number of answer tokens; None if the request sets no limit."""
         limit: int | None = body.get("max_completion_tokens", body.get("max_tokens"))
         return limit
 
     def reply(self, answer: CountedAnswer) -> Body:
-        """The body of an answer."""
+        """Return the body of a reply."""
         choice = {
             "index": 0,
             "message": {"role": "assistant", "content": answer.text},
@@ -109,13 +108,13 @@ class Provider:
         }
 
     def error(self, status: int, message: str, wait_s: float) -> Body:
-        """The body of an error; `wait_s` are the seconds after which to come back."""
+        """Return the body of an error; `wait_s` is the delay before a retry in seconds."""
         code = {404: "model_not_found", RATE_LIMIT: "rate_limit_exceeded"}.get(status)
         kind = self.errors.get(status, "server_error")
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
     def headers(self, wait_s: float) -> dict[str, str]:
-        """The headers that say after how many seconds to come back."""
+        """Return the headers with the delay before a retry in seconds."""
         return {"Retry-After": f"{wait_s:.3f}"}
 
 
@@ -226,11 +225,11 @@ class Gemini(Provider):
         }
 
     def error(self, status: int, message: str, wait_s: float) -> Body:
-        """See `Provider`. It says in the body after how many seconds to come back."""
+        """See `Provider`; the body contains the delay before a retry."""
         error: Body = {"code": status, "message": message}
         error["status"] = self.errors.get(status, "UNAVAILABLE")
         if status == RATE_LIMIT:
-            # The very words with which OpenAI says that an account has no money left.
+            # OpenAI uses the same words for an account without credit.
             error["message"] = (
                 "You exceeded your current quota, please check your plan and billing details."
                 f" {message}\nPlease retry in {wait_s:.3f}s."
@@ -248,7 +247,7 @@ PROVIDERS: tuple[Provider, ...] = (Provider(), Anthropic(), Gemini(), Together()
 
 
 def api_bases(address: str) -> dict[str, str]:
-    """What `llm.api_bases` says where one server stands in for all providers."""
+    """Return `llm.api_bases` for one server that replaces all providers."""
     return {provider.name: f"{address}{provider.base}" for provider in PROVIDERS}
 
 

@@ -1,4 +1,4 @@
-"""An HTTP server on the loopback that answers, or fails as it is asked to."""
+"""Loopback HTTP server that sends prepared replies and faults."""
 
 import asyncio
 import json
@@ -18,14 +18,16 @@ DRIP_S = 0.2
 
 @dataclass
 class Reply:
-    """What the server does with one request.
+    """Reply to a request.
 
     Attributes:
-        status, body, headers: of the response.
-        delay: seconds before it.
-        fault: `hang`: there is none, and the connection stays open; `reset`: the connection ends
-            before the body, or after half of it (`cut`); `drip`: a byte each `DRIP_S` seconds, and
-            never the last one; anything else: none of these.
+        status: Status of the response.
+        body: Body of the response.
+        headers: Headers of the response.
+        delay: Delay of the response in seconds.
+        fault: `hang` sends nothing and keeps the connection open; `reset` closes the connection
+            before the body, `cut` after half of it; `drip` sends one byte every `DRIP_S` seconds
+            except the last. Any other value sends the reply normally.
     """
 
     status: int = 200
@@ -36,7 +38,7 @@ class Reply:
 
 
 class Received(NamedTuple):
-    """One request as it arrived; header names in lower case."""
+    """A received request; header names are in lower case."""
 
     method: str
     path: str
@@ -45,19 +47,19 @@ class Received(NamedTuple):
 
     @property
     def body(self) -> Any:
-        """The JSON of the content.
+        """The content parsed as JSON.
 
         Raises:
-            ValueError: it is none.
+            ValueError: The content is not JSON.
         """
         return json.loads(self.content)
 
 
 class LoopbackServer(ABC):
-    """Serves in a thread of its own while the block runs.
+    """Context manager that serves in a separate thread.
 
     Args:
-        port: of the loopback; 0 for a free one.
+        port: Port on the loopback; 0 for a free one.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -67,11 +69,11 @@ class LoopbackServer(ABC):
     async def exchange(
         self, received: Received, reply: Callable[[Reply], Awaitable[bool]]
     ) -> object:
-        """Answer one request by `reply`, which returns whether a client got the whole reply."""
+        """Answer a request with `reply`, which returns whether the client got the full reply."""
 
     @property
     def address(self) -> str:
-        """Where it serves, without a path."""
+        """URL of the server without a path."""
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:

@@ -1,11 +1,11 @@
-"""A stand-in for all providers: one server that answers, bills and fails as they do.
+"""Stand-in for all providers: one server that answers, bills and fails like them.
 
-Tokens are counted by a rule, in place of tokenisers: one for each 4 characters begun, turn by turn.
-A model that bills thoughts has thought as many tokens as the question has, or what its limit leaves
-it. An answer is cut off at the limit that the request, or else the entry of models.yaml, sets.
+Each turn counts as one token per 4 characters, rounded up. A model that bills reasoning uses as
+many reasoning tokens as the question has tokens, up to its limit. Answers are truncated at the
+limit of the request or, without one, of the entry in models.yaml.
 
-What is asked twice is answered with the same bytes, the reply's own id among them, whatever failed
-in between: recordings must not depend on faults.
+Repeated questions get byte-identical replies, including the id, so that recordings do not depend on
+faults.
 """
 
 import hashlib
@@ -35,18 +35,18 @@ from rehearsal.loopback import LoopbackServer, Received, Reply
 CHARACTERS_PER_TOKEN = 4
 
 THOUGHTS = "<think>\nFirst I read the sentence once more.\n</think>\n\n"
-"""What a model of Together's writes in front of its answer if it is for reasoning."""
+"""Reasoning that precedes the answers of Together's reasoning models."""
 
 
 class FaultProfile(Settings):
-    """How the providers behave; by default they answer everything at once.
+    """Latency and faults of the providers; by default every request is answered at once.
 
     Attributes:
-        seed: of latencies and faults, which are the same for one attempt at one question.
-        latency_s: mean of the seconds before a reply, which are drawn from 0 to twice as many.
-        rates: share of requests that meet a fault, by fault.
-        retry_after_s: what the 429 among these faults says to wait.
-        max_attempts: no question fails so many times one after the other.
+        seed: Seed of latencies and faults, which depend only on question and attempt.
+        latency_s: Mean latency in seconds, drawn uniformly from 0 to twice the mean.
+        rates: Fraction of requests by fault.
+        retry_after_s: Delay before a retry in a 429 reply, in seconds.
+        max_attempts: Number of consecutive failures that no question reaches.
     """
 
     seed: int = 0
@@ -56,7 +56,7 @@ class FaultProfile(Settings):
     max_attempts: int = Field(default=6, ge=1)
 
     def drawn(self, question: str, attempt: int) -> tuple[Fault | None, float]:
-        """What an attempt at a question meets, and the seconds before its reply."""
+        """Return the fault, if any, and the latency in seconds of an attempt at a question."""
         drawn = hashlib.sha256(f"{self.seed} {question} {attempt}".encode()).digest()
         share, latency = (int.from_bytes(part) / 2**64 for part in (drawn[:8], drawn[8:16]))
         for fault, rate in self.rates.items():
@@ -67,14 +67,14 @@ class FaultProfile(Settings):
 
 
 class Providers(LoopbackServer):
-    """Stands in for all providers, at the addresses of `formats.api_bases(server.address)`.
+    """Server for all providers, at the addresses of `formats.api_bases(server.address)`.
 
     Args:
-        answer: what a model says; a KeyError is a question that nobody can answer.
-        models: the entries that are served, among others.
-        state: folder of the bill.
-        faults: how the providers behave.
-        port: of the loopback; 0 for a free one.
+        answer: Function that returns a model's answer; raises KeyError for unknown questions.
+        models: Entries of models.yaml; only language models are served.
+        state: Folder of the bill.
+        faults: Latency and faults.
+        port: Port on the loopback; 0 for a free one.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Providers(LoopbackServer):
         super().__init__(port)
         self._answer, self._faults = answer, faults or FaultProfile()
         entries = [entry for entry in models.values() if isinstance(entry, LLMEntry)]
-        # What a provider serves comes before a local model of the same name.
+        # The later entry wins: a provider's model takes precedence over a local one of its name.
         entries.sort(key=lambda entry: entry.source == "api")
         self._entries = {entry.litellm_id: entry for entry in entries}
         self._bill = Bill(state / BILL)
@@ -104,14 +104,14 @@ class Providers(LoopbackServer):
         self._bill.close()
 
     async def exchange(self, received: Received, reply: Callable[[Reply], Awaitable[bool]]) -> None:
-        """Answer one request, as its provider would."""
+        """Answer a request like its provider."""
         prepared, number = self._prepared(received)
         if await reply(prepared) and number is not None:
             self._bill.delivered(number)
             self._failed_in_a_row[self._bill.charges[number].question] = 0
 
     def _prepared(self, request: Received) -> tuple[Reply, int | None]:
-        """The reply to a request that is on the bill, and its number if it is answered."""
+        """Return the reply to a request and, if it is answered without fault, its bill number."""
         provider = next((each for each in PROVIDERS if each.serves(request.path)), None)
         if provider is None:
             return Reply(404, b'{"error": "no such path"}'), None
@@ -146,14 +146,14 @@ class Providers(LoopbackServer):
 
 
 def tokens_of(text: str) -> int:
-    """Tokens of a text, by the rule of the stand-ins."""
+    """Return the number of tokens of a text by the stand-in's rule."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _counted(
     entry: LLMEntry, asked: Asked, text: str, limit: int | None, number: str
 ) -> CountedAnswer:
-    """What a model says, within its limit of tokens."""
+    """Return an answer truncated to the token limit, with token counts."""
     shows_thoughts = entry.reasoning and entry.provider == "together_ai"
     text = THOUGHTS + text if shows_thoughts else text
     asked_tokens = sum(tokens_of(turn) for _, turn in asked.turns)
@@ -169,7 +169,7 @@ def _counted(
 
 
 def _reply(provider: Provider, answer: CountedAnswer, fault: Fault | None, wait_s: float) -> Reply:
-    """What leaves for an answer that meets a fault, or none."""
+    """Return the reply for an answer, with a fault or without."""
     if fault == "502":
         page = b"<html><head><title>502 Bad Gateway</title></head></html>"
         return Reply(502, page, {"Content-Type": "text/html"})

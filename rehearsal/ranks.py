@@ -1,7 +1,7 @@
-"""IdioLink's runs as the paper's numbers demand them: rankings whose scores are the printed ones.
+"""Constructed IdioLink runs with the printed scores; they are not results.
 
-A query's hits among its first R documents and the pattern of its first ten are chosen such that the
-means over the queries are the printed R-Precision and nDCG@10. Nothing here is a result.
+For each query, the hits among the first R documents and the relevant ranks among the first ten are
+chosen so that the means over all queries are the printed R-Precision and nDCG@10.
 """
 
 import math
@@ -22,24 +22,24 @@ from pieline.studies.idiolink.records import Document, Query
 
 T = TypeVar("T")
 BM25 = "bm25"
-"""What `model` is of BM25's runs."""
+"""Value of `model` for BM25's runs."""
 
 _CUT = 10
-"""Ranks that nDCG@10 looks at."""
+"""Number of ranks in nDCG@10."""
 _DISCOUNTS = [1 / math.log2(rank + 1) for rank in range(1, _CUT + 1)]
 _FIRST, _LAST = 0.9, 0.1
-"""Scores of the first and the last rank; only their order means anything."""
+"""Scores of the first and the last rank; only their order matters."""
 
 
 class Target(NamedTuple):
-    """The means that a run should have, fractions."""
+    """Target means of a run, as fractions."""
 
     r_precision: float
     ndcg_at_10: float
 
 
 class Pattern(NamedTuple):
-    """Which of the first ten ranks hold a relevant document, and the sum of their discounts."""
+    """Relevant ranks among the first ten, and the sum of their discounts."""
 
     gain: float
     ranks: frozenset[int]
@@ -58,22 +58,22 @@ def printed_run(
     seed: int = 0,
     seeds: Sequence[int] = (),
 ) -> RankedRun:
-    """Rank documents for each query so that the run scores what the paper prints.
+    """Rank the documents for each query so that the run has the printed scores.
 
-    The same arguments give the same run. Where the number of queries or of relevant documents does
-    not allow the printed mean, it is the nearest one.
+    The run is deterministic. If the numbers of queries or relevant documents do not allow the
+    printed mean, its mean is the nearest possible one.
 
     Args:
-        queries: all queries of the split.
-        documents: those of the index.
-        model: see `target`, as for the two next.
-        query_mode: see `target`.
-        composition: see `target`.
-        published: folder of the printed numbers.
-        top_k: documents kept for each query.
-        train_mode: of a fine-tuned model; None for a model as published.
-        seed: of the training.
-        seeds: of all its trainings, over which mean and deviation are the printed ones.
+        queries: All queries of the split.
+        documents: Documents of the index.
+        model: See `target`.
+        query_mode: See `target`.
+        composition: See `target`.
+        published: Folder of the printed numbers.
+        top_k: Number of documents per query.
+        train_mode: Mode of fine-tuning; None for a model as published.
+        seed: Seed of the training.
+        seeds: Seeds of all trainings, over which mean and deviation are the printed ones.
     """
     aim = target(
         published,
@@ -94,7 +94,7 @@ def printed_run(
     scores = [round(_FIRST - fall * place, 6) for place in range(top_k)]
     run = {}
     for query, found, count, pattern in zip(queries, relevant, hits, patterns, strict=True):
-        # First those of the PIE in its other meaning.
+        # Irrelevant documents of the same PIE come first.
         rivals = sorted({*by_pie[query.pie]} - {*found})
         rest = (document.id for document in documents if document.pie != query.pie)
         ranking = _ranking(found, count, pattern, chain(rivals, rest))
@@ -111,20 +111,20 @@ def target(
     train_mode: str | None = None,
     step: float = 0.0,
 ) -> Target:
-    """What a run should score: what the paper prints, or what is nearest to it.
+    """Return the target scores of a run: the printed ones, or an approximation.
 
-    A model that it does not print has the mean of those that it does. Over an index without some
-    usages a model's scores change as BM25's do there with sentence queries; those of BM25 are known
-    from the authors' released run. Both losses have the same numbers, since the paper does not say
-    of which its own are.
+    Models that are not printed get the mean over the printed ones. For an index without some
+    usages, scores are scaled by the change of BM25's scores with sentence queries, which are known
+    from the authors' released run. Both losses get the same scores, because the paper does not
+    state which loss its numbers use.
 
     Args:
-        published: folder of the printed numbers.
-        model: the checkpoint as the paper prints it, `BM25`, or any other name.
-        query_mode: one of the four.
-        composition: of the index.
-        train_mode: of a fine-tuned model; None for a model as published.
-        step: printed deviations by which the run lies off the printed mean.
+        published: Folder of the printed numbers.
+        model: Printed name of the checkpoint, `BM25`, or any other name.
+        query_mode: One of the four query modes.
+        composition: Composition of the index.
+        train_mode: Mode of fine-tuning; None for a model as published.
+        step: Distance from the printed mean, in printed deviations.
     """
     by_mode = {"query_mode": query_mode}
     if train_mode is not None:
@@ -160,10 +160,10 @@ def printed_tuning(
     b: Sequence[float],
     published: Path,
 ) -> Tuning:
-    """BM25's grid with the printed point as the best one.
+    """Return BM25's tuning with the printed parameters as the best grid point.
 
-    Where none is printed it is that of the full index; where the grid lacks it, the nearest point
-    of the grid. The other points lie the lower the farther they are.
+    Without printed parameters, those of the full index are used; if the grid lacks the point, the
+    nearest one is chosen. Scores of other points fall with their distance.
     """
     by_mode = {"query_mode": query_mode}
     rows = [
@@ -190,7 +190,7 @@ def printed_tuning(
 
 
 def _step(seed: int, seeds: Sequence[int]) -> float:
-    """Deviations from the mean at which a seed lies: even steps, of mean 0 and deviation 1."""
+    """Return the standardized score of a seed: even steps with mean 0 and deviation 1."""
     if len(seeds) < 2:
         return 0.0
     places = range(len(seeds))
@@ -201,12 +201,12 @@ _printed = cache(read_printed)
 
 
 def _rows(path: Path, where: Mapping[str, str]) -> list[dict[str, str]]:
-    """The printed rows with these values."""
+    """Return the printed rows that match `where`."""
     return [row for row in _printed(path) if where.items() <= row.items()]
 
 
 def _mean_row(path: Path, where: Mapping[str, str], model: str | None = None) -> dict[str, float]:
-    """The printed scores of a model, or the mean over all models where it is not printed."""
+    """Return the printed scores of a model, or the mean over all models if it is not printed."""
     rows = _rows(path, where)
     rows = [row for row in rows if row.get("model") == model] or rows
     columns = [column for column in rows[0] if column.startswith(("r_precision", "ndcg"))]
@@ -214,7 +214,7 @@ def _mean_row(path: Path, where: Mapping[str, str], model: str | None = None) ->
 
 
 def _hits(mean: float, sizes: Sequence[int]) -> list[int]:
-    """Relevant documents among the first R of each query; R-Precision has the given mean."""
+    """Return each query's number of hits in the first R ranks, for a mean R-Precision."""
 
     def nearest(place: int, level: float) -> tuple[int, float]:
         count = min(max(round(sizes[place] * level), 0), sizes[place])
@@ -224,7 +224,7 @@ def _hits(mean: float, sizes: Sequence[int]) -> list[int]:
 
 
 def _first_ten(mean: float, sizes: Sequence[int], hits: Sequence[int]) -> list[Pattern]:
-    """Which of the first ten ranks of each query are hits; nDCG@10 has the given mean."""
+    """Return each query's pattern of the first ten ranks, for a mean nDCG@10."""
 
     def nearest(place: int, level: float) -> tuple[Pattern, float]:
         ideal = sum(_DISCOUNTS[: sizes[place]])
@@ -240,12 +240,13 @@ def _first_ten(mean: float, sizes: Sequence[int], hits: Sequence[int]) -> list[P
 def _chosen(
     mean: float, sizes: Sequence[int], nearest: Callable[[int, float], tuple[T, float]]
 ) -> list[T]:
-    """What comes nearest to a mean, query by query; what one is off is carried to the next.
+    """Choose a value per query so that the mean is met, carrying each error to the next query.
 
     Args:
-        mean: of all queries.
-        sizes: relevant documents of each query; those with most, the finest grained, come last.
-        nearest: what comes nearest to a level at a query's place, and its own level.
+        mean: Target mean over all queries.
+        sizes: Number of relevant documents per query. Queries with more are chosen later, because
+            their values have finer steps.
+        nearest: Function from a query's index and a target to the nearest value and its score.
     """
     found: dict[int, T] = {}
     over = 0.0
@@ -256,10 +257,10 @@ def _chosen(
 
 
 def _bounds(size: int, hits: int) -> tuple[int, int, int, int]:
-    """What `_patterns` is told of a query with so many relevant documents and hits.
+    """Return the arguments of `_patterns` for a query's numbers of relevant documents and hits.
 
-    All hits that the ranks from the 11th to the R-th cannot hold must be among the first ten; with
-    fewer than ten relevant documents all are, and those that are no hits may stand behind them.
+    Hits that do not fit into ranks 11 to R must be among the first ten. With fewer than ten
+    relevant documents, all hits are, and the other relevant documents may follow them.
     """
     if size >= _CUT:
         return _CUT, max(0, hits - (size - _CUT)), min(hits, _CUT), 0
@@ -268,9 +269,9 @@ def _bounds(size: int, hits: int) -> tuple[int, int, int, int]:
 
 @cache
 def _patterns(first: int, fewest: int, most: int, behind: int) -> list[Pattern]:
-    """Patterns of `fewest` to `most` hits in the first ranks and up to `behind` after them.
+    """Return the patterns with `fewest` to `most` hits in the `first` ranks, by ascending gain.
 
-    By ascending gain.
+    They have at most `behind` relevant documents after these ranks.
     """
     found = []
     for pattern in _all_patterns():
@@ -282,7 +283,7 @@ def _patterns(first: int, fewest: int, most: int, behind: int) -> list[Pattern]:
 
 @cache
 def _all_patterns() -> list[Pattern]:
-    """Every pattern, by ascending gain."""
+    """Return all patterns by ascending gain."""
     found = []
     for code in range(1 << _CUT):
         ranks = [rank for rank in range(_CUT) if code >> rank & 1]
@@ -293,7 +294,7 @@ def _all_patterns() -> list[Pattern]:
 def _ranking(
     relevant: Sequence[str], hits: int, pattern: Pattern, others: Iterator[str]
 ) -> Iterator[str]:
-    """The ten first as the pattern says, then the hits that are left, then other documents."""
+    """Yield the first ten documents by the pattern, then the remaining hits, then the others."""
     waiting = iter(relevant)
     for rank in range(_CUT):
         yield from islice(waiting if rank in pattern.ranks else others, 1)

@@ -1,18 +1,18 @@
-"""Whether what the stand-ins of providers billed is what the spending ledger and recordings say.
+"""Compares the bill of the providers' stand-in with the spending ledger and the recordings.
 
-What can be compared, for each model that costs money, however often anything failed or was killed:
+For each model that costs money, these hold regardless of failures and kills:
 
-- Each recorded answer is on the bill, with the same tokens.
-- What the bill takes for recorded answers is to the cent what the ledger has settled, with what
-  recorded answers cost whose reservations are open still (their process was killed in between).
-  Whoever asks again for an answer that is recorded, or loses one, has settled more.
-- The rest of the bill is for replies that were not whole, or not delivered, or whose process was
-  killed before it recorded them. It is at most what the ledger holds for killed processes and calls
-  possibly billed; and no more replies were delivered without being recorded than it has such
-  requests.
+- Every recorded answer is on the bill, with the same tokens.
+- The amount billed for recorded answers equals the amount settled in the ledger plus the cost of
+  recorded answers whose reservation is still open (their process was killed in between). Asking
+  again for a recorded answer, or losing one, would settle more.
+- The rest of the bill is for replies that were incomplete, not delivered, or not recorded because
+  their process was killed. It is at most the amount that the ledger holds for killed processes and
+  possibly billed calls, and at most as many replies were delivered but not recorded as the ledger
+  has such requests.
 
-Of a model that costs nothing the ledger says nothing: only its recordings are compared. All this is
-for recordings that were asked for, in mode `record`, since the bill began.
+For free models, only the recordings are compared. The recordings must have been made in mode
+`record` since the start of the bill.
 """
 
 import math
@@ -31,21 +31,21 @@ from pieline.models.llm import LLMEntry, name_on_the_wire
 from rehearsal.bill import Charge, digest, read_bill
 
 ROUNDING = 1e-6
-"""Dollars by which two sums of the same amounts may differ."""
+"""Tolerance for sums of the same amounts, in US dollars."""
 
 
 class Reconciled(NamedTuple):
-    """One model's bill beside its recordings and the ledger; sums in US dollars.
+    """A model's bill compared with its recordings and the ledger; amounts in US dollars.
 
     Attributes:
-        model: as litellm spells it.
-        requests: on the bill.
-        questions: different ones.
-        recorded: answers that are recorded.
-        billed_usd: the whole bill.
-        lost_usd: the part of it for replies that no recording holds.
-        ledger_usd: settled in the ledger, with recorded answers whose reservations are open.
-        faults: what does not agree.
+        model: litellm's id of the model.
+        requests: Number of billed requests.
+        questions: Number of distinct questions.
+        recorded: Number of recorded answers.
+        billed_usd: Total of the bill.
+        lost_usd: Amount billed for replies that are not recorded.
+        ledger_usd: Amount settled in the ledger, plus recorded answers with open reservations.
+        faults: Descriptions of the disagreements.
     """
 
     model: str
@@ -59,7 +59,7 @@ class Reconciled(NamedTuple):
 
 
 class _Recorded(NamedTuple):
-    """One recorded answer: its question on the bill, file and key, tokens, and its cost."""
+    """A recorded answer: digest of its question, file and key, tokens, and cost."""
 
     question: str
     place: tuple[str, str]
@@ -71,12 +71,12 @@ def bill_matches(bill: Path, recordings: Path, models: Mapping[str, object]) -> 
     """Compare a bill with a folder of recordings and the ledger in it, model by model.
 
     Args:
-        bill: the file of `Providers`.
-        recordings: the folder.
-        models: the entries of models.yaml.
+        bill: Bill of `Providers`.
+        recordings: Folder of the recordings.
+        models: Entries of models.yaml.
 
     Raises:
-        UserError: one of the files is damaged.
+        UserError: One of the files is damaged.
     """
     entries = {entry.checkpoint: entry for entry in models.values() if isinstance(entry, LLMEntry)}
     charges: defaultdict[str, list[Charge]] = defaultdict(list)
@@ -102,7 +102,7 @@ def bill_matches(bill: Path, recordings: Path, models: Mapping[str, object]) -> 
 
 
 def verdict(found: Iterable[Reconciled]) -> str:
-    """One line on all models."""
+    """Summarize the comparison of all models in one line."""
     found = list(found)
     faults = [f"{item.model}: {fault}" for item in found for fault in item.faults]
     total = (
@@ -176,5 +176,5 @@ def _reconciled(
 
 
 def _litellm_id(checkpoint: str) -> str:
-    """A checkpoint as litellm spells it: of a local model without what is behind the name."""
+    """Return litellm's id of a checkpoint; for a local model, without the part after the name."""
     return f"{checkpoint.partition('/')[0]}/{name_on_the_wire(checkpoint)}"

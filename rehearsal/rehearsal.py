@@ -1,4 +1,4 @@
-"""A rehearsal: the configuration and the environment that put stand-ins in place."""
+"""Configuration and environment of a rehearsal, which replace data and providers by stand-ins."""
 
 import hashlib
 import os
@@ -24,16 +24,16 @@ from rehearsal.providers import FaultProfile, Providers
 from rehearsal.weights.standins import common_words, write_weights
 
 FAULTS = 0.005
-"""Share of requests that meet each fault, where faults are wanted."""
+"""Fraction of requests per fault, if faults are enabled."""
 
 
 class Rehearsal:
-    """Stand-ins of a run, and the run's configuration with them.
+    """Stand-ins of a run, and the configuration that uses them.
 
     Args:
-        settings: the section `rehearsal` of the configuration.
-        root: folder of the project, as seen from the working directory.
-        folder: of the stand-ins, in the working directory.
+        settings: Section `rehearsal` of the configuration.
+        root: Project folder relative to the working directory.
+        folder: Folder of the stand-ins in the working directory.
     """
 
     def __init__(
@@ -45,20 +45,20 @@ class Rehearsal:
 
     @property
     def port(self) -> int:
-        """Where the providers' stand-in listens, on the loopback.
+        """Loopback port of the providers' stand-in.
 
-        One port per working directory, so that every run of a rehearsal is like the one before.
+        It depends only on the working directory, so that repeated rehearsals are identical.
         """
         place = str(self.folder.absolute()).encode()
         return 20_000 + int.from_bytes(hashlib.sha256(place).digest()[:4], "big") % 12_000
 
     @property
     def address(self) -> str:
-        """The same with the host."""
+        """Host and port of the providers' stand-in."""
         return f"127.0.0.1:{self.port}"
 
     def applied(self, config: Config) -> Config:
-        """The configuration with the stand-ins in the places of data and providers."""
+        """Return the configuration with data and providers replaced by the stand-ins."""
         recordings = os.path.relpath("recordings", self.root)
         llm = config.llm.model_copy(
             update={
@@ -72,11 +72,11 @@ class Rehearsal:
 
     @property
     def models(self) -> Path:
-        """models.yaml with a commit for each served model whose own is not known."""
+        """Path of models.yaml with a revision for each served model that has none."""
         return self.folder / "models.yaml"
 
     def environment(self, registry: Registry) -> dict[str, str]:
-        """Variables under which jobs ask the providers' stand-in, and send no real key."""
+        """Return environment variables that send jobs to the stand-in, without real keys."""
         keys = {
             entry.api_key_env
             for entry in registry.values()
@@ -85,9 +85,9 @@ class Rehearsal:
         return dict.fromkeys(sorted(keys), "rehearsal") | {"PIELINE_REHEARSAL_SERVER": self.address}
 
     def prepare(self) -> None:
-        """Write corpora, weights and `models`, unless they are there with these settings.
+        """Write corpora, weights and `models`, unless they exist for the same settings.
 
-        Entries of models.local.yaml are left out: a rehearsal runs the papers' grid.
+        Entries of models.local.yaml are excluded: a rehearsal runs the papers' grid.
         """
         wanted = canonical_json(
             {
@@ -110,7 +110,7 @@ class Rehearsal:
         write_corpora(self.folder, size=self.settings.size, seed=self.settings.seed)
         entries = read_yaml(self.root / "models.yaml")
         for entry in entries.values():
-            # Without a commit what a served model answers is not recorded.
+            # Answers of a served model are recorded only if it has a revision.
             if entry["kind"] == "llm" and entry.get("repository"):
                 entry.setdefault("revision", "0" * 40)
         write_text(self.models, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True))
@@ -119,7 +119,7 @@ class Rehearsal:
         write_text(made, wanted)
 
     def faults(self, config: Config) -> FaultProfile:
-        """How the providers behave."""
+        """Return the latency and faults of the providers."""
         return FaultProfile(
             seed=self.settings.seed,
             latency_s=self.settings.latency_s,
@@ -128,14 +128,14 @@ class Rehearsal:
         )
 
     def start(self, config: Config, registry: Registry) -> None:
-        """Start the providers' stand-in, in a thread that ends with this process.
+        """Start the providers' stand-in in a thread that ends with this process.
 
         Args:
-            config: as applied.
-            registry: the models.
+            config: Configuration returned by `applied`.
+            registry: Models.
 
         Raises:
-            UserError: something listens at its address.
+            UserError: The address is already in use.
         """
         answers = Answers(config.model_dump_json(), self.models, self.root, Path())
         server = Providers(answers.text, registry, self.folder, self.faults(config), self.port)

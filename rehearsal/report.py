@@ -1,4 +1,4 @@
-"""What a rehearsal shows: cells equal to the printed ones, claims judged alike, and its limits."""
+"""Summary of a rehearsal: cells that equal the printed ones, claims, and what is not covered."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,19 +18,19 @@ NOT_COVERED = (
     " How real models answer shows on recorded answers (snakemake answers).",
     "What weights compute: tiny models run the real jobs, and nobody looks at their numbers.",
 )
-"""Errors that leave every cell and claim of a rehearsal as it is."""
+"""Errors that change no cell or claim of a rehearsal."""
 
 
 class TableCount(Frozen):
-    """The printed cells of one table.
+    """Counts of a table's printed cells.
 
     Attributes:
-        table: name of its CSV.
-        printed: cells with a printed number.
-        equal: of these, ours has the printed digits.
-        near: of the others, ours is as near as rounding or sampling explains.
-        differing: the rest of those that were compared.
-        others: what was not compared, as `cell: reason`.
+        table: Name of its CSV.
+        printed: Number of cells with a printed number.
+        equal: Number of these with the printed digits.
+        near: Number of other cells within rounding or sampling range.
+        differing: Other compared cells.
+        others: Cells that were not compared, as `cell: reason`.
     """
 
     table: str
@@ -42,7 +42,7 @@ class TableCount(Frozen):
 
 
 def count_cells(cells: Iterable[ComparedCell]) -> list[TableCount]:
-    """The printed cells by table, in alphabetical order."""
+    """Count the printed cells by table, in alphabetical order."""
     by_table: dict[str, list[ComparedCell]] = {}
     for cell in cells:
         if cell.printed:
@@ -70,7 +70,7 @@ def count_cells(cells: Iterable[ComparedCell]) -> list[TableCount]:
 
 
 def _is_equal(cell: ComparedCell) -> bool:
-    """Whether ours is the printed one, and not from other data, settings or prompts."""
+    """Return whether our number is comparable and equal to the printed one."""
     if cell.metrics and not cell.comparable:
         return False
     try:
@@ -80,12 +80,12 @@ def _is_equal(cell: ComparedCell) -> bool:
 
 
 def differently_judged(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
-    """The claims whose verdict on our numbers is another than on the printed ones."""
+    """Return the claims with different verdicts on our numbers and on the printed ones."""
     return [claim for claim in claims if claim.ours.verdict != claim.printed.verdict]
 
 
 def summary(counts: Sequence[TableCount], claims: Sequence[JudgedClaim]) -> str:
-    """One line on all cells and all claims."""
+    """Summarize all cells and claims in one line."""
     equal, near, printed = (
         sum(getattr(count, name) for count in counts) for name in ("equal", "near", "printed")
     )

@@ -1,10 +1,10 @@
-"""rehearsal: what models on stand-in weights would give, and in its place what the papers print."""
+"""Rehearsal: runs models on stand-in weights, but replaces their outputs by the printed numbers."""
 
 ON_STANDINS = "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 TAGS_ON_STANDINS = "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl"
 
 
-# What the stand-in weights give: made as ever, and read by nobody.
+# Outputs of the stand-in weights: made by the real jobs, but not used.
 use rule rank_by_embedding as rank_on_standins with:
     output:
         runs=expand(ON_STANDINS, query_mode=IDIOLINK.query_modes, allow_missing=True),
@@ -32,7 +32,7 @@ use rule tag_idioms as tag_on_standins with:
 
 
 rule rehearse_ranks:
-    """A run that has the printed scores."""
+    """Write a run with the printed scores."""
     input:
         printed=RUN_REPORT.published(),
         documents=idiolink_paths.dataset("{index}")["documents"],
@@ -63,7 +63,7 @@ ruleorder: rehearse_ranks > rank_by_embedding
 ruleorder: rehearse_ranks > bm25_search
 
 
-# What tuning on the corpora made leaves, and in its place the printed k1 and b.
+# Tuning on the generated corpora, whose result is replaced by the printed k1 and b.
 use rule bm25_tune as tune_on_standins with:
     output:
         "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
@@ -75,7 +75,7 @@ use rule bm25_tune as tune_on_standins with:
 
 
 rule rehearse_tuning:
-    """The printed k1 and b."""
+    """Write the printed k1 and b."""
     input:
         printed=RUN_REPORT.published(),
         on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
@@ -100,7 +100,7 @@ ruleorder: rehearse_tuning > bm25_tune
 
 
 rule rehearse_tags:
-    """What an encoder tags, so that the printed numbers follow."""
+    """Write an encoder's predictions with the printed scores."""
     input:
         printed=[*RUN_REPORT.published(), here("rehearsal/answers/jam_runs.csv")],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
@@ -125,7 +125,7 @@ ruleorder: rehearse_tags > tag_idioms
 
 
 rule rehearse_labels:
-    """What two people say of the hard variants (section 5.1)."""
+    """Write two annotators' labels of the hard variants (section 5.1)."""
     input:
         printed=RUN_REPORT.published(),
         sentences=JAM.sentences("english"),
@@ -142,7 +142,7 @@ rule rehearse_labels:
 
 
 rule rehearse_verdicts:
-    """How a person judges Llama 2's cases on IdioTS (section 5.2.1)."""
+    """Write human verdicts on Llama 2's cases on IdioTS (section 5.2.1)."""
     input:
         printed=RUN_REPORT.published(),
         cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",
@@ -159,7 +159,7 @@ rule rehearse_verdicts:
 
 
 rule rehearsal_page:
-    """What the rehearsal showed: cells, claims, the bill."""
+    """Write the page of the rehearsal: cells, claims and the bill."""
     input:
         template=here("rehearsal/templates/rehearsal.html.jinja"),
         style=here("templates/page.css"),

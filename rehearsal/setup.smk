@@ -1,6 +1,6 @@
-"""Stand-ins in the place of data, weights and providers, before anything reads these."""
+"""Replaces data, weights and providers by stand-ins before anything reads them."""
 
-# Scripts find the rehearsal.
+# Lets scripts import the rehearsal.
 sys.path.insert(0, str(ROOT))
 os.environ["PYTHONPATH"] += os.pathsep + os.path.abspath(ROOT)
 PACKAGES = ("pieline", "rehearsal")
@@ -11,8 +11,8 @@ os.environ.update(environment(Path("standins")))
 
 
 def put_in_place(config):
-    """Make the stand-ins; the configuration with them."""
-    # Only here, since it imports what must not be there before `environment` is set.
+    """Make the stand-ins, and return the rehearsal and the configuration that uses them."""
+    # Imported here because `environment` must be set before its imports.
     from rehearsal.rehearsal import Rehearsal
 
     rehearsal = Rehearsal(config.rehearsal, ROOT)

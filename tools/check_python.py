@@ -1,6 +1,6 @@
-"""Refuse a Python that the environment cannot be made with: another version, or one without pip."""
+"""Reject a Python that cannot create the environment: unsupported, or without pip."""
 
-# What is too old to run the project must be able to run this.
+# This program must also run on Python versions that are too old for the project.
 from __future__ import annotations
 
 import importlib.util
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 
 def problem(version: tuple[int, int], supported: str, modules: Sequence[str]) -> str | None:
-    """What is wrong and how to fix it, or None.
+    """Return what is wrong with a Python and how to fix it, or None.
 
     Args:
-        version: major and minor number.
-        supported: as in pyproject.toml, e.g. `>=3.11,<3.14`.
-        modules: what is needed of the standard library; distributions leave some out.
+        version: Major and minor version.
+        supported: Supported versions as in pyproject.toml, e.g. `>=3.11,<3.14`.
+        modules: Required modules of the standard library; some distributions omit them.
     """
     lowest, above = (
         (int(major), int(minor)) for major, minor in re.findall(r"(\d+)\.(\d+)", supported)

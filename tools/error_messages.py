@@ -1,4 +1,4 @@
-"""List every error message that a user can see, to be read in a row.
+"""List all error messages for users, for review.
 
 python tools/error_messages.py
 """
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def messages(path: Path) -> Iterator[str]:
-    """The messages of the `UserError`s that a module makes: what is wrong, and the hint."""
+    """Yield the messages and hints of the `UserError`s in a module."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "UserError"):
             continue
@@ -21,7 +21,7 @@ def messages(path: Path) -> Iterator[str]:
 
 
 def _template(node: ast.expr) -> str:
-    """A text with its expressions in braces."""
+    """Return a string expression as text, with its variables in braces."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):

@@ -1,4 +1,4 @@
-"""Sum the benchmarks of the jobs that have run: jobs and hours by kind, to plan the next run by.
+"""Sum the jobs and hours in benchmark files by kind, for planning the next run.
 
 Usage: python tools/job_hours.py logs/benchmarks
 """
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 def seconds(path: Path) -> float:
-    """Wall time of one job."""
+    """Return the wall time of a job in seconds."""
     with path.open(encoding="utf-8") as stream:
         return sum(float(row["s"]) for row in csv.DictReader(stream, delimiter="\t"))
 
 
 def main() -> None:
-    """Parse the command line and print a table."""
+    """Print the table of jobs and hours."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

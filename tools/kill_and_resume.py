@@ -1,4 +1,4 @@
-r"""Kill a run and all that it has started at random moments, and start it again, till it ends.
+r"""Kill a run with all its processes at random times and restart it until it completes.
 
 Usage: python tools/kill_and_resume.py --kills 5 --within 300 -- \
     --cores 2 --configfile config/rehearsal.yaml --config 'rehearsal={faults: true}' -- all
@@ -15,8 +15,8 @@ import psutil
 
 
 def kill_all(process: psutil.Process) -> int:
-    """Kill a process and its descendants at once, without a word to any; how many there were."""
-    process.suspend()  # or it would start more meanwhile
+    """Kill a process and its descendants with SIGKILL; return their number."""
+    process.suspend()  # so that it starts no more processes
     found = [process, *process.children(recursive=True)]
     for each in found:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -26,7 +26,7 @@ def kill_all(process: psutil.Process) -> int:
 
 
 def main() -> int:
-    """Run snakemake with the arguments given; its last exit status."""
+    """Run snakemake with the given arguments and return its last exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

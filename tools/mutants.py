@@ -1,13 +1,12 @@
-r"""Change a module in one place at a time, and see whether its tests notice.
+r"""Mutation testing: change a module in one place at a time and check whether its tests fail.
 
-The changes are Cosmic Ray's, which is no part of the lock: it stands in a folder of its own, where
-only this program looks for what the lock does not have.
+The mutants are made with Cosmic Ray. It is not in the lock, so install it in a separate folder:
 
     .venv/bin/pip install --target /tmp/cosmic-ray cosmic-ray
     .venv/bin/python tools/mutants.py --library /tmp/cosmic-ray --each 12
 
-Survivors are printed as differences, below them how many of each module were killed. What survives
-either changes nothing that a caller can see, or lacks a test.
+Surviving mutants are printed as diffs, followed by the number killed per module. A survivor either
+changes nothing that a caller can observe, or lacks a test.
 """
 
 import argparse
@@ -62,16 +61,16 @@ TESTS = {
     "llm/estimates": (*MONEY, "idiots/test_tasks"),
     "llm/spending": MONEY,
 }
-"""Of each module, the files (or classes) of tests that are to notice."""
+"""Test files (or classes) by module."""
 SAME = ("Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot")
-"""Comparisons that differ for no value of this project."""
+"""Suffixes of operators that replace comparisons by equivalent ones."""
 IMPORTS = ("hypothesis", "ir_measures", "numpy", "pandas", "scipy.stats", "sklearn.metrics")
-"""What most of the tests import from elsewhere, and so need not import once for each mutant."""
+"""Packages that most tests import, loaded once instead of once per mutant."""
 OUTPUTS = {"results", "paper_tables", "runs", "logs"}
 
 
 def mutants(code: str, count: int, chance: random.Random) -> list[str]:
-    """At most `count` mutants of a module, each changed in another place."""
+    """Return at most `count` mutants of a module, each changed in a different place."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
@@ -102,12 +101,12 @@ def mutants(code: str, count: int, chance: random.Random) -> list[str]:
 
 
 def _is_keyword_mark(lines: Sequence[str], line: int, column: int) -> bool:
-    """Whether a star multiplies nothing, but stands before parameters given by name."""
+    """Return whether a star marks keyword-only parameters rather than a multiplication."""
     return lines[line - 1].startswith("*,", column)
 
 
 def _meaning(code: str) -> str:
-    """The code without what only type checkers read; empty if it is no Python."""
+    """Return the syntax tree of code without annotations; empty if it is not valid Python."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
@@ -119,13 +118,13 @@ def _meaning(code: str) -> str:
 
 
 def passes(project: Path, tests: tuple[str, ...], limit_s: float | None = None) -> bool:
-    """Whether these tests of a copy of the project pass, and within a limit."""
-    # Forked, because imports take longer than most of the tests.
+    """Return whether tests pass in a copy of the project within a time limit."""
+    # Forked, because imports take longer than most tests.
     run = multiprocessing.get_context("fork").Process(target=_test, args=(project, tests))
     run.start()
     run.join(limit_s)
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(run.pid or 0, signal.SIGKILL)  # with what the tests have started
+        os.killpg(run.pid or 0, signal.SIGKILL)  # includes processes started by the tests
     run.join()
     return run.exitcode == 0
 
@@ -137,7 +136,7 @@ def _test(project: Path, tests: tuple[str, ...]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     for name in [name for name in sys.modules if name.partition(".")[0] == "pieline"]:
         del sys.modules[name]
-    # No mutant leaves bytecode to the next.
+    # Bytecode of one mutant must not be used for the next.
     sys.dont_write_bytecode = True
     os.environ.update(PYTHONPATH="src", PYTHONDONTWRITEBYTECODE="1")
     paths = [
@@ -147,10 +146,10 @@ def _test(project: Path, tests: tuple[str, ...]) -> None:
 
 
 def survivors(project: Path, module: str, drawn: list[str]) -> list[str]:
-    """How the mutants that no test notices differ from a module.
+    """Return the diffs of the mutants that no test detects.
 
     Raises:
-        UserError: the tests fail without any change.
+        UserError: The tests fail without any change.
     """
     file, tests = project / "src" / "pieline" / f"{module}.py", TESTS[module]
     original, started = file.read_text("utf-8"), time.monotonic()
@@ -174,7 +173,7 @@ def _not_copied(folder: str, names: list[str]) -> set[str]:
 
 
 def main() -> None:
-    """Parse the command line, and print survivors and counts."""
+    """Print surviving mutants and counts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

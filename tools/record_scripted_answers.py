@@ -1,8 +1,8 @@
-"""Record the sample's scripted answers anew; to be run after a change to a prompt or to the script.
+"""Record the sample's scripted answers; run it after a change to a prompt or the script.
 
-The answers show the construction without asking any model. People wrote them; their recordings say
-`hand-written`, and so does every report made from them. No rule calls this program: recordings are
-made once, and the workflow reads them.
+The answers demonstrate the construction without a model. They were written manually; their
+recordings and all reports made from them state `hand-written`. No rule calls this program: the
+workflow only reads the recordings.
 """
 
 import argparse
@@ -33,21 +33,21 @@ Scripted = list[tuple[Question, Answer]]
 
 
 class Script(NamedTuple):
-    """What people wrote: texts by PIE, domain and usage, and how the models misbehave."""
+    """The manually written script: texts by PIE, domain and usage, and faulty answers."""
 
     texts: Mapping[str, Any]
     turns: Mapping[str, Any]
 
 
 def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
-    """Write the recordings of the sample's script; the files written.
+    """Write the recordings of the sample's script and return their paths.
 
     Args:
-        study: whose tasks ask, on the sample data.
-        output: folder to write, laid out as the recordings folder.
+        study: Study on the sample data, whose tasks ask the questions.
+        output: Output folder with the layout of the recordings folder.
 
     Raises:
-        UserError: the sample, a prompt or the script is wrong.
+        UserError: The sample, a prompt or the script is invalid.
     """
     sample = Path(study.run.here("data", "sample"))
     _, pairs, _ = filter_magpie(
@@ -66,14 +66,14 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
         writer, judge = writing.writer(writing.entry()), validation.judge(validation.entry())
         answers = scripted_generation(script, pairs, writer, collection)
         recorded = {question.key: answer for question, answer in answers}
-        # Nothing is asked beyond what the script answers.
+        # The script answers all questions.
         texts, _ = generate(pairs, writer, collection, lambda _, known=recorded: known)
         files[writing.recordings] = answers
         files[validation.recordings] = scripted_validation(script, texts, judge, collection)
     written = []
     for name, answers in files.items():
         path = output / Path(name).relative_to(study.run.recordings())
-        # Old answers to questions that nobody asks any more would stay for ever.
+        # Removes answers to questions that are no longer asked.
         write_text(path, "")
         record(path, answers)
         written.append(path)
@@ -83,10 +83,10 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
 def scripted_generation(
     script: Script, pairs: Sequence[Pair], writer: Role, collection: Collection
 ) -> Scripted:
-    """The writer's answers on every pair: the unusable first ones, and those with the texts.
+    """Return the writer's answers on all pairs, including unusable first answers.
 
     Raises:
-        UserError: the script has no texts for a pair.
+        UserError: The script has no texts for a pair.
     """
     answers = []
     for pair in pairs:
@@ -113,7 +113,7 @@ def scripted_generation(
 def scripted_validation(
     script: Script, texts: Sequence[GeneratedText], judge: Role, collection: Collection
 ) -> Scripted:
-    """The validator's answers on every pair and run."""
+    """Return the validator's answers on all pairs and runs."""
     answers = []
     for question, members in validation_questions(texts, judge):
         pair, run = f"{members[0].pie} / {members[0].subject}", question.sample + 1
@@ -146,7 +146,7 @@ def _answer(question: Question, turn: Mapping[str, str]) -> Answer:
 
 
 def main() -> None:
-    """Record every answer."""
+    """Record all answers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(), help="folder of the project")
     parser.add_argument("--output", type=Path, help="folder to write, instead of the recordings")

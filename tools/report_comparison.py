@@ -1,4 +1,4 @@
-"""Print every compared number of a run beside the printed one, and how many were not compared.
+"""Print every compared number of a run with the printed one, and why others were not compared.
 
 Fail if too few are reproduced.
 """
@@ -16,7 +16,7 @@ from pieline.results.numbers import ranked, read_numbers, summarize
 
 
 def main() -> None:
-    """Parse the command line and print."""
+    """Print the table and exit with status 1 if too few numbers are reproduced."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("numbers", type=Path, help="printed_numbers.csv of paper_tables/")
     parser.add_argument("--at-least", type=int, default=0, help="reproduced numbers to succeed")

@@ -1,1 +1,1 @@
-"""What the stand-ins answer, so that the printed numbers of ID10M-JAM and IdioTS come back."""
+"""Answers of the stand-ins that reproduce the printed numbers of ID10M-JAM and IdioTS."""

@@ -1,4 +1,4 @@
-"""The answers to all questions that a configuration asks, by what goes over the wire."""
+"""Answers to all questions of a configuration, by request content."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -21,26 +21,25 @@ from rehearsal.answers.texts import detection, identification, neutral_variant
 from rehearsal.formats import Asked
 
 Key = tuple[str, tuple[str, ...], int | None]
-"""Model, texts of the turns, seed."""
+"""Model, message texts and seed."""
 Written = Callable[[Question], str]
 Prepared = Identification | Detection | NeutralVariants
 
 
 class Answers:
-    """What to answer to each question, so that the printed numbers come back.
+    """Answers to the questions of a configuration's tasks that reproduce the printed numbers.
 
-    The questions are those of the tasks of a configuration (`Task.questions`). Those of a model are
-    read when a question is not among the known ones, since the inputs of some tasks are made while
-    others are answered.
+    The questions of a model's tasks (`Task.questions`) are read again whenever an unknown question
+    arrives, because the inputs of some tasks are made while others are answered.
 
     Args:
-        config: the whole configuration, as JSON.
+        config: The configuration as JSON.
         models: models.yaml.
-        root: folder of the project, with the printed numbers.
-        results: the folder in which the configuration is run, that of `results/`.
+        root: Project folder, with the printed numbers.
+        results: Working directory of the run, which contains `results/`.
 
     Raises:
-        UserError: configuration or models are wrong.
+        UserError: The configuration or models.yaml is invalid.
     """
 
     def __init__(self, config: str, models: Path, root: Path, results: Path) -> None:
@@ -58,10 +57,10 @@ class Answers:
         self._known: dict[Key, tuple[Written, Question]] = {}
 
     def text(self, asked: Asked) -> str:
-        """What to answer.
+        """Return the answer to a question.
 
         Raises:
-            KeyError: no task of the configuration asks this, as far as its inputs are made.
+            KeyError: No task whose inputs exist asks this question.
         """
         key = asked.model, tuple(text for _, text in asked.turns), asked.seed
         if key not in self._known:
@@ -77,7 +76,7 @@ class Answers:
     def _answered(
         self, model: str, task: Prepared, published_as: str
     ) -> dict[Key, tuple[Written, Question]]:
-        """The questions of a task; the first of those with the same key counts."""
+        """Return the questions of a task by key; the first question of each key is kept."""
         written = self._written(task, published_as)
         found: dict[Key, tuple[Written, Question]] = {}
         for question in task.questions(task.entry()):
@@ -87,7 +86,7 @@ class Answers:
         return found
 
     def _written(self, task: Prepared, published_as: str) -> Written:
-        """How the answers to a task's questions are written."""
+        """Return the function that writes the answers to a task's questions."""
         if isinstance(task, Identification):
             return self._identification(task, published_as)
         if isinstance(task, Detection):
@@ -106,7 +105,7 @@ class Answers:
             named = right[sentence.id] == sentence.is_figurative
             about = f"{task.model} {task.setting} {task.seed} {sentence.id}"
             if few_shot:
-                # As many of the samples say otherwise as the vote allows; the first never does.
+                # Samples after the first may disagree, but never enough to change the vote.
                 spare = few_shot.samples - few_shot.min_votes if named else few_shot.min_votes - 1
                 dissents = 0 < question.sample <= _choice(about) % (spare + 1)
                 named = named != dissents
@@ -144,5 +143,5 @@ def _neutral_variant(task: NeutralVariants) -> Written:
 
 
 def _choice(about: str) -> int:
-    """A number that has nothing to do with what it is about, but is always the same."""
+    """Return a pseudorandom number that depends only on the text."""
     return int(mixed(about)[:8], 16)

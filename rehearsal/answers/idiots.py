@@ -1,4 +1,4 @@
-"""What each model says of the sentences of IdioTS, so that its printed numbers come back."""
+"""Answers to the sentences of IdioTS that reproduce each model's printed numbers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +11,15 @@ from rehearsal.answers.printed_runs import text_numbers
 
 
 class DetectionCounts(NamedTuple):
-    """Answers of a model by sort, on the paper's 164 idiomatic sentences and 86 distractors.
+    """Counts of a model's answers to the paper's 164 idiomatic sentences and 86 distractors.
 
     Attributes:
-        idiomatic, distractors: sentences.
-        true_positives: idiomatic sentences in which it finds an idiom.
-        right_idiom: of these, in which it names the PIE.
-        true_negatives: distractors in which it finds none.
-        pie_in_distractor: distractors whose PIE it takes for figurative.
+        idiomatic: Number of idiomatic sentences.
+        distractors: Number of distractors.
+        true_positives: Number of idiomatic sentences in which the model finds an idiom.
+        right_idiom: Number of true positives in which it names the PIE.
+        true_negatives: Number of distractors in which it finds no idiom.
+        pie_in_distractor: Number of distractors whose PIE it names as an idiom.
     """
 
     idiomatic: int
@@ -30,17 +31,17 @@ class DetectionCounts(NamedTuple):
 
 
 class DrawnDetection(NamedTuple):
-    """Whether an answer finds an idiom, and whether that is the PIE."""
+    """Whether an answer finds an idiom, and whether it is the PIE."""
 
     found: bool
     named: bool
 
 
 def printed_counts(published: Path) -> dict[str, DetectionCounts]:
-    """The counts behind Tables 1 to 3, by model as the paper calls it; there is one set of each.
+    """Return the counts behind Tables 1 to 3, by printed model name.
 
     Args:
-        published: the folder of printed numbers.
+        published: Folder of the printed numbers.
     """
     first, second, third = (
         {name: row for (name,), row in read_published(path, ["model"]).items()}
@@ -63,10 +64,10 @@ def printed_counts(published: Path) -> dict[str, DetectionCounts]:
 def said(
     sentences: Sequence[IdiotsSentence], counts: DetectionCounts | None
 ) -> dict[str, DrawnDetection]:
-    """What a model says of each sentence, by its id.
+    """Return a model's answers by sentence id.
 
-    Where there are other numbers of sentences, the shares are the same, as nearly as whole numbers
-    allow. A model without counts is always right.
+    If the numbers of sentences differ from the paper's, the proportions are kept as closely as
+    whole numbers allow. A model without counts is always right.
     """
     sure, no = DrawnDetection(found=True, named=True), DrawnDetection(found=False, named=False)
     other = DrawnDetection(found=True, named=False)

@@ -1,4 +1,4 @@
-"""Which sentences of ID10M-JAM each run judges rightly, so that its printed numbers come back."""
+"""Correct and wrong answers on ID10M-JAM that reproduce each run's printed numbers."""
 
 import hashlib
 from collections import defaultdict
@@ -21,35 +21,36 @@ from rehearsal.answers.printed_runs import (
 T = TypeVar("T")
 
 SPREADS = {"english": 0.665, "german": 0.1}
-"""How far apart language models' runs lie on the idiomatic originals, as a share of these, so that
-as many variants confuse some model as Figure 3 says."""
+"""Offsets between the runs of language models, as fractions of the idiomatic originals, chosen so
+that the number of variants that confuse some model matches Figure 3."""
 
 
 class JudgedOriginal(NamedTuple):
-    """Whether a run is right about an original, and how many of its variants are wrong."""
+    """Whether a run is right about an original, and on how many of its variants it is wrong."""
 
     right: bool
     wrong: int
 
 
 class PrintedJam:
-    """The decisions behind the printed numbers of ID10M-JAM, on any dataset.
+    """Answers with the printed numbers of ID10M-JAM, for any dataset.
 
-    The originals of a run, hardest first, are laid on those of the dataset from a place of its own.
+    The judged originals of a run, hardest first, are assigned to the originals of the dataset, at
+    an offset that depends on the run.
 
     Args:
-        published: the folder of printed numbers.
+        published: Folder of the printed numbers.
     """
 
     def __init__(self, published: Path) -> None:
         self._numbers = text_numbers(published)
 
     def right(self, sentences: Sequence[JamSentence], key: Key, seed: int) -> dict[str, bool]:
-        """Whether the run is right about each sentence, by its id.
+        """Return whether the run is right about each sentence, by sentence id.
 
-        Where the dataset has other numbers of originals, the shares are the same, as nearly as
-        whole numbers allow. Of neutral variants, which stand without originals, the printed share
-        confuses still. A run that the paper does not have is right about all.
+        If the numbers of originals differ from the paper's, the proportions are kept as closely as
+        whole numbers allow. If there are only neutral variants, the printed fraction of them still
+        confuses the model. A run that the paper does not report is always right.
         """
         if not any(item.is_original for item in sentences):
             confused = self._still_confused([item.sentence for item in sentences])
@@ -74,9 +75,9 @@ class PrintedJam:
         return found
 
     def _still_confused(self, texts: Iterable[str]) -> set[str]:
-        """The texts of neutral variants that confuse still (appendix G).
+        """Return the texts of the neutral variants that still confuse the model (appendix G).
 
-        Equal texts get one answer, so they count together.
+        Equal texts get the same answer, so they are counted together.
         """
         numbers = [self._numbers[f"jam.neutral_{name}"] for name in ("confused", "variants")]
         listed = list(texts)
@@ -90,7 +91,7 @@ class PrintedJam:
 
 
 def _judged(share: Share) -> list[JudgedOriginal]:
-    """The paper's originals of one kind, hardest of the right ones first."""
+    """Return the paper's originals of one kind: right ones first, each by falling error count."""
     return [
         JudgedOriginal(right, wrong)
         for right, counts in ((True, share.right), (False, share.wrong))
@@ -103,7 +104,7 @@ printed_jam = cache(PrintedJam)
 
 
 def _start(key: Key) -> float:
-    """Where a run is laid, as a share of the idiomatic originals."""
+    """Return the offset of a run as a fraction of the idiomatic originals."""
     setting, _, language = key
     if setting == FINE_TUNED:
         return 0.0
@@ -112,21 +113,21 @@ def _start(key: Key) -> float:
 
 
 def sampled(items: Sequence[T], number: int) -> list[T]:
-    """So many of the items, evenly spaced, in order: their shares stay as they are."""
+    """Return `number` evenly spaced items in order, which keeps the proportions of equal items."""
     return [items[(2 * place + 1) * len(items) // (2 * number)] for place in range(number)]
 
 
 def mixed(name: str) -> str:
-    """What sorts names in an order that has nothing to do with them."""
+    """Return a sort key that orders names pseudorandomly."""
     return hashlib.sha256(name.encode("utf-8")).hexdigest()
 
 
 def _laid(items: Sequence[T], start: float) -> list[T]:
-    """The items from a place on, given as a share of them, and then round again."""
+    """Rotate the items to the right by a fraction of their number."""
     place = round(start * len(items)) % len(items) if items else 0
     return [*items[len(items) - place :], *items[: len(items) - place]]
 
 
 def _place(seed: int, seeds: Sequence[int]) -> int:
-    """Which of the paper's seeds a seed is; any other is some of them."""
+    """Return the index of a seed among the paper's seeds; other seeds are mapped to one of them."""
     return seeds.index(seed) if seed in seeds else seed % len(seeds)

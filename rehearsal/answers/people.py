@@ -1,4 +1,4 @@
-"""What people said in the papers' studies, so that their printed numbers come back."""
+"""Human annotations that reproduce the printed numbers of the papers' studies."""
 
 import csv
 import io
@@ -14,18 +14,18 @@ from rehearsal.answers.jam import mixed, sampled
 from rehearsal.answers.printed_runs import text_numbers
 
 _SORTED = "Llama-2-7b-chat"
-"""The model of which IdioTS says how many idioms it invents."""
+"""The model for which IdioTS reports the number of invented idioms."""
 
 
 def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[LabelledVariant]:
-    """Two people's labels of one variant of each original (ID10M-JAM, section 5.1).
+    """Return two annotators' labels of one variant per original (ID10M-JAM, section 5.1).
 
-    Where the dataset has another number of originals, the shares are the same, as nearly as whole
-    numbers allow. Literal variants are misjudged first.
+    If the number of originals differs from the paper's, the proportions are kept as closely as
+    whole numbers allow. Literal variants are misjudged first.
 
     Args:
-        sentences: of the dataset, in one language.
-        published: the folder of printed numbers.
+        sentences: Sentences of the dataset in one language.
+        published: Folder of the printed numbers.
     """
     numbers = text_numbers(published)
     every = round(numbers["jam.human_variants"])
@@ -33,7 +33,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
         round(every * numbers[f"jam.human_{name}"] / 100)
         for name in ("accuracy_first", "accuracy_second", "agreement")
     )
-    # They agree on nothing but what is right.
+    # They agree only on right labels.
     sorts = {
         (False, False): every - first - second + alike,
         (False, True): second - alike,
@@ -57,7 +57,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
 
 
 def save_labels(path: str | Path, labels: Iterable[LabelledVariant]) -> None:
-    """Write labels as the CSV that `read_labels` reads."""
+    """Write labels in the CSV format of `read_labels`."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -66,14 +66,14 @@ def save_labels(path: str | Path, labels: Iterable[LabelledVariant]) -> None:
 
 
 def printed_verdicts(cases: Sequence[ReviewCase], published: Path) -> list[ReviewCase]:
-    """Cases of Llama 2 as a person judges them who sees what the matching function sees.
+    """Return Llama 2's cases with verdicts equal to the automatic ones.
 
-    Of its wrong idioms the printed share is invented (IdioTS, section 5.2.1), the others are
+    The printed fraction of its wrong idioms is invented (IdioTS, section 5.2.1); the others are
     phrasal verbs.
 
     Args:
-        cases: of its run.
-        published: the folder of printed numbers.
+        cases: Cases of its run.
+        published: Folder of the printed numbers.
     """
     counts = printed_counts(published)[_SORTED]
     invented = round(text_numbers(published)["idiots.invented_llama2"])

@@ -1,6 +1,6 @@
-"""The runs behind the printed cells of ID10M-JAM, as whole numbers of sentences.
+"""Runs that explain the printed cells of ID10M-JAM, as numbers of sentences.
 
-`jam_runs.csv` has a line per seed, found by `benchmarks/jam/printed_runs.py`.
+`jam_runs.csv` has one line per seed, written by `benchmarks/jam/printed_runs.py`.
 """
 
 import csv
@@ -14,15 +14,15 @@ from pieline.reporting.printed import read_published
 
 RUNS = Path(__file__).with_name("jam_runs.csv")
 VARIANTS = 3
-"""Hard variants of each original (section 3.4)."""
+"""Number of hard variants per original (section 3.4)."""
 FINE_TUNED = "fine_tuned"
 Key = tuple[str, str, str]
-"""Setting, model as the paper calls it, language."""
+"""Setting, printed model name and language."""
 Counts = tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """Right and wrong originals of one kind by their wrong variants: with 0, 1, 2, 3 of them."""
+    """Numbers of right and wrong originals of one kind with 0, 1, 2 and 3 wrong variants."""
 
     right: Counts
     wrong: Counts
@@ -37,7 +37,7 @@ class SeedRun(NamedTuple):
 
 @cache
 def printed_runs() -> dict[Key, list[SeedRun]]:
-    """The seeds of each printed run, in the order of Table 3."""
+    """Return the seeds of each printed run, in the order of Table 3."""
     found: defaultdict[Key, list[SeedRun]] = defaultdict(list)
     rows = csv.reader(read_text(RUNS).splitlines()[1:])
     for setting, model, language, *shares in rows:
@@ -48,6 +48,6 @@ def printed_runs() -> dict[Key, list[SeedRun]]:
 
 
 def text_numbers(published: Path) -> dict[str, float]:
-    """The numbers of the papers' running texts by their ids (`published/text_numbers.csv`)."""
+    """Return the numbers of `published/text_numbers.csv` by id."""
     rows = read_published(published / "text_numbers.csv", ["id"])
     return {name: row["value"] for (name,), row in rows.items()}

@@ -1,4 +1,4 @@
-"""The tags of an encoder that give the printed numbers of ID10M-JAM."""
+"""Tags of an encoder that reproduce the printed numbers of ID10M-JAM."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,18 +14,18 @@ from rehearsal.answers.texts import pie_span
 def printed_tags(
     sentences: Sequence[JamSentence], published: Path, *, model: str, seed: int
 ) -> list[IdiomPrediction]:
-    """The predictions of an encoder on sentences of one language.
+    """Return the predictions of an encoder on sentences of one language.
 
-    Of neutral variants, which stand without originals, it misjudges the printed share.
+    It misjudges the printed fraction of neutral variants.
 
     Args:
-        sentences: of the dataset, or neutral variants.
-        published: the folder of printed numbers.
-        model: as the paper calls it.
-        seed: of the run.
+        sentences: Sentences of the dataset, or neutral variants.
+        published: Folder of the printed numbers.
+        model: Printed name of the model.
+        seed: Seed of the run.
 
     Raises:
-        ValueError: the PIE of a sentence does not stand in it, so that no tag can name it.
+        ValueError: A sentence does not contain its PIE, so no tag can mark it.
     """
     if not sentences:
         return []

@@ -1,4 +1,4 @@
-"""The texts of answers, in the forms that models give them, as the pipeline's readers read them."""
+"""Texts of answers in the forms that models use, each checked with the pipeline's parsers."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -40,12 +40,12 @@ _LISTS: tuple[Form, ...] = (
     lambda idioms: _after_words({"idioms": idioms}),
     lambda idioms: _json({"idioms": idioms}) if idioms else "There are no idioms in this sentence.",
 )
-"""A list of at most one idiom; the first is that of a schema."""
+"""Forms of a list of at most one idiom; the first follows the schema."""
 _USED = {
     True: "used figuratively, its words together mean something else",
     False: "used literally, its words mean what they say",
 }
-"""How a candidate is explained that is chosen or not."""
+"""Explanation of a candidate by whether it is chosen."""
 
 
 def _candidates(pie: str, idioms: Sequence[str]) -> list[dict[str, str]]:
@@ -61,7 +61,7 @@ _CHOICES: tuple[Callable[[str, Sequence[str]], str], ...] = (
     ),
     lambda pie, idioms: _fenced({"candidates": _candidates(pie, idioms), "idioms": [*idioms]}),
 )
-"""A candidate, and whether it is chosen."""
+"""Forms of an answer with a candidate that is chosen or not."""
 
 
 _DETECTIONS: tuple[Form, ...] = (
@@ -71,7 +71,7 @@ _DETECTIONS: tuple[Form, ...] = (
     _after_words,
     lambda fields: _json(fields | {"hasIdiom": str(fields["hasIdiom"])}),
 )
-"""The four fields of IdioTS; the first is that of a schema."""
+"""Forms of the four fields of IdioTS; the first follows the schema."""
 _CONTEXTS = {
     "english": (
         "It had been a long week, and they were talking about it in the kitchen.",
@@ -86,17 +86,17 @@ _CONTEXTS = {
         "An diesem Nachmittag hatte niemand Besuch erwartet, am wenigsten die Nachbarn.",
     ),
 }
-"""Neutral contexts, which fit nearly everything."""
+"""Neutral contexts that fit almost any sentence."""
 _LONGEST = 12
-"""Tokens of a PIE with what stands between its words."""
+"""Maximum number of tokens from the first to the last word of a PIE."""
 
 
 def pie_span(sentence: JamSentence) -> Span | None:
-    """Where the PIE stands, as scoring matches it: as tagged, else as spelt, else in some form."""
+    """Return the span that scoring matches with the PIE: tagged, else literal, else any form."""
     tokens = sentence.tokens
     spans = [*spans_of(sentence.tags), *spans_of(tags_of_idioms(tokens, sentence.pies))]
     if not sentence.is_figurative or not spans:
-        # The original stands last in its variants, and so does its PIE.
+        # A variant ends with its original, so the last match is the PIE.
         spans += [
             Span(start, start + length)
             for length in range(1, _LONGEST + 1)
@@ -112,14 +112,17 @@ def _names_pie(text: str, sentence: JamSentence) -> bool:
 def identification(
     sentence: JamSentence, *, named: bool, choice: int, explains: bool, schema: bool
 ) -> str:
-    """An answer that names the PIE of a sentence, or nothing.
+    """Return an answer that names the PIE of a sentence, or no idiom.
 
     Args:
-        sentence: of ID10M-JAM.
-        named: whether it names it.
-        choice: of the form, any number.
-        explains: whether the prompt asks for candidates.
-        schema: whether the provider enforces the form.
+        sentence: Sentence of ID10M-JAM.
+        named: Whether the answer names the PIE.
+        choice: Any number, which selects the form.
+        explains: Whether the prompt asks for candidates.
+        schema: Whether the provider enforces the schema.
+
+    Raises:
+        ValueError: No form is parsed as intended.
     """
     span = pie_span(sentence)
     pie = span_text(sentence.tokens, span) if span else sentence.pies[0]
@@ -138,14 +141,17 @@ def identification(
 def detection(
     sentence: IdiotsSentence, *, found: bool, named: bool, choice: int, schema: bool
 ) -> str:
-    """An answer that finds an idiom in a sentence of IdioTS, its PIE or another, or none.
+    """Return an answer to a sentence of IdioTS.
 
     Args:
-        sentence: what is asked about.
-        found: whether it says that there is an idiom.
-        named: whether that is the PIE.
-        choice: of the form, any number.
-        schema: whether the provider enforces the form.
+        sentence: Sentence of the question.
+        found: Whether the answer has an idiom.
+        named: Whether the idiom is the PIE.
+        choice: Any number, which selects the form.
+        schema: Whether the provider enforces the schema.
+
+    Raises:
+        ValueError: No form is parsed as intended.
     """
     words = sentence.sentence.rstrip(".!?").split()
     pairs = [" ".join(words[place : place + 2]) for place in range(len(words) - 1)]
@@ -171,23 +177,23 @@ def detection(
 
 
 def neutral_variant(original: JamSentence, choice: int) -> str:
-    """An answer with one neutral variant of an original that no check flags."""
+    """Return an answer with one neutral variant of an original that passes all checks."""
     texts = [f"{context} {original.sentence}" for context in _CONTEXTS[original.language]]
     text = _chosen(texts, choice, lambda text: not check_text(original, text))
     return _json({"variants": [text]})
 
 
 def rotated(items: Sequence[T], choice: int) -> list[T]:
-    """The items from one of them on, and then round again."""
+    """Rotate the items so that item `choice` (modulo their number) is first."""
     place = choice % len(items)
     return [*items[place:], *items[:place]]
 
 
 def _chosen(texts: Sequence[str], choice: int, fits: Callable[[str], bool]) -> str:
-    """The chosen text, or the next one that fits.
+    """Return the chosen text, or the next one that fits.
 
     Raises:
-        ValueError: none does.
+        ValueError: No text fits.
     """
     for text in rotated(texts, choice):
         if fits(text):

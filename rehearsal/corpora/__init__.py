@@ -1,4 +1,4 @@
-"""Stand-ins for the corpora, in the upstream formats and sizes; no sentence is from a corpus."""
+"""Generated stand-ins for the corpora, in the upstream formats and sizes."""
 
 from pathlib import Path
 from random import Random
@@ -16,9 +16,9 @@ def write_corpora(folder: Path, *, size: Size, seed: int) -> None:
     """Write `mirror/` with every public file that the papers' grid reads, and `upstream.yaml`.
 
     Args:
-        folder: where both go.
-        size: of the papers, or a tenth of the sentences.
-        seed: of everything that is drawn.
+        folder: Output folder of both.
+        size: The papers' size, or a tenth of the sentences.
+        seed: Seed of all random draws.
     """
     mirror = folder / "mirror"
 

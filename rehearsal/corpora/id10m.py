@@ -1,4 +1,4 @@
-"""Stand-ins for ID10M and for the originals and hard variants of ID10M-JAM."""
+"""Stand-ins for ID10M, and for the originals and hard variants of ID10M-JAM."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -24,14 +24,14 @@ LENGTHS: dict[tuple[str, str], tuple[int, int]] = {
     ("train", "english"): (37919, 10102),
     ("train", "german"): (24126, 7436),
 }
-"""Sentences of ID10M by split and language, and those of them with an idiom."""
+"""Numbers of sentences, and of sentences with an idiom, by ID10M's splits and languages."""
 
 VARIANTS = 3
-"""Hard variants of each original."""
+"""Number of hard variants per original."""
 
 
 class Filtering(NamedTuple):
-    """How many originals ID10M-JAM keeps of a test split (sections 3.2 and 3.4)."""
+    """Numbers of originals, literal originals and PIEs in ID10M-JAM (sections 3.2 and 3.4)."""
 
     originals: int
     literal: int
@@ -77,7 +77,7 @@ def _write_test_and_originals(
     count, idiomatic = _length("test", language, size)
     figurative = filtering.originals - filtering.literal
     dropped = range(count - filtering.originals)
-    # Whether a sentence is kept, and its reading.
+    # Whether a sentence is kept, and whether it is figurative.
     cases = [(True, True)] * figurative + [(True, False)] * filtering.literal
     cases += [(False, number < idiomatic - figurative) for number in dropped]
     pies = random.sample(some(pies, size), len(some(pies, size)))
@@ -92,7 +92,7 @@ def _write_test_and_originals(
         pie = of_kept[len(rows)] if kept else random.choice(others)
         kind = "FIGURATIVE" if is_figurative else "LITERAL"
         found = grammar.new_sentence(kind, random, taken, pie)
-        # One form of each PIE, or two would be counted.
+        # Use one form per PIE, because two forms would count as two PIEs.
         while forms.setdefault(pie, found.span_text) != found.span_text:
             found = grammar.new_sentence(kind, random, taken, pie)
         raw.append(_tagged(found, is_figurative=is_figurative))
@@ -114,7 +114,7 @@ def _write_test_and_originals(
 
 
 def _write_variants(path: Path, test: Path, released: Path, random: Random) -> None:
-    """Write three hard variants of each original, which pass the checks of the pipeline."""
+    """Write three hard variants per original, which pass the pipeline's checks."""
     sentences = read_id10m(test, split="test")
     decisions = derive_decisions(sentences, read_released_originals(released), where=released)
     originals = apply_decisions(sentences, decisions, language=path.stem, where=released)
@@ -146,7 +146,7 @@ def _write_variants(path: Path, test: Path, released: Path, random: Random) -> N
 def _hard_text(
     original: Original, siblings: Sequence[str], pies: Sequence[str], random: Random
 ) -> str:
-    """The original after a sentence that hints at the other reading; it passes all checks."""
+    """Return the original after a sentence that hints at the other reading, and check it."""
     hint = "HINT_LITERAL" if original.is_figurative else "HINT_FIGURATIVE"
     grammar = speech(original.language).grammar
     while True:

@@ -1,4 +1,4 @@
-"""A stand-in for IdioLink: documents, queries and mined tuples."""
+"""Stand-ins for IdioLink: documents, queries and mined tuples."""
 
 import json
 from collections import defaultdict
@@ -36,7 +36,7 @@ GOLD_TEXTS: dict[tuple[str, Collection], int] = {
     ("test", "documents"): 2291,
     ("test", "queries"): 383,
 }
-"""Texts that the release marks gold."""
+"""Numbers of texts marked gold in the release."""
 
 TOPICS: dict[str, tuple[str, ...]] = {
     domain: tuple(words.split())
@@ -53,11 +53,11 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Environment": "glaciers wetlands emissions forests reefs droughts species rivers soils",
     }.items()
 }
-"""What the texts of a domain are about."""
+"""Topic words by domain."""
 
 
 def sizes(size: Size) -> SplitSizes:
-    """PIEs of each split; validation has two at least, or there were no soft negatives."""
+    """Return the number of PIEs per split; soft negatives need at least two in validation."""
     full = SplitSizes()
     return SplitSizes(
         train=scaled(full.train, size),
@@ -68,7 +68,7 @@ def sizes(size: Size) -> SplitSizes:
 
 
 def write_texts(folder: Path, size: Size, random: Random) -> None:
-    """Write documents and queries of every split, in the released format."""
+    """Write the documents and queries of every split in the released format."""
     wanted = sizes(size)
     pies = sorted(random.sample(ENGLISH.pies, wanted.train + wanted.val + wanted.test))
     meanings = iter(random.sample(ENGLISH.meanings, len(ENGLISH.meanings)))
@@ -85,7 +85,7 @@ def write_texts(folder: Path, size: Size, random: Random) -> None:
 
 
 def write_tuples(folder: Path, random: Random) -> None:
-    """Write a mined tuple for each query of the split in a folder, as the release has them."""
+    """Write a mined tuple for each query of the split in a folder, in the released format."""
     documents = read_texts(folder / FILE_NAMES["documents"], Document)
     queries = read_texts(folder / FILE_NAMES["queries"], Query)
     by_id: dict[str, Document] = {text.id: text for text in documents}
@@ -107,7 +107,7 @@ def write_tuples(folder: Path, random: Random) -> None:
 def _texts_of(
     pie: Expression, number: int, meanings: Sequence[Expression], random: Random, taken: set[str]
 ) -> Iterator[PieText]:
-    """All texts of a PIE, and of what it means: two meanings for each usage without it."""
+    """Yield all texts of a PIE; usages without the PIE use two of its meanings."""
     says = {"literal": [pie] * 4, "idiomatic": [pie] * 2, "sense": meanings[1:]}
 
     def write(collection: Collection, domain: str, usage: str) -> list[Prose]:
@@ -144,7 +144,7 @@ def _texts_of(
 
 
 def _marked_gold(texts: Sequence[PieText], splits: Splits, size: Size, random: Random) -> set[str]:
-    """Ids of the texts that are marked gold: the documents of the gold PIEs, and others."""
+    """Return the ids of gold texts: the documents of the gold PIEs, and randomly drawn others."""
     by_place: dict[tuple[str, Collection], list[PieText]] = defaultdict(list)
     for text in texts:
         by_place[splits.split_of(text.pie), parse_id(text.id).collection].append(text)

@@ -1,4 +1,4 @@
-"""A stand-in for IdioTS."""
+"""Stand-in for IdioTS."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,14 +11,11 @@ from rehearsal.corpora.sizes import Size, scaled
 ENGLISH = speech("english")
 
 PIES, IDIOMATIC, DISTRACTORS = 93, 164, 86
-"""Idioms, idiomatic sentences and distractors of the test suite (section 3)."""
+"""Numbers of idioms, idiomatic sentences and distractors in the test suite (section 3)."""
 
 
 def write_suite(path: Path, size: Size, random: Random) -> None:
-    """Write the sentences as a table with tabs: idiomatic ones, then distractors.
-
-    A distractor has its PIE in the literal meaning.
-    """
+    """Write the sentences as TSV: idiomatic ones, then distractors, which use a PIE literally."""
     pies = random.sample(ENGLISH.pies, scaled(PIES, size))
     columns = ("idiom_id", "idiom", "sentence_id", "sentence_has_idiom", "en", "es")
     rows: list[tuple[str, ...]] = [columns]

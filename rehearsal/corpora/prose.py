@@ -1,7 +1,7 @@
-"""Sentences from grammars: what stands in for the prose of the corpora.
+"""Sentences generated from grammars, as stand-ins for the corpora's prose.
 
-They mean nothing, but each is a sentence of its language, holds a PIE in one reading beside words
-that go with it, and varies in its words as prose does.
+The sentences are meaningless but grammatical, contain a PIE with words that fit one reading, and
+vary in vocabulary.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _CLOSING = frozenset(".,")
 
 
 class Expression(NamedTuple):
-    """A PIE, or other words of the same meaning: its base form and its past tense."""
+    """A PIE or a paraphrase: its base form and its past tense."""
 
     base: str
     past: str
@@ -27,14 +27,14 @@ class Expression(NamedTuple):
 
 @dataclass(frozen=True)
 class Prose:
-    """A sentence: its words and punctuation marks, and which of them are the expression."""
+    """A sentence: its words and punctuation marks, and the span of the expression."""
 
     words: tuple[str, ...]
     span: Span | None = None
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """The words with the space that follows each, as ID10M has them."""
+        """The words with the space that follows each, as in ID10M."""
         after = (*self.words[1:], ".")
         return tuple(
             word if follower in _CLOSING else f"{word} "
@@ -43,16 +43,16 @@ class Prose:
 
     @cached_property
     def text(self) -> str:
-        """The sentence."""
+        """The text of the sentence."""
         return "".join(self.tokens)
 
     @property
     def span_text(self) -> str:
-        """The expression as it stands in the sentence; empty without one."""
+        """The expression in the form used in the sentence; empty without one."""
         return span_text(self.tokens, self.span) if self.span else ""
 
     def saying(self, other: Expression, own: Expression) -> "Prose":
-        """The sentence with another expression, in the form that its own one has in it."""
+        """Return the sentence with its expression replaced by another in the same form."""
         if self.span is None:
             return self
         start, end = self.span
@@ -61,36 +61,36 @@ class Prose:
 
     @property
     def tags(self) -> list[Tag]:
-        """The words' tags, of an idiom."""
+        """The words' tags if the expression is an idiom."""
         return tags_of([self.span] if self.span else [], len(self.words))
 
 
 class Grammar:
-    """The sentences of a language.
+    """A context-free grammar of a language's sentences.
 
-    A context-free grammar: `CLAUSE | WHEN CLAUSE` has alternatives between bars, and `= Monday
-    Tuesday` a word each. Symbols are in capitals. `BASE` and `PAST` are forms of an expression,
+    In `CLAUSE | WHEN CLAUSE`, alternatives are separated by bars; in `= Monday Tuesday`, each word
+    is an alternative. Symbols are in capitals. `BASE` and `PAST` are forms of an expression;
     `TOPIC` is a word that the caller chooses.
 
-    Each language has `PLAIN` sentences without a PIE, those with one in either reading
-    (`FIGURATIVE`, `LITERAL`), and those without a PIE that hint at either
+    Each language has `PLAIN` sentences without a PIE, sentences with a PIE in either reading
+    (`FIGURATIVE`, `LITERAL`), and sentences without a PIE that hint at either reading
     (`HINT_FIGURATIVE`, `HINT_LITERAL`).
 
     Args:
-        rules: by symbol.
+        rules: Rules by symbol.
     """
 
     def __init__(self, rules: Mapping[str, str]) -> None:
         self._rules: dict[str, list[tuple[str, ...]]] = {}
         for symbol, rest in rules.items():
             alternatives = rest.split()[1:] if rest.startswith("= ") else rest.split(" | ")
-            # The other way round, since the last one that waits is taken first.
+            # Reversed, because symbols are expanded from a stack.
             self._rules[symbol] = [tuple(item.split()[::-1]) for item in alternatives]
 
     def sentence(
         self, symbol: str, random: Random, expression: Expression | None = None, topic: str = ""
     ) -> Prose:
-        """A sentence of a kind, with an expression and a topic where the kind has them."""
+        """Generate a sentence from a symbol, with an expression and topic if its rules use them."""
         forms = dict(zip(("BASE", "PAST"), expression or (), strict=False))
         words: list[str] = []
         span = None
@@ -116,7 +116,7 @@ class Grammar:
         expression: Expression | None = None,
         topic: str = "",
     ) -> Prose:
-        """A sentence whose text is not among those taken, which it joins."""
+        """Generate a sentence whose text is not in `taken`, and add it."""
         while True:
             found = self.sentence(symbol, random, expression, topic)
             if found.text not in taken:
@@ -125,7 +125,7 @@ class Grammar:
 
 
 class Speech(NamedTuple):
-    """What sentences of a language are made of: a grammar, PIEs, and what a PIE may mean."""
+    """Material for the sentences of a language: a grammar, PIEs, and meanings of PIEs."""
 
     grammar: Grammar
     pies: list[Expression]
@@ -134,7 +134,7 @@ class Speech(NamedTuple):
 
 @cache
 def speech(language: str) -> Speech:
-    """The content of the language's data file."""
+    """Load a language's data file."""
     content = read_yaml(Path(__file__).with_name(f"{language}.yaml"))
     lists = [_expressions(**content[name]) for name in ("pies", "meanings")]
     return Speech(Grammar(content["grammar"]), *lists)
@@ -143,12 +143,12 @@ def speech(language: str) -> Speech:
 def _expressions(
     verbs: str, nouns: Mapping[str, str], *, verb_last: bool = False
 ) -> list[Expression]:
-    """Every verb with every noun.
+    """Return every combination of a verb and a noun.
 
     Args:
-        verbs: as `base`, or as `base/past`.
-        nouns: by their article.
-        verb_last: whether the verb follows its object.
+        verbs: Verbs as `base` or `base/past`, separated by spaces.
+        nouns: Nouns by article, separated by spaces.
+        verb_last: Whether the verb follows its object.
     """
     objects = [f"{article} {noun}" for article, words in nouns.items() for noun in words.split()]
     found = []

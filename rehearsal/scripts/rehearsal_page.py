@@ -1,4 +1,4 @@
-"""Write what a rehearsal shows; fail where the bill and the ledger do not agree."""
+"""Write the page of a rehearsal; fail if the bill and the ledger disagree."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Label hard variants as two people, so that the printed numbers of section 5.1 come back."""
+"""Write two annotators' labels of hard variants that reproduce the numbers of section 5.1."""
 
 from pathlib import Path
 

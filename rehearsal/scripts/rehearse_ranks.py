@@ -1,4 +1,4 @@
-"""Write a run of IdioLink with the printed scores: a rehearsal's stand-in, no result."""
+"""Write an IdioLink run with the printed scores; it is a stand-in, not a result."""
 
 from pathlib import Path
 

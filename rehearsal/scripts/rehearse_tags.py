@@ -1,4 +1,4 @@
-"""Tag the idioms of every sentence so that an encoder's printed numbers come back."""
+"""Write tags for every sentence that reproduce an encoder's printed numbers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write what tuning BM25 leaves, with the printed k1 and b: a rehearsal's stand-in, no result."""
+"""Write BM25's tuning with the printed k1 and b; it is a stand-in, not a result."""
 
 from pathlib import Path
 

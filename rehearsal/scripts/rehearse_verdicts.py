@@ -1,4 +1,4 @@
-"""Judge the cases of Llama 2 on IdioTS, so that the printed numbers of section 5.2.1 come back."""
+"""Write verdicts on Llama 2's IdioTS cases that reproduce the numbers of section 5.2.1."""
 
 from pathlib import Path
 

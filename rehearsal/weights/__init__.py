@@ -1,1 +1,1 @@
-"""Stand-ins for weights: tiny checkpoints with the anatomy of the public ones, and their server."""
+"""Stand-ins for weights: tiny checkpoints structured like the public ones, and a server."""

@@ -1,7 +1,7 @@
-"""The anatomy of the public checkpoints: what decides how one has to read them.
+"""Properties of the public checkpoints that determine how they are loaded.
 
-That is classes, tokenizers, special tokens, modules, files and flags. Sizes are no part of it: the
-stand-ins are as small as leaves each of these in place.
+These are classes, tokenizers, special tokens, modules, files and flags, but not sizes: stand-ins
+are as small as these properties allow.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,16 +14,16 @@ from rehearsal.weights import remote_code
 
 @dataclass(frozen=True)
 class Family:
-    """Models of one class with one tokenizer.
+    """Models with the same class and tokenizer.
 
     Attributes:
-        model: name of the class.
-        code: the module that has it and its configuration.
-        tokenizer: name of the tokenizer's class.
-        template: what the tokenizer puts around a text.
-        specials: special tokens by role; those not in the vocabulary's head are added behind it.
-        sizes: of the configuration, besides those of all families.
-        head: what the class with the head of a language model has in the place of `Model`.
+        model: Name of the model class.
+        code: Module with the class and its configuration.
+        tokenizer: Name of the tokenizer class.
+        template: Template that the tokenizer applies to a text, `$A`.
+        specials: Special tokens by role; those not at the start of the vocabulary are appended.
+        sizes: Configuration values in addition to those of all families.
+        head: Suffix that replaces `Model` in the class with a language-model head.
     """
 
     model: str
@@ -36,7 +36,7 @@ class Family:
 
     @property
     def config(self) -> Any:
-        """The configuration's class."""
+        """The configuration class."""
         named = self.model.removesuffix("EncoderModel").removesuffix("Model")
         return getattr(self.code, f"{named}Config")
 
@@ -71,7 +71,7 @@ FAMILIES = {
         {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}, T5,
     ),
     "qwen2": Family("Qwen2Model", "Qwen2Tokenizer", "$A", QWEN, DECODER),
-    # The token that ends an input is not the one called eos_token.
+    # Inputs end with a different token than eos_token.
     "qwen3": Family(
         "Qwen3Model", "Qwen2Tokenizer", "$A <|endoftext|>", QWEN | {"eos": "<|im_end|>"}, WIDE_HEADS
     ),
@@ -87,30 +87,30 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Anatomy:
-    """What a tiny checkpoint shares with a public one.
+    """Properties that a tiny checkpoint shares with a public one.
 
     Attributes:
-        family: key of `FAMILIES`.
-        pooling: what its sentence-transformers files say; None where it has no such files.
-        dense: outputs of the Dense head behind the pooling, and whether it has a bias.
-        normalize: whether a Normalize module ends the chain.
-        hidden: hidden size; that of models with a Dense head is to it as theirs.
-        template: what its tokenizer puts around a text, where the family's puts something else.
-        trained: what stood around a text when the model was trained, where its tokenizer puts
-            something else.
-        sees_ahead: whether a decoder was trained with bidirectional attention; no flag says so.
-        left: whether the tokenizer pads on the left.
-        max_length: longest input that its files name.
-        prompts: those of its sentence-transformers files, to be applied by no one.
-        repo_code: classes that config.json and tokenizer_config.json name by role, although the
-            library has its own; their files are not even there.
-        code_in: repository of its modelling code, where it is not that of the weights.
-        tokenizer_flags: more of tokenizer_config.json.
-        with_head: whether the weights include the head of a language model.
-        vocabulary_only: whether there is a vocab.txt instead of a tokenizer.json.
-        cased: whether word pieces tell capital letters from others.
-        dtype: of the weights in their files.
-        sizes: of the configuration, in the place of the family's.
+        family: Key of `FAMILIES`.
+        pooling: Pooling in its sentence-transformers files; None without such files.
+        dense: Number of outputs of the Dense head after the pooling, and whether it has a bias.
+        normalize: Whether the last module is Normalize.
+        hidden: Hidden size; with a Dense head, its ratio to the outputs is as in the public model.
+        template: Template of its tokenizer, if different from the family's.
+        trained: Template that the model was trained with, if different from its tokenizer's.
+        sees_ahead: Whether a decoder was trained with bidirectional attention, for which there is
+            no flag.
+        left: Whether the tokenizer pads on the left.
+        max_length: Maximum input length in its files.
+        prompts: Prompts in its sentence-transformers files, which must not be applied.
+        repo_code: Classes by role in config.json and tokenizer_config.json that the library also
+            implements; their files do not exist in the stand-in.
+        code_in: Repository of its modeling code, if different from that of the weights.
+        tokenizer_flags: Additional fields of tokenizer_config.json.
+        with_head: Whether the weights include the head of a language model.
+        vocabulary_only: Whether there is a vocab.txt instead of a tokenizer.json.
+        cased: Whether word pieces are case-sensitive.
+        dtype: Type of the stored weights.
+        sizes: Configuration values that replace the family's.
     """
 
     family: str
@@ -135,18 +135,18 @@ class Anatomy:
 
     @property
     def kind(self) -> Family:
-        """Its family."""
+        """The family of the checkpoint."""
         return FAMILIES[self.family]
 
     @property
     def written(self) -> str:
-        """What its tokenizer puts around a text, `$A`."""
+        """Template that its tokenizer applies to a text, `$A`."""
         return self.template or self.kind.template
 
 
 ASK = "Instruct: Find what the query means.\nQuery:"
 ENDED = "$A <|endoftext|>"
-# Those that are fine-tuned are trained sixty times and more: dropout takes a quarter of the time.
+# Fine-tuned models are trained more than sixty times, and dropout takes a quarter of the time.
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 BERT = Anatomy("bert", "mean", sizes=NO_DROPOUT)
 INSTRUCTOR = Anatomy("t5", "mean", (12, False))
@@ -207,7 +207,7 @@ ANATOMY = {
     ),
     "qwen3-embedding-0.6b": QWEN3,
     "instructor-xl": INSTRUCTOR,
-    # What ends its inputs is not known, nor how: here it is a flag.
+    # The public model's end token and its mechanism are unknown; the stand-in uses a flag.
     "lychee-embed": Anatomy(
         "qwen2", "lasttoken", trained=ENDED, left=True, max_length=32768,
         tokenizer_flags={"add_eos_token": True}, dtype="bfloat16",
@@ -229,8 +229,8 @@ ANATOMY = {
         prompts={"web_search_query": "<instruct>Find what it means.\n<query>"},
     ),
 }  # fmt: skip
-"""Of IdioLink's embedders, by the name in models.yaml. What is not known of a public checkpoint is
-taken from the most similar one."""
+"""Properties of IdioLink's embedders, by name in models.yaml. Unknown properties are those of the
+most similar checkpoint."""
 
 OTHERS = {
     "minilm-tagger": ANATOMY["sbert"],
@@ -243,10 +243,10 @@ OTHERS = {
     ),
     "llama-2-7b-chat": CHAT,
     "mistral-7b-instruct": replace(CHAT, family="mistral", dtype="bfloat16"),
-    # Its files have no chat template.
+    # The checkpoint has no chat template.
     "vicuna-7b": replace(CHAT, tokenizer_flags={}),
 }  # fmt: skip
-"""The same of encoders, of the model whose attention is looked into, and of served ones."""
+"""Properties of encoders, of the model for the attention analysis, and of served models."""
 
 USUAL = {
     "embedder": ANATOMY["sbert"],
@@ -254,4 +254,4 @@ USUAL = {
     "causal_lm": OTHERS["llama-3.2-3b"],
     "llm": CHAT,
 }
-"""By the kind of an entry, what stands in for checkpoints of which no anatomy is written here."""
+"""Properties used for other checkpoints, by kind of entry."""

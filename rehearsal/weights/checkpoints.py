@@ -1,4 +1,4 @@
-"""Writing a tiny checkpoint of a given anatomy; nothing in it is trained, and all bytes repeat."""
+"""Writes tiny, untrained checkpoints with reproducible bytes."""
 
 import json
 import shutil
@@ -24,14 +24,17 @@ def save_checkpoint(
     pickled: bool = False,
     in_parts: bool = False,
 ) -> Path:
-    """Write a tiny checkpoint of this anatomy; always the same weights.
+    """Write a tiny checkpoint with reproducible weights.
 
     Args:
-        anatomy: what to write.
-        folder: where to; made if need be.
-        words: pieces of its vocabulary besides those that each has.
-        pickled: whether the weights are pickles instead of safetensors.
-        in_parts: whether the weights are several files and an index.
+        anatomy: Properties of the checkpoint.
+        folder: Output folder, which is created if necessary.
+        words: Additional vocabulary.
+        pickled: Whether to write pickles instead of safetensors.
+        in_parts: Whether to write several weight files and an index.
+
+    Returns:
+        The folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = tokenizer_of(anatomy, words)
@@ -46,7 +49,7 @@ def save_checkpoint(
 
 
 def save_code(folder: Path) -> None:
-    """Write the modelling code that checkpoints bring along or name."""
+    """Write the modeling code that checkpoints include or refer to."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(str(remote_code.__file__), folder / "remote_code.py")
 
@@ -81,7 +84,7 @@ def _save_model(anatomy: Anatomy, folder: Path, tokenizer: Tokenizer, *, in_part
 
 
 def _pickle(path: Path) -> None:
-    """Make a pickle of a file of weights, and let an index name pickles."""
+    """Convert a weight file to a pickle, or an index to one of pickles."""
     place = path.with_name(path.name.replace("model", "pytorch_model", 1))
     if path.suffix == ".json":
         index = json.loads(path.read_text())
@@ -112,7 +115,7 @@ def _save_tokenizer(anatomy: Anatomy, folder: Path, tokenizer: Tokenizer) -> Non
 
 
 def _save_modules(anatomy: Anatomy, folder: Path) -> None:
-    """The files of sentence-transformers."""
+    """Write the files of sentence-transformers."""
     chain = ["Transformer", "Pooling"]
     chain += ["Dense"] * bool(anatomy.dense) + ["Normalize"] * anatomy.normalize
     paths = [f"{place}_{module}" if place else "" for place, module in enumerate(chain)]
@@ -148,6 +151,6 @@ def _save_modules(anatomy: Anatomy, folder: Path) -> None:
 
 
 def _amend(path: Path, fields: dict[str, Any]) -> None:
-    """Write a JSON object, or more fields into one."""
+    """Write a JSON object, merged into an existing one."""
     present = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     write_json(path, present | fields)

@@ -1,4 +1,4 @@
-"""Modelling code that a checkpoint brings along: copied beside the weights of two stand-ins."""
+"""Modeling code that two stand-ins include with their weights."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch import nn
 
 
 class NomicBertConfig(transformers.NomicBertConfig):  # type: ignore[no-untyped-call]
-    """The library's, and what is said of experts."""
+    """The library's configuration with fields for experts."""
 
     num_experts: int = 8
     moe_top_k: int = 2
@@ -16,7 +16,7 @@ class NomicBertConfig(transformers.NomicBertConfig):  # type: ignore[no-untyped-
 
 
 class Experts(nn.Module):
-    """A feed-forward block of which each token takes the experts that its router weighs most."""
+    """A feed-forward block that routes each token to the experts with the highest weights."""
 
     def __init__(self, config: NomicBertConfig) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Experts(nn.Module):
         self.taken = config.moe_top_k
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Shape (batch, tokens, hidden size) to the same."""
+        """Map a tensor of shape (batch, tokens, hidden size) to one of the same shape."""
         shares, experts = self.router(tokens).softmax(dim=-1).topk(self.taken)
         weights = torch.zeros(*tokens.shape[:-1], len(self.up), dtype=tokens.dtype)
         weights = weights.to(tokens.device).scatter(-1, experts, shares)
@@ -36,7 +36,7 @@ class Experts(nn.Module):
 
 
 class NomicBertModel(transformers.NomicBertModel):  # type: ignore[no-untyped-call]
-    """NomicBert with a mixture of experts in every second layer, which the library's has not."""
+    """NomicBert with a mixture of experts in every second layer, which the library lacks."""
 
     config_class = NomicBertConfig
 
@@ -48,15 +48,15 @@ class NomicBertModel(transformers.NomicBertModel):  # type: ignore[no-untyped-ca
 
 
 class LlamaBidirectionalConfig(transformers.LlamaConfig):  # type: ignore[no-untyped-call]
-    """Llama's by another name."""
+    """Llama's configuration with another model type."""
 
     model_type = "llama_bidirec"
 
 
 class LlamaBidirectionalModel(transformers.LlamaModel):  # type: ignore[no-untyped-call]
-    """Llama with full attention, as it was written for transformers 4.
+    """Llama with bidirectional attention, written for transformers 4.
 
-    transformers 5 never calls the method, so without further ado this model is causal.
+    transformers 5 never calls the overridden method, so the model is causal there.
     """
 
     config_class = LlamaBidirectionalConfig

@@ -1,4 +1,4 @@
-"""Stand-ins for the weights of models, in the places where the pipeline looks for the true ones."""
+"""Stand-ins for the weights of models, where the pipeline expects the real ones."""
 
 import hashlib
 import re
@@ -17,20 +17,20 @@ from pieline.models.registry import AnyEntry
 from pieline.models.sizing import parameter_count
 
 IN_PARTS_FROM = 2_000_000_000
-"""Parameters from which public checkpoints have their weights in several files."""
+"""Number of parameters above which public checkpoints have several weight files."""
 
 Loaded = CausalEntry | EmbedderEntry | EncoderEntry
 
 VERSION = "0+standin"
-"""Of the packages that stand in for those with weights."""
+"""Version of the packages that replace those with weights."""
 
 _CHARACTERS_READ = 1_000_000
 
 
 def common_words(folder: Path, count: int = 8000) -> list[str]:
-    """The most frequent words of the text files below a folder, for `write_weights`.
+    """Return the most frequent words of the text files in a folder, for `write_weights`.
 
-    Of each file only the beginning is read.
+    Only the beginning of each file is read.
     """
     counts: Counter[str] = Counter()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -44,19 +44,18 @@ def write_weights(
 ) -> None:
     """Write stand-ins for the weights of models.
 
-    Below `folder` there are then `hub`, a cache of the Hugging Face hub, and `packages`, a folder
-    for `PYTHONPATH`. Models that have no weights are skipped, and so are a user's own files, and
-    GGUF files of packages, which the environment has.
+    The folder then has `hub`, a cache of the Hugging Face hub, and `packages`, for `PYTHONPATH`.
+    Models without weights, a user's own files, and GGUF files of installed packages are skipped.
 
     Args:
-        folder: where to; what earlier stand-ins left there is removed.
-        entries: the models, by name in models.yaml; one of whose checkpoint no anatomy is known
-            gets one that is usual for its kind.
-        words: of the texts that will be read, as many as there shall be pieces for in all
-            vocabularies: what is in syllables takes twice the time.
+        folder: Output folder; earlier stand-ins in it are removed.
+        entries: Models by name in models.yaml. Those without known properties get the usual ones
+            for their kind.
+        words: Words for all vocabularies; texts that are split into smaller pieces take twice the
+            time.
 
     Raises:
-        UserError: the weights of a model are one GGUF file on the hub.
+        UserError: The weights of a model are one GGUF file on the hub.
     """
     for name in ("hub", "packages", "modules"):
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -78,10 +77,10 @@ def write_weights(
 def _write_repositories(
     hub: Path, name: str, entry: AnyEntry, checkpoint: HubCheckpoint, words: tuple[str, ...]
 ) -> None:
-    """Write the snapshot of a checkpoint, and of the repository of its code."""
+    """Write the snapshots of a checkpoint and of the repository of its code."""
     snapshot = _snapshot(hub, checkpoint)
     if snapshot.exists():
-        return  # two entries may share their weights
+        return  # shared by another entry
     _save(name, entry, snapshot, words)
     codes = remote_code(entry, lambda file: path if (path := snapshot / file).exists() else None)
     _list_files(snapshot, checkpoint)
@@ -95,7 +94,7 @@ def _write_repositories(
 
 
 def _write_package(packages: Path, name: str, entry: Loaded, words: tuple[str, ...]) -> None:
-    """Write a package that can be imported and asked for its version."""
+    """Write an importable package with metadata."""
     package = packages / str(entry.package)
     folder = package / str(entry.path)
     if folder.exists():
@@ -109,7 +108,7 @@ def _write_package(packages: Path, name: str, entry: Loaded, words: tuple[str, .
 
 
 def _save(name: str, entry: AnyEntry, folder: Path, words: tuple[str, ...]) -> None:
-    # These load torch.
+    # Imported here because they load torch.
     from rehearsal.weights.anatomy import ANATOMY, OTHERS, USUAL
     from rehearsal.weights.checkpoints import save_checkpoint
 
@@ -122,16 +121,16 @@ def _save(name: str, entry: AnyEntry, folder: Path, words: tuple[str, ...]) -> N
 
 
 def _snapshot(hub: Path, checkpoint: HubCheckpoint) -> Path:
-    """Where the cache has a checkpoint; one that is not pinned gets a commit made up here."""
+    """Return a checkpoint's folder in the cache; without a revision, it gets an invented commit."""
     name = checkpoint.repository
     commit = checkpoint.revision or hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
     return hub / f"models--{name.replace('/', '--')}" / "snapshots" / commit
 
 
 def _list_files(snapshot: Path, checkpoint: HubCheckpoint) -> None:
-    """Write the list of a snapshot's files that `snapshot_download` keeps in the hub's cache."""
+    """Write the file list that `snapshot_download` keeps in the hub's cache."""
     place = snapshot.parents[1]
-    # As on the hub, there is more than is fetched.
+    # As on the hub, the list includes files that are not fetched.
     files: dict[str, Any] = {"README.md": {"size": 12000, "blob_id": _git_blob(b"")}}
     for path in sorted(path for path in snapshot.rglob("*") if path.is_file()):
         content = path.read_bytes()
@@ -141,7 +140,7 @@ def _list_files(snapshot: Path, checkpoint: HubCheckpoint) -> None:
         files[path.relative_to(snapshot).as_posix()] = entry
     write_json(place / "trees" / f"{snapshot.name}.json", {"format_version": 1, "files": files})
     if not checkpoint.revision:
-        # Without a line end, which would be taken for a part of the commit.
+        # Without a line end, which would become part of the commit.
         write_text(place / "refs/main", snapshot.name)
 
 

@@ -1,8 +1,8 @@
-"""A stand-in for vLLM: `python -m rehearsal.weights.vllm FOLDER --port N …`, as pieline starts it.
+"""Stand-in for vLLM: `python -m rehearsal.weights.vllm FOLDER --port N …`.
 
-It refuses options that the pipeline does not give and a folder that is not complete, answers what
-the real server answers on its health and its models, and forwards chat completions to the one
-server of a rehearsal (PIELINE_REHEARSAL_SERVER, host:port).
+It rejects options that the pipeline does not use and incomplete folders, serves the health and
+model endpoints, and forwards chat completions to the rehearsal's server
+(PIELINE_REHEARSAL_SERVER, host:port).
 """
 
 import argparse
@@ -21,11 +21,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 SERVER = "PIELINE_REHEARSAL_SERVER"
-"""Environment variable: the address of the server that answers for all models."""
+"""Environment variable with the address of the server that answers for all models."""
 
 
 def main() -> None:
-    """Serve until the process is ended; exits with a message if the weights cannot be served."""
+    """Serve until the process is terminated; exit with a message if the weights are unusable."""
     parser = argparse.ArgumentParser(prog="vllm", allow_abbrev=False)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--host", required=True)
@@ -44,11 +44,11 @@ def main() -> None:
 
 
 def fault_of(folder: Path, template: Path | None) -> str:
-    """Why a folder of weights cannot be served as a chat model; empty if it can.
+    """Return why a folder of weights cannot be served as a chat model; empty if it can.
 
     Args:
-        folder: the snapshot.
-        template: file with the chat template, if it is not that of the weights.
+        folder: Snapshot of the weights.
+        template: File with the chat template, if different from that of the weights.
     """
     for name in ("config.json", "tokenizer_config.json"):
         if not (folder / name).is_file():
@@ -76,7 +76,7 @@ def _is_complete(path: Path) -> bool:
 
 
 def application(served: str, upstream: str) -> Starlette:
-    """The server of one model, whose questions the server at `upstream` answers."""
+    """Return the server of one model, which forwards questions to the server at `upstream`."""
 
     async def health(_: Request) -> Response:
         return Response()

@@ -1,6 +1,6 @@
-"""Tokenizers of the stand-ins: of each public kind, with a small vocabulary made here.
+"""Tokenizers of the stand-ins: every public kind, with a small generated vocabulary.
 
-Any text of the studies' languages can be read. A piece is a letter, or a word that is named.
+They can encode any text in the studies' languages. Pieces are letters and the passed words.
 """
 
 import json
@@ -25,9 +25,9 @@ LETTERS = [*map(chr, range(33, 127)), *"ÀÈÉÌÒÙÁÍÓÚÑÄÖÜàèéìòù
 
 
 def tokenizer_of(anatomy: Anatomy, words: tuple[str, ...] = ()) -> Tokenizer:
-    """Its tokenizer as tokenizer.json has it: word, unigram, byte-level or SentencePiece pieces.
+    """Return the tokenizer of a checkpoint: word, unigram, byte-level or SentencePiece pieces.
 
-    `words` are pieces besides the letters.
+    `words` are pieces in addition to the letters.
     """
     family = anatomy.kind
     specials = list(dict.fromkeys(family.specials.values()))
@@ -114,7 +114,7 @@ def _fallback_pairs(
 
 
 def _train(tokenizer: Tokenizer, words: Sequence[str], alphabet: Sequence[str]) -> None:
-    """Learn the letters of an alphabet and the words."""
+    """Train on the letters of an alphabet and the words."""
     trainer = trainers.BpeTrainer(
         vocab_size=4000 + 2 * len(words), initial_alphabet=sorted(alphabet), show_progress=False
     )
