@@ -81,7 +81,7 @@ def read_bill(path: Path) -> list[Charge]:
             else:
                 charges.append(Charge(**value))
         except (ValueError, TypeError, IndexError):
-            raise UserError("no line of a bill", where=f"{path}:{number}") from None
+            raise UserError("not a line of a bill", where=f"{path}:{number}") from None
     return charges
 
 

@@ -102,7 +102,7 @@ class Rehearsal:
         if made.exists() and read_text(made) == wanted:
             return
         print(
-            f"rehearsal: making corpora and weights in {self.folder} ({self.settings.size} size)",
+            f"rehearsal: writing corpora and weights to {self.folder} ({self.settings.size} size)",
             file=sys.stderr,
             flush=True,
         )
@@ -145,5 +145,5 @@ class Rehearsal:
             raise UserError(
                 f"cannot listen at {self.address}: {error.strerror}",
                 where=self.folder,
-                hint="end the other rehearsal in this folder",
+                hint="stop the other rehearsal in this folder",
             ) from None

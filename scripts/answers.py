@@ -13,8 +13,8 @@ STYLES = {"ok": "", "repaired": "yellow"}
 start_log(snakemake.log[0])
 planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 table = Table(
-    "asked for", "model", "outcome", "read by", "answers", "such as",
-    title="how recorded answers were read", title_justify="left", show_lines=True,
+    "task", "model", "outcome", "parsed by", "answers", "examples",
+    title="recorded answers by form", title_justify="left", show_lines=True,
 )  # fmt: skip
 for item in readings(planned.tasks):
     table.add_row(
@@ -28,4 +28,4 @@ for item in readings(planned.tasks):
     )
 console = Console(width=None if Console().is_terminal else 160)
 console.print(table)
-console.print(f"{table.row_count} forms; unreadable answers are unknown, never a no")
+console.print(f"{table.row_count} forms; unreadable answers count as unknown, never as no")

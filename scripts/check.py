@@ -15,4 +15,4 @@ noted = notices(planned.tasks, planned.models, planned.settings, stale)
 for line in [*noted, *planned.not_made(stale)]:
     print(line, file=sys.stderr)
 check(planned.tasks, planned.settings, stale)
-print("no key, weights or recordings are known to be missing")
+print("no missing keys, weights or recordings found")

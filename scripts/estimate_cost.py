@@ -24,17 +24,17 @@ from pieline.models.sizing import EFFICIENCY, GPU
 from pieline.planned import planned_tasks
 from pieline.resources import ModelResources, dry_run, read_plan, remade, resources
 
-COLUMNS = ("asked for", "model", "questions", "recorded", "to ask", "tokens in", "tokens out",
-           "likely $", "at most $", "by")  # fmt: skip
+COLUMNS = ("task", "model", "questions", "recorded", "to ask", "tokens in", "tokens out",
+           "likely $", "at most $", "basis")  # fmt: skip
 BASES = (
-    f"Likely, by the mean length of at least {ENOUGH_ANSWERS} recorded answers of one kind (own, or"
-    " others' if the model has too few), else by the form that is asked for (and"
-    f" {THOUGHT_TOKENS} tokens of thoughts). At most, by the longest answers."
+    f"Likely: from the mean length of at least {ENOUGH_ANSWERS} recorded answers of the same kind"
+    " (the model's own, or other models' if it has too few), otherwise from the answer format"
+    f" (plus {THOUGHT_TOKENS} tokens of reasoning). At most: from the longest possible answers."
 )
 ASSUMED = (
     f"GPU-hours on {GPU} at {EFFICIENCY:.0%} of its peak, from parameters and tokens. Disk: trained"
-    " weights and vectors, besides what is downloaded. A question mark: texts are not made yet, or"
-    " those here are of another configuration, or models.yaml states no size."
+    " weights and vectors, in addition to downloads. A question mark: the texts do not exist yet or"
+    " belong to another configuration, or models.yaml states no size."
 )
 
 
@@ -64,7 +64,7 @@ def in_all(found: list[TaskEstimate], sums: list[float | None]) -> str:
     """Format the sum of the known costs."""
     known = f"${sum(usd or 0.0 for usd in sums):.2f}"
     all_known = None not in sums and not any(item.unknown and item.entry.paid for item in found)
-    return known if all_known else f"{known} and what is not known"
+    return known if all_known else f"{known} plus unknown costs"
 
 
 def total(values: Sequence[float | None], unit: float = 1) -> str:
@@ -77,7 +77,7 @@ def total(values: Sequence[float | None], unit: float = 1) -> str:
 def resources_table(lines: Sequence[ModelResources]) -> Table:
     """Return the table of remaining jobs by model, with totals."""
     columns = ("model", "jobs", "GPU-hours", "to download, GB", "disk, GB")
-    title = "what is left to run: estimated from sizes, nothing is measured"
+    title = "remaining jobs: estimated from sizes, not measured"
     table = Table(*columns, title=title, title_justify="left", caption_justify="left")
     for name, group in [*((line.model or "(none)", [line]) for line in lines), ("all", lines)]:
         jobs = sum(line.jobs for line in group)
@@ -95,7 +95,7 @@ planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakema
 plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
 stale = remade(plan)
 found = estimates(planned.tasks, planned.settings, stale)
-table = Table(title="what is left to ask", title_justify="left", caption_justify="left")
+table = Table(title="remaining questions", title_justify="left", caption_justify="left")
 for name in COLUMNS:
     table.add_column(name, no_wrap=name == "model")
 for item in found:
@@ -106,7 +106,7 @@ console.print(BASES)
 likely = in_all(found, [item.estimate.likely_usd for item in found])
 most = in_all(found, [item.estimate.usd for item in found])
 cap = planned.settings.max_cost_usd
-console.print(f"likely {likely}, at most {most} in all; llm.max_cost_usd is ${cap:.2f}")
+console.print(f"total: likely {likely}, at most {most}; llm.max_cost_usd is ${cap:.2f}")
 if warning := cap_warning(found, planned.settings):
     console.print(warning)
 registry = load_registry(snakemake.input.models)

@@ -15,7 +15,7 @@ if local := optional(snakemake.input.local):
     with atomic_path(output) as temporary:
         shutil.copyfile(local, temporary)
 elif (upstream := load_upstream(listed).get(name)) is None:
-    raise UserError("no such upstream file", where=name, hint=f"add it to {listed}")
+    raise UserError("unknown upstream file", where=name, hint=f"add it to {listed}")
 elif snakemake.params.mirror:
     source = Path(snakemake.params.mirror) / name
     wanted = upstream.identity or "digest unknown"

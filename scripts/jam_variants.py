@@ -21,6 +21,6 @@ check_contexts(checked, where=snakemake.input.variants)
 save_jsonl(snakemake.output.variants, checked)
 edited = edited_originals(originals, variants)
 for name, edits in edited.items():
-    print(f"{name}: its original was edited: {', '.join(edits)}", file=sys.stderr)
+    print(f"{name}: the original was edited: {', '.join(edits)}", file=sys.stderr)
 write_json(snakemake.output.report, {"variants": len(variants), "edited_originals": edited})
 write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

@@ -33,6 +33,6 @@ def test_a_template_that_has_changed_is_read_anew(tmp_path: Path) -> None:
 def test_an_undefined_name_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
     template, output = tmp_path / "template", tmp_path / "output"
     template.write_text("{{ value }}")
-    with pytest.raises(UserError, match="'value' is undefined; correct the name"):
+    with pytest.raises(UserError, match="'value' is undefined; fix the name"):
         render_html(template, output)
     assert not output.exists()

@@ -38,7 +38,7 @@ def main() -> None:
         elif rule := RULE.match(line.rstrip()):
             indent, name = rule.groups()
             if not indent:
-                place = "beside snakemake" if name in local else f"rule {name}"
+                place = "(local)" if name in local else f"rule {name}"
                 submissions[place] += name not in local
             jobs[place] += 1
     print(f"{'':28}{'jobs':>8}{'submissions':>13}")

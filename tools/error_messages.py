@@ -1,7 +1,4 @@
-"""List all error messages for users, for review.
-
-python tools/error_messages.py
-"""
+"""List all error messages for users, for review: `python tools/error_messages.py`."""
 
 import ast
 from collections.abc import Iterator

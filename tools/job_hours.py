@@ -20,8 +20,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, help="where the rules keep their benchmarks")
-    parser.add_argument("--depth", type=int, default=3, help="folders that tell kinds apart")
+    parser.add_argument("folder", type=Path, help="folder of benchmark files")
+    parser.add_argument(
+        "--depth", type=int, default=3, help="folder levels per kind"
+    )
     arguments = parser.parse_args()
 
     times: defaultdict[str, list[float]] = defaultdict(list)

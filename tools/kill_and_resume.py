@@ -31,9 +31,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, required=True)
-    parser.add_argument("--within", type=float, required=True, help="seconds until a kill, at most")
+    parser.add_argument("--within", type=float, required=True, help="maximum seconds until a kill")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("arguments", nargs="+", help="of snakemake, after --")
+    parser.add_argument("arguments", nargs="+", help="arguments of snakemake, after --")
     given = parser.parse_args()
     snakemake = [sys.executable, "-m", "snakemake"]
     command = [*snakemake, *given.arguments]

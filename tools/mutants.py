@@ -154,7 +154,9 @@ def survivors(project: Path, module: str, drawn: list[str]) -> list[str]:
     file, tests = project / "src" / "pieline" / f"{module}.py", TESTS[module]
     original, started = file.read_text("utf-8"), time.monotonic()
     if not passes(project, tests):
-        raise UserError("the tests fail as it is", where=module, hint=f"see {', '.join(tests)}")
+        raise UserError(
+            "the tests fail without a mutation", where=module, hint=f"fix {', '.join(tests)}"
+        )
     limit_s = 30 + 3 * (time.monotonic() - started)
     left = []
     for mutant in drawn:
@@ -177,17 +179,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("modules", nargs="*", metavar="module", help=f"of {', '.join(TESTS)}")
+    parser.add_argument("modules", nargs="*", metavar="module", help=f"default: {', '.join(TESTS)}")
     parser.add_argument("--library", type=Path, required=True, help="folder with Cosmic Ray")
-    parser.add_argument("--each", type=int, default=12, help="mutants of a module, at most")
+    parser.add_argument("--each", type=int, default=12, help="maximum number of mutants per module")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     for module in given.modules:
         if module not in TESTS:
-            raise UserError(f"no tests are known of {module!r}", hint=nearest(module, TESTS))
+            raise UserError(f"no tests are listed for {module!r}", hint=nearest(module, TESTS))
     sys.path.append(str(given.library))
     if importlib.util.find_spec("cosmic_ray") is None:
-        raise UserError("Cosmic Ray is not there", where=given.library, hint="see --help")
+        raise UserError("Cosmic Ray is not installed", where=given.library, hint="see --help")
     for name in IMPORTS:
         importlib.import_module(name)
 

@@ -98,7 +98,7 @@ def scripted_generation(
             }
         except KeyError:
             raise UserError(
-                f"no {collection} for {pair.name}", where="texts.yaml", hint="write them"
+                f"no {collection} for {pair.name}", where="texts.yaml", hint="add them"
             ) from None
         turns = [{"text": canonical_json(texts)}]
         if pair.name in script.turns["fenced"].get(collection, []):
@@ -148,8 +148,8 @@ def _answer(question: Question, turn: Mapping[str, str]) -> Answer:
 def main() -> None:
     """Record all answers."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, default=Path(), help="folder of the project")
-    parser.add_argument("--output", type=Path, help="folder to write, instead of the recordings")
+    parser.add_argument("--root", type=Path, default=Path(), help="project folder")
+    parser.add_argument("--output", type=Path, help="output folder, instead of the recordings")
     arguments = parser.parse_args()
     root = arguments.root
     raw = layered(read_yaml(root / "config.yaml"), root / "config" / "sample.yaml")

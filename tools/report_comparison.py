@@ -18,8 +18,8 @@ from pieline.results.numbers import ranked, read_numbers, summarize
 def main() -> None:
     """Print the table and exit with status 1 if too few numbers are reproduced."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("numbers", type=Path, help="printed_numbers.csv of paper_tables/")
-    parser.add_argument("--at-least", type=int, default=0, help="reproduced numbers to succeed")
+    parser.add_argument("numbers", type=Path, help="paper_tables/printed_numbers.csv")
+    parser.add_argument("--at-least", type=int, default=0, help="minimum of reproduced numbers")
     arguments = parser.parse_args()
 
     numbers = read_numbers(arguments.numbers)

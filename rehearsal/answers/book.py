@@ -69,7 +69,7 @@ class Answers:
                     self._known |= self._answered(asked.model, task, published_as)
         if key not in self._known:
             last = asked.turns[-1][1] if asked.turns else ""
-            raise KeyError(f"nothing asks {asked.model} (seed {asked.seed}) this: {last[:80]!r}")
+            raise KeyError(f"unknown question to {asked.model} (seed {asked.seed}): {last[:80]!r}")
         written, question = self._known[key]
         return written(question)
 

@@ -37,7 +37,7 @@ def printed_tags(
 def _prediction(sentence: JamSentence, *, names_pie: bool) -> IdiomPrediction:
     span = pie_span(sentence) if names_pie else None
     if names_pie and span is None:
-        raise ValueError(f"the PIE of {sentence.id} does not stand in it")
+        raise ValueError(f"{sentence.id} does not contain its PIE")
     spans = [span] if span else []
     return IdiomPrediction(
         id=sentence.id,

@@ -198,7 +198,7 @@ def _chosen(texts: Sequence[str], choice: int, fits: Callable[[str], bool]) -> s
     for text in rotated(texts, choice):
         if fits(text):
             return text
-    raise ValueError(f"no form of this answer is read as it is meant: {texts[0]}")
+    raise ValueError(f"no form of this answer is parsed as intended: {texts[0]}")
 
 
 def _answer(text: str) -> Answer:

@@ -1,4 +1,4 @@
-"""Stand-ins for IdioLink: documents, queries and mined tuples."""
+"""Stand-in for IdioLink: documents, queries and mined tuples."""
 
 import json
 from collections import defaultdict

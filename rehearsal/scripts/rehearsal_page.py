@@ -41,4 +41,4 @@ render_html(
 print(summary(counts, claims))
 print(found)
 if any(item.faults for item in bill):
-    raise UserError(found, where=state / BILL, hint="report it as a fault of pieline")
+    raise UserError(found, where=state / BILL, hint="report this as a bug in pieline")

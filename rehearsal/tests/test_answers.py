@@ -312,7 +312,7 @@ def test_a_question_that_nothing_asks_is_refused(folder: Path) -> None:
     book, _ = book_of(folder)
     turns = (("system", "You are a poet."), ("user", "Sentence: It rains."))
     for model in ("gpt-4o-2024-08-06", "gpt-9"):
-        with pytest.raises(KeyError, match=rf"nothing asks {model} \(seed 42\) this: 'Sentence"):
+        with pytest.raises(KeyError, match=rf"unknown question to {model} \(seed 42\): 'Sentence"):
             book.text(Asked(model, turns, 42))
 
 

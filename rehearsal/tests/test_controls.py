@@ -203,7 +203,7 @@ class TestSeeds:
     def test_a_seed_that_the_configuration_does_not_name_is_refused(self, folder: Path) -> None:
         book, planned = book_of(folder, JAM)
         task = planned.tasks[0]
-        with pytest.raises(KeyError, match="nothing asks gpt-4o-mini"):
+        with pytest.raises(KeyError, match="unknown question to gpt-4o-mini"):
             ask_all(book, task.model_copy(update={"seed": 99}))
 
 

@@ -238,7 +238,7 @@ def test_a_bill_outlives_its_server_at_any_byte(tmp_path: Path) -> None:
         bill.close()
         assert read_bill(path) == [*charges[:kept], charges[0]]
     path.write_bytes(b'{"delivered": 9}\n')
-    with pytest.raises(UserError, match=r"bill\.jsonl:1: no line of a bill"):
+    with pytest.raises(UserError, match=r"bill\.jsonl:1: not a line of a bill"):
         Bill(path)
 
 
@@ -317,8 +317,8 @@ def test_a_rehearsal_answers_from_its_own_process(tmp_path: Path) -> None:
     rehearsal.start(config, REGISTRY)
     status, body = post(f"http://{rehearsal.address}/openai/v1/chat/completions", CHAT)
     assert status == 400
-    assert "nothing asks gpt-4o-2024-08-06 (seed None) this" in body["error"]["message"]
-    with pytest.raises(UserError, match=r"cannot listen at .* end the other rehearsal"):
+    assert "unknown question to gpt-4o-2024-08-06 (seed None)" in body["error"]["message"]
+    with pytest.raises(UserError, match=r"cannot listen at .* stop the other rehearsal"):
         rehearsal.start(config, REGISTRY)
 
 

@@ -166,10 +166,10 @@ def test_a_served_model_hands_its_questions_on(
     [
         ("llama-2-7b-chat", "config.json", False, "no config.json"),
         ("llama-2-7b-chat", "tokenizer.json", False, "no vocabulary"),
-        ("llama-2-7b-chat", "model-00002-of-*", False, "is not complete"),
-        ("llama-2-7b-chat", "model-00002-of-*", True, "is not complete"),
-        ("vicuna-7b", "pytorch_model-00001-of-*", False, "is not complete"),
-        ("vicuna-7b", "pytorch_model-00001-of-*", True, "is not complete"),
+        ("llama-2-7b-chat", "model-00002-of-*", False, "is incomplete"),
+        ("llama-2-7b-chat", "model-00002-of-*", True, "is incomplete"),
+        ("vicuna-7b", "pytorch_model-00001-of-*", False, "is incomplete"),
+        ("vicuna-7b", "pytorch_model-00001-of-*", True, "is incomplete"),
         ("vicuna-7b", None, False, "no chat template"),
     ],
 )
@@ -219,5 +219,5 @@ def test_words_that_are_named_are_pieces(tmp_path: Path) -> None:
 
 def test_a_gguf_file_on_the_hub_has_no_stand_in(tmp_path: Path) -> None:
     entry = REGISTRY["llama-2-7b-chat"].model_copy(update={"file": "weights.gguf"})
-    with pytest.raises(UserError, match="chat: there is no stand-in for a GGUF file"):
+    with pytest.raises(UserError, match="chat: GGUF files on the hub have no stand-in"):
         write_weights(tmp_path, {"chat": entry})

@@ -65,9 +65,9 @@ def write_weights(
         if checkpoint := on_hub(entry):
             if checkpoint.only:
                 raise UserError(
-                    "there is no stand-in for a GGUF file on the hub",
+                    "GGUF files on the hub have no stand-in",
                     where=name,
-                    hint="leave the model out of the rehearsal",
+                    hint="remove the model from the rehearsal",
                 )
             _write_repositories(folder / "hub", name, entry, checkpoint, known)
         elif isinstance(entry, Loaded) and entry.source == "package" and not entry.is_gguf:

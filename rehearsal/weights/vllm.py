@@ -62,7 +62,7 @@ def fault_of(folder: Path, template: Path | None) -> str:
     files = {file for index in indices for file in index["weight_map"].values()}
     files |= {path.name for end in ("safetensors", "bin") for path in folder.glob(f"*.{end}")}
     broken = [file for file in sorted(files) if not _is_complete(folder / file)]
-    return f"{broken[0]} is not complete" if broken else "" if files else "no weights"
+    return f"{broken[0]} is incomplete" if broken else "" if files else "no weights"
 
 
 def _is_complete(path: Path) -> bool:

@@ -183,7 +183,7 @@ def test_every_column_of_what_is_compared(tmp_path: Path) -> None:
     write_comparisons(tmp_path / "none.csv", [], decimals=2)
     assert read_comparisons(tmp_path / "none.csv") == []
     (tmp_path / "other.csv").write_text("ours,printed,reproduced\n")
-    with pytest.raises(UserError, match=r"other\.csv:1: no column 'comparable'; name a CSV"):
+    with pytest.raises(UserError, match=r"other\.csv:1: no column 'comparable'; pass a CSV"):
         read_comparisons(tmp_path / "other.csv")
 
 

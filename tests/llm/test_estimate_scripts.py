@@ -95,7 +95,7 @@ def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Ru
     assert ["HardVariants", "gemini-2.5-pro", *"???????", ""] in rows(done.stdout)
     assert ["Identification", "o3-mini (retired)", *"???????", ""] in rows(done.stdout)
     lines = done.stdout.splitlines()
-    assert "likely $0.00 and what is not known, at most $0.00 and what is not known" in done.stdout
+    assert "likely $0.00 plus unknown costs, at most $0.00 plus unknown costs" in done.stdout
     for model, lacking in (
         ("gemini-2.5-pro", "the environment variable GEMINI_API_KEY is not set, it costs money"),
         ("gpt-4o-mini", "the environment variable OPENAI_API_KEY is not set, it costs money"),
@@ -125,7 +125,7 @@ def test_the_estimate_lists_what_is_left_to_run(run: Run) -> None:
     assert ["bge-m3", "1", "?", "2.27", "?"] in rows(lines)
     assert ["(none)", "1", "0.00", "0.00", "0.00"] in rows(lines)
     assert ["all", "2", "?", "2.27", "?"] in rows(lines)
-    assert "estimated from sizes, nothing is measured" in lines
+    assert "remaining jobs: estimated from sizes, not measured" in lines
 
 
 def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_the_check_is_a_line_for_each_model_with_all_that_it_lacks(run: Run) -> 
 def test_the_check_passes_where_nothing_lacks(run: Run) -> None:
     done = run("check", **read_yaml(ROOT / "config.yaml"))
     assert done.error is None
-    assert done.stdout == "no key, weights or recordings are known to be missing\n"
+    assert done.stdout == "no missing keys, weights or recordings found\n"
 
 
 @pytest.mark.parametrize("script", ["estimate_cost", "check"])

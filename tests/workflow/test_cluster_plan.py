@@ -61,7 +61,7 @@ def test_default_run_is_few_submissions(plan: str) -> None:
     assert alone <= with_gpu
     assert submissions < jobs / 5
     assert all(rows[name][1] == "1" for name in rows if name.startswith("group "))
-    assert rows["beside snakemake"][1] == "0"
+    assert rows["(local)"][1] == "0"
 
 
 def test_large_group_is_several_submissions() -> None:
@@ -74,7 +74,7 @@ def test_large_group_is_several_submissions() -> None:
     rows = table(run_script("count_submissions", text=text))
     assert rows["group scores"] == ["3", "2"]
     assert rows["rule embed"] == ["1", "1"]
-    assert rows["beside snakemake"] == ["1", "0"]
+    assert rows["(local)"] == ["1", "0"]
     assert rows["all"] == ["5", "3"]
 
 

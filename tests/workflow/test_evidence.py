@@ -70,7 +70,7 @@ def test_results_without_snakemake_s_own_folder_are_compared_with_the_settings(
     config = finished / "other.yaml"
     config.write_text("idiolink: {top_k: 7}\n", encoding="utf-8")
     line = refused(finished, "-n", "--configfile", "other.yaml", "--", "all")
-    assert "computed under other settings" in line
+    assert "computed with settings or a model that differ" in line
     assert "restore the folder .snakemake, or delete results/" in line
 
 

@@ -72,7 +72,7 @@ def load_metric_file(path: str | Path) -> MetricFile:
     """
     fields = read_json(path)
     if not isinstance(fields, dict) or not isinstance(fields.get("computed_from"), dict):
-        raise UserError("no field 'computed_from'", where=path, hint="make it again")
+        raise UserError("no field 'computed_from'", where=path, hint="recreate the file")
     return MetricFile(str(path), sha256(path), fields)
 
 
@@ -95,7 +95,7 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
         check_digests(metric.inputs, changed=changed, again=metric.path, known=known)
         if asked.get(metric.path) not in (None, metric.conditions_digest):
             raise UserError(
-                "computed under other settings or with another model than the configuration's",
+                "computed with settings or a model that differ from the configuration",
                 where=metric.path,
                 hint=MAKE_AGAIN.format(metric.path),
             )
@@ -109,5 +109,5 @@ def input_of(metric: MetricFile, ending: str) -> str:
     """
     found = [name for name in metric.inputs if name.endswith(ending)]
     if not found:
-        raise UserError(f"computed from no …{ending}", where=metric.path, hint="make it again")
+        raise UserError(f"no input *{ending}", where=metric.path, hint="recreate the file")
     return found[0]

@@ -101,10 +101,10 @@ def _render(
         text = environment.get_template(Path(template).name).render(**values)
     except jinja2.TemplateSyntaxError as error:
         raise UserError(
-            f"not a valid template: {error.message}",
+            f"invalid template: {error.message}",
             where=f"{template}:{error.lineno}",
-            hint="correct this line",
+            hint="fix this line",
         ) from None
     except jinja2.UndefinedError as error:
-        raise UserError(str(error.message), where=template, hint="correct the name") from None
+        raise UserError(str(error.message), where=template, hint="fix the name") from None
     write_text(output, text)

@@ -186,25 +186,25 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
     schema = path.with_name("schema.yaml")
     known = _schema(schema)
     if path.stem not in known:
-        raise UserError("an unknown table", where=path, hint=f"describe it in {schema}")
+        raise UserError("unknown table", where=path, hint=f"add it to {schema}")
     told = known[path.stem]
-    hint = f"restore the printed numbers, or describe the file anew in {schema}"
+    hint = f"restore the printed numbers, or update {schema}"
     rows = read_table(path, [*told.texts, *told.numbers], more=[], hint=hint)
     for line, row in rows:
         for name in told.numbers:
             if row[name] and not _NUMBER.fullmatch(row[name]):
-                problem = f"{name}: {row[name][:40]!r} is no number"
+                problem = f"{name}: {row[name][:40]!r} is not a number"
                 raise UserError(problem, where=f"{path}:{line}", hint=hint)
     if len(rows) != told.rows:
-        raise UserError(f"{len(rows)} rows, not {told.rows}", where=path, hint=hint)
+        raise UserError(f"{len(rows)} rows, expected {told.rows}", where=path, hint=hint)
     if (found := sha256(path)) != told.sha256:
-        raise UserError(f"SHA-256 is {found}, not {told.sha256}", where=path, hint=hint)
+        raise UserError(f"SHA-256 is {found}, expected {told.sha256}", where=path, hint=hint)
     return [row for _, row in rows]
 
 
 @cache
 def _schema(path: Path) -> dict[str, PrintedFile]:
-    return validated(dict[str, PrintedFile], read_yaml(path), where=path, hint="correct it")
+    return validated(dict[str, PrintedFile], read_yaml(path), where=path, hint="fix it")
 
 
 def read_published(
@@ -225,7 +225,7 @@ def read_published(
     rows = {}
     for row in read_printed(path):
         if missing := [key for key in keys if key not in row]:
-            raise UserError(f"no column {missing[0]!r}", where=path, hint="correct its keys")
+            raise UserError(f"no column {missing[0]!r}", where=path, hint="fix the keys")
         numbers = {}
         for column, text in row.items():
             if column not in keys and (value := number_in(text)) is not None:
@@ -334,7 +334,7 @@ def read_comparisons(path: str | Path) -> list[dict[str, str]]:
         UserError: The file is not such a CSV.
     """
     columns = ["ours", "printed", "comparable", "reproduced"]
-    return [row for _, row in read_table(path, columns, hint="name a CSV of paper_tables/")]
+    return [row for _, row in read_table(path, columns, hint="pass a CSV file from paper_tables/")]
 
 
 def verdict_of(row: Mapping[str, str]) -> str:
