@@ -177,8 +177,8 @@ def _reply(provider: Provider, answer: CountedAnswer, fault: Fault | None, wait_
         status = int(fault)
         if status == OVERLOADED and status not in provider.errors:
             status = 503
-        told = "Rate limit reached." if status == RATE_LIMIT else "The server is overloaded."
-        return _refusal(provider, status, told, wait_s)
+        message = "Rate limit reached." if status == RATE_LIMIT else "The server is overloaded."
+        return _refusal(provider, status, message, wait_s)
     body = _json(provider.reply(answer))
     lengths = {"broken": len(body) // 2, "empty": 0}
     return Reply(body=body[: lengths.get(str(fault))], fault=fault)

@@ -83,8 +83,8 @@ def printed_run(
         train_mode=train_mode,
         step=_step(seed, seeds),
     )
-    relevant = [list(found) for found in meaning_qrels(queries, documents).values()]
-    sizes = [len(found) for found in relevant]
+    relevant = [list(relevant_ids) for relevant_ids in meaning_qrels(queries, documents).values()]
+    sizes = [len(relevant_ids) for relevant_ids in relevant]
     hits = _hits(aim.r_precision, sizes)
     patterns = _first_ten(aim.ndcg_at_10, sizes, hits)
     by_pie: defaultdict[str, list[str]] = defaultdict(list)
@@ -93,11 +93,11 @@ def printed_run(
     fall = (_FIRST - _LAST) / max(top_k - 1, 1)
     scores = [round(_FIRST - fall * place, 6) for place in range(top_k)]
     run = {}
-    for query, found, count, pattern in zip(queries, relevant, hits, patterns, strict=True):
+    for query, relevant_ids, count, pattern in zip(queries, relevant, hits, patterns, strict=True):
         # Irrelevant documents of the same PIE come first.
-        rivals = sorted({*by_pie[query.pie]} - {*found})
+        rivals = sorted({*by_pie[query.pie]} - {*relevant_ids})
         rest = (document.id for document in documents if document.pie != query.pie)
-        ranking = _ranking(found, count, pattern, chain(rivals, rest))
+        ranking = _ranking(relevant_ids, count, pattern, chain(rivals, rest))
         run[query.id] = dict(zip(ranking, scores, strict=False))
     return run
 
@@ -128,15 +128,15 @@ def target(
     """
     by_mode = {"query_mode": query_mode}
     if train_mode is not None:
-        found = _mean_row(
+        row = _mean_row(
             published / "idiolink_table5.csv", by_mode | {"train_mode": train_mode}, model
         )
     elif model == BM25:
-        found = _mean_row(published / "idiolink_bm25.csv", by_mode)
+        row = _mean_row(published / "idiolink_bm25.csv", by_mode)
     else:
-        found = _mean_row(published / "idiolink_table2.csv", by_mode, model)
+        row = _mean_row(published / "idiolink_table2.csv", by_mode, model)
     scores = {
-        column: found[column] + step * found.get(f"{column}_std", 0.0)
+        column: row[column] + step * row.get(f"{column}_std", 0.0)
         for column in ("r_precision_pct", "ndcg_at_10_pct")
     }
     if composition != "full":
@@ -248,12 +248,12 @@ def _chosen(
             their values have finer steps.
         nearest: Function from a query's index and a target to the nearest value and its score.
     """
-    found: dict[int, T] = {}
+    values: dict[int, T] = {}
     over = 0.0
     for place in sorted(range(len(sizes)), key=lambda place: sizes[place]):
-        found[place], level = nearest(place, mean + over)
+        values[place], level = nearest(place, mean + over)
         over += mean - level
-    return [found[place] for place in range(len(sizes))]
+    return [values[place] for place in range(len(sizes))]
 
 
 def _bounds(size: int, hits: int) -> tuple[int, int, int, int]:
@@ -273,22 +273,22 @@ def _patterns(first: int, fewest: int, most: int, behind: int) -> list[Pattern]:
 
     They have at most `behind` relevant documents after these ranks.
     """
-    found = []
+    patterns = []
     for pattern in _all_patterns():
         hits = sum(rank < first for rank in pattern.ranks)
         if fewest <= hits <= most and len(pattern.ranks) - hits <= behind:
-            found.append(pattern)
-    return found
+            patterns.append(pattern)
+    return patterns
 
 
 @cache
 def _all_patterns() -> list[Pattern]:
     """Return all patterns by ascending gain."""
-    found = []
+    patterns = []
     for code in range(1 << _CUT):
         ranks = [rank for rank in range(_CUT) if code >> rank & 1]
-        found.append((sum(_DISCOUNTS[rank] for rank in ranks), ranks))
-    return [Pattern(gain, frozenset(ranks)) for gain, ranks in sorted(found)]
+        patterns.append((sum(_DISCOUNTS[rank] for rank in ranks), ranks))
+    return [Pattern(gain, frozenset(ranks)) for gain, ranks in sorted(patterns)]
 
 
 def _ranking(

@@ -101,16 +101,16 @@ def bill_matches(bill: Path, recordings: Path, models: Mapping[str, object]) -> 
     ]
 
 
-def verdict(found: Iterable[Reconciled]) -> str:
+def verdict(models: Iterable[Reconciled]) -> str:
     """Summarize the comparison of all models in one line."""
-    found = list(found)
-    faults = [f"{item.model}: {fault}" for item in found for fault in item.faults]
+    models = list(models)
+    faults = [f"{item.model}: {fault}" for item in models for fault in item.faults]
     total = (
-        f"{pluralize(sum(item.recorded for item in found), 'recorded answer')} to"
-        f" {pluralize(sum(item.requests for item in found), 'request')},"
-        f" ${math.fsum(item.billed_usd for item in found):.2f} billed,"
-        f" ${math.fsum(item.lost_usd for item in found):.2f} of it for lost replies,"
-        f" ${math.fsum(item.ledger_usd for item in found):.2f} in the ledger"
+        f"{pluralize(sum(item.recorded for item in models), 'recorded answer')} to"
+        f" {pluralize(sum(item.requests for item in models), 'request')},"
+        f" ${math.fsum(item.billed_usd for item in models):.2f} billed,"
+        f" ${math.fsum(item.lost_usd for item in models):.2f} of it for lost replies,"
+        f" ${math.fsum(item.ledger_usd for item in models):.2f} in the ledger"
     )
     if faults:
         return f"the bill and the ledger do not agree ({total}): {'; '.join(faults)}"
@@ -133,8 +133,8 @@ def _reconciled(
     held = [item for item in is_open if item not in unsettled]
 
     billed = math.fsum(charge.usd for charge in charges)
-    found = [(item, complete.get(item.question)) for item in recorded]
-    for_answers = math.fsum(charge.usd for _, charge in found if charge)
+    billed_answers = [(item, complete.get(item.question)) for item in recorded]
+    for_answers = math.fsum(charge.usd for _, charge in billed_answers if charge)
     ledger = in_ledger(spending.settled) + math.fsum(
         costs[item.file, item.key] for item in unsettled
     )
@@ -142,11 +142,11 @@ def _reconciled(
     unanswered = round(in_ledger(spending.unanswered))
 
     faults = []
-    if missing := sum(charge is None for _, charge in found):
+    if missing := sum(charge is None for _, charge in billed_answers):
         faults.append(f"{pluralize(missing, 'recorded answer')} not on the bill")
     if other := sum(
         item.tokens != (charge.input_tokens, charge.output_tokens)
-        for item, charge in found
+        for item, charge in billed_answers
         if charge
     ):
         faults.append(f"{pluralize(other, 'recorded answer')} with other tokens than billed")

@@ -48,21 +48,21 @@ def count_cells(cells: Iterable[ComparedCell]) -> list[TableCount]:
         if cell.printed:
             by_table.setdefault(cell.table, []).append(cell)
     counts = []
-    for table, found in sorted(by_table.items()):
-        compared = [cell for cell in found if cell.verdict in COMPARED or _is_equal(cell)]
+    for table, printed_cells in sorted(by_table.items()):
+        compared = [cell for cell in printed_cells if cell.verdict in COMPARED or _is_equal(cell)]
         unequal = [cell for cell in compared if not _is_equal(cell)]
         differing = [cell for cell in unequal if cell.verdict == "not reproduced"]
         counts.append(
             TableCount(
                 table=table,
-                printed=len(found),
+                printed=len(printed_cells),
                 equal=len(compared) - len(unequal),
                 near=len(unequal) - len(differing),
                 differing=tuple(
                     f"{cell.cell}: {cell.ours} for {cell.printed}" for cell in differing
                 ),
                 others=tuple(
-                    f"{cell.cell}: {cell.reason}" for cell in found if cell not in compared
+                    f"{cell.cell}: {cell.reason}" for cell in printed_cells if cell not in compared
                 ),
             )
         )

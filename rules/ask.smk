@@ -5,37 +5,35 @@ import atexit
 from pieline.llm.estimates import check as check_answers, notices
 from pieline.llm.task import load_task
 
-for name, asking, models in chain.from_iterable(map(by_place, LLM_TASKS.values())):
+for name, spec, models in chain.from_iterable(map(rules_of_task, LLM_TASKS.values())):
 
     rule:
         name:
             name
         input:
-            files=lambda wildcards, make=asking.make: list(make(**wildcards).inputs.values()),
-            served=lambda wildcards, asking=asking: served_before(
-                asking.name, asking.make(**wildcards)
-            ),
+            files=lambda wildcards, make=spec.make: list(make(**wildcards).inputs.values()),
+            served=lambda wildcards, spec=spec: served_before(spec.name, spec.make(**wildcards)),
         output:
-            **asking.outputs,
-            evidence=asking.evidence,
+            **spec.outputs,
+            evidence=spec.evidence,
         log:
-            f"logs/{asking.first_output()}.log",
+            f"logs/{spec.first_output()}.log",
         benchmark:
-            f"logs/benchmarks/{asking.first_output()}.tsv"
+            f"logs/benchmarks/{spec.first_output()}.tsv"
         wildcard_constraints:
-            **asking.constraints | models,
+            **spec.constraints | models,
         conda:
             "../envs/llm.yaml"
-        threads: lambda wildcards, make=asking.make: make(**wildcards).entry().threads
+        threads: lambda wildcards, make=spec.make: make(**wildcards).entry().threads
         resources:
             mem_mb=growing(8000),
-            runtime=growing(asking.minutes),
+            runtime=growing(spec.minutes),
         params:
-            *modules("ask", asking.task.path()),
-            contents=contents(lambda wildcards, make=asking.make: make(**wildcards).inputs.values()),
-            kind=asking.task.path(),
-            task=lambda wildcards, make=asking.make: make(**wildcards).canonical(),
-            answers=lambda wildcards, asking=asking: state_of_answers(asking, wildcards),
+            *modules("ask", spec.task.path()),
+            contents=contents(lambda wildcards, make=spec.make: make(**wildcards).inputs.values()),
+            kind=spec.task.path(),
+            task=lambda wildcards, make=spec.make: make(**wildcards).canonical(),
+            answers=lambda wildcards, spec=spec: state_of_answers(spec, wildcards),
             # Only this mode may replace the answers, so a change of mode reruns no other job.
             fresh=CONFIG.llm.mode == "fresh",
         script:
@@ -55,13 +53,13 @@ rule serve:
         ),
     output:
         # Temporary, so that the server is started again only if answers are missing.
-        temp("results/served/{asking}/{model}.txt"),
+        temp("results/served/{kind}/{model}.txt"),
     log:
-        "logs/served/{asking}/{model}.log",
+        "logs/served/{kind}/{model}.log",
     benchmark:
-        "logs/benchmarks/served/{asking}/{model}.tsv"
+        "logs/benchmarks/served/{kind}/{model}.tsv"
     wildcard_constraints:
-        asking=alternatives(LLM_TASKS),
+        kind=alternatives(LLM_TASKS),
         model=alternatives(SHARE_SERVER),
     conda:
         "../envs/serve.yaml"
@@ -72,7 +70,7 @@ rule serve:
         nodes=1,
         gpu_mem_mb=lambda wildcards: served_gpu_memory_mb(REGISTRY[wildcards.model]),
         mem_mb=growing(lambda wildcards: served_host_memory_mb(REGISTRY[wildcards.model])),
-        runtime=growing(lambda wildcards: LLM_TASKS[wildcards.asking].minutes),
+        runtime=growing(lambda wildcards: LLM_TASKS[wildcards.kind].minutes),
     params:
         recordings=lambda wildcards: list(served_tasks(**wildcards)),
         config=CONFIG.model_dump_json(),
@@ -152,15 +150,15 @@ onstart:
     # These rules report the missing models themselves.
     if {job.rule.name for job in jobs} - {"estimate_cost", "check"}:
         show(RUN_REPORT.left_out())
-    asking = [
+    tasks = [
         load_task(job.params.kind, job.params.task)
         for job in jobs
         if "task" in job.params.keys()
     ]
     remade = {path for job in jobs for path in job.output}
-    show(notices(asking, REGISTRY, LLM_SETTINGS, remade))
+    show(notices(tasks, REGISTRY, LLM_SETTINGS, remade))
     try:
-        check_answers(asking, LLM_SETTINGS, remade)
+        check_answers(tasks, LLM_SETTINGS, remade)
     except UserError as error:
         if not workflow.execution_settings.keep_going:
             exit_with(error)

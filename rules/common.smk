@@ -64,7 +64,7 @@ def config_files():
 def sources():
     """Return the settings of this run by file; later ones take precedence."""
     files = config_files()
-    if config != given:
+    if config != raw_config:
         files.insert(0, ROOT / "config" / "sample.yaml")
     by_file = {os.path.relpath(file): load_configfile(file) for file in files}
     return by_file | {"--config": workflow.config_settings.config}
@@ -75,13 +75,13 @@ try:
         # Otherwise Snakemake fails with a traceback when it creates its own files.
         check_writable(".")
     MODELS = ROOT / "models.yaml"
-    usual_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") == "released" else None
-    given = config | {"mirror": config.get("mirror") or usual_mirror}
+    default_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") == "released" else None
+    raw_config = config | {"mirror": config.get("mirror") or default_mirror}
     for file in config_files():
         # Rejects duplicate keys, of which Snakemake silently uses the last.
         if not file.endswith(".json"):
             read_yaml(file)
-    config = layered(given, ROOT / "config" / "sample.yaml")
+    config = layered(raw_config, ROOT / "config" / "sample.yaml")
     CONFIG = load_config(config)
     if CONFIG.rehearsal:
         REHEARSAL, CONFIG = put_in_place(CONFIG)
@@ -163,8 +163,8 @@ def contents(files):
     """
 
     def param(wildcards):
-        found = files(wildcards) if callable(files) else files
-        paths = [found] if isinstance(found, str) else found
+        listed = files(wildcards) if callable(files) else files
+        paths = [listed] if isinstance(listed, str) else listed
         return ", ".join(
             f"{os.path.relpath(path, ROOT)} {digest(Path(path))}"
             for path in paths
@@ -205,54 +205,54 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 
 
 LLM_TASKS = {
-    asking.name: asking
-    for asking in chain.from_iterable(study.llm_tasks() for study in EVERY_STUDY.values())
+    spec.name: spec
+    for spec in chain.from_iterable(study.llm_tasks() for study in EVERY_STUDY.values())
 }
 SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_server]
 
 
-def by_place(asking):
+def rules_of_task(spec):
     """Return the rules of a kind of task as (name, task, model constraint).
 
     Served models get a rule of their own: on a cluster, a shared group of jobs could ask providers
     only after all GPU jobs are done.
     """
     every = JAM.run.names("llm")
-    if asking.constraints.get("model") != JAM.run.constraint("llm"):
-        return [(asking.name, asking, {})]
+    if spec.constraints.get("model") != JAM.run.constraint("llm"):
+        return [(spec.name, spec, {})]
     others = alternatives(set(every) - set(SHARE_SERVER))
     return [
-        (asking.name, asking, {"model": others}),
-        (f"{asking.name}_served", asking, {"model": alternatives(SHARE_SERVER)}),
+        (spec.name, spec, {"model": others}),
+        (f"{spec.name}_served", spec, {"model": alternatives(SHARE_SERVER)}),
     ]
 
 
 @cache
-def served_tasks(asking, model):
+def served_tasks(kind, model):
     """Return a served model's tasks of one kind by recordings; empty if it cannot be asked."""
     if model not in SHARE_SERVER or next(obstacles(REGISTRY[model], CONFIG.llm), None):
         return {}
-    return {task.recordings: task for task in LLM_TASKS[asking].tasks() if task.model == model}
+    return {task.recordings: task for task in LLM_TASKS[kind].tasks() if task.model == model}
 
 
-def state_of_answers(asking, wildcards):
+def state_of_answers(spec, wildcards):
     """Return the `answers_token` of a task.
 
     The process of a job inherits it in the environment, because its evidence file is already gone.
     """
-    evidence = asking.evidence.format(**wildcards)
+    evidence = spec.evidence.format(**wildcards)
     known = json.loads(os.environ.get("PIELINE_ANSWERS", "{}"))
     if evidence not in known:
-        known[evidence] = answers_token(evidence, asking.make(**wildcards).recordings)
+        known[evidence] = answers_token(evidence, spec.make(**wildcards).recordings)
         edited = {path: token for path, token in known.items() if token}
         os.environ.update(PIELINE_ANSWERS=json.dumps(edited))
     return known[evidence]
 
 
-def served_before(asking, task):
+def served_before(kind, task):
     """Return the marker file of the job that records the answers of a served model's tasks."""
-    is_served = task.recordings in served_tasks(asking, task.model)
-    return [f"results/served/{asking}/{task.model}.txt"] if is_served else []
+    is_served = task.recordings in served_tasks(kind, task.model)
+    return [f"results/served/{kind}/{task.model}.txt"] if is_served else []
 
 
 def gpus(wildcards):
@@ -295,7 +295,7 @@ def shown(path):
     kinds = {"paper_tables/{table}.csv": "table", "paper_tables/figures/{figure}.png": "figure"}
     return report(
         path,
-        caption=f"../templates/report/{kinds.get(path, 'whole')}.rst",
+        caption=f"../templates/report/{kinds.get(path, 'run')}.rst",
         category=lambda wildcards: RUN_REPORT.category(path.format(**dict(wildcards.items()))),
         labels=lambda wildcards: RUN_REPORT.labels(path.format(**dict(wildcards.items()))),
     )

@@ -5,7 +5,7 @@ rule table:
     """Write a table: LaTeX in the paper's layout, CSV with printed numbers, HTML for the page."""
     input:
         templates=multiext(here("templates/table"), ".tex.jinja", ".html.jinja"),
-        given=lambda wildcards: TABLES[wildcards.table].given.inputs(),
+        files=lambda wildcards: TABLES[wildcards.table].given.input_files(),
     output:
         tex="paper_tables/{table}.tex",
         csv=shown("paper_tables/{table}.csv"),
@@ -19,9 +19,9 @@ rule table:
         "../envs/report.yaml"
     params:
         *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
-        contents=contents(lambda wildcards: TABLES[wildcards.table].given.inputs()),
+        contents=contents(lambda wildcards: TABLES[wildcards.table].given.input_files()),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
-        given=lambda wildcards: RUN_REPORT.given(TABLES[wildcards.table]),
+        inputs=lambda wildcards: RUN_REPORT.given(TABLES[wildcards.table]),
     script:
         "../scripts/table.py"
 
@@ -30,7 +30,7 @@ rule figure:
     """Draw a figure as PDF and PNG."""
     input:
         style=here("templates/pieline.mplstyle"),
-        given=lambda wildcards: FIGURES[wildcards.figure].given.inputs(),
+        files=lambda wildcards: FIGURES[wildcards.figure].given.input_files(),
     output:
         pdf="paper_tables/figures/{figure}.pdf",
         png=shown("paper_tables/figures/{figure}.png"),
@@ -42,9 +42,9 @@ rule figure:
         "../envs/report.yaml"
     params:
         *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
-        contents=contents(lambda wildcards: FIGURES[wildcards.figure].given.inputs()),
+        contents=contents(lambda wildcards: FIGURES[wildcards.figure].given.input_files()),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
-        given=lambda wildcards: RUN_REPORT.given(FIGURES[wildcards.figure]),
+        inputs=lambda wildcards: RUN_REPORT.given(FIGURES[wildcards.figure]),
     script:
         "../scripts/figure.py"
 
@@ -52,7 +52,7 @@ rule figure:
 rule items:
     """Write every prediction of a study's runs as a row, as Parquet and CSV."""
     input:
-        given=lambda wildcards: ITEMS[wildcards.study].given.inputs(),
+        files=lambda wildcards: ITEMS[wildcards.study].given.input_files(),
         behind=lambda wildcards: ITEMS[wildcards.study].behind,
     output:
         parquet="results/items/{study}.parquet",
@@ -67,9 +67,9 @@ rule items:
         runtime=growing(20),
     params:
         *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
-        contents=contents(lambda wildcards: ITEMS[wildcards.study].given.inputs()),
+        contents=contents(lambda wildcards: ITEMS[wildcards.study].given.input_files()),
         record=lambda wildcards: ITEMS[wildcards.study].record,
-        given=lambda wildcards: RUN_REPORT.given(ITEMS[wildcards.study]),
+        inputs=lambda wildcards: RUN_REPORT.given(ITEMS[wildcards.study]),
     script:
         "../scripts/items.py"
 
@@ -267,7 +267,7 @@ rule provenance:
         latex=RUN_REPORT.files("tex"),
         html=RUN_REPORT.files("html"),
         figures=[*RUN_REPORT.files("png"), *RUN_REPORT.files("pdf")],
-        whole=[
+        reports=[
             "paper_tables/claims.csv",
             "paper_tables/claims.json",
             "paper_tables/comparison.csv",

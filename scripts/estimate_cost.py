@@ -38,17 +38,17 @@ ASSUMED = (
 )
 
 
-def row(found: TaskEstimate, *, retired: bool) -> list[str]:
+def row(task: TaskEstimate, *, retired: bool) -> list[str]:
     """Return a row of the table; a question mark marks questions that are not known yet."""
-    cost, entry = found.estimate, found.entry
+    cost, entry = task.estimate, task.entry
 
     def number(known: float | str) -> str:
-        more = found.unknown and known != "free"
+        more = task.unknown and known != "free"
         return ("?" if not cost.questions else f"{known}+?") if more else str(known)
 
     return [
-        found.kind,
-        f"{found.model} (retired)" if retired and (cost.to_ask or found.unknown) else found.model,
+        task.kind,
+        f"{task.model} (retired)" if retired and (cost.to_ask or task.unknown) else task.model,
         number(cost.questions),
         number(cost.recorded),
         number(cost.to_ask),
@@ -56,14 +56,14 @@ def row(found: TaskEstimate, *, retired: bool) -> list[str]:
         number(cost.likely_output_tokens),
         number(dollars(entry, cost.likely_usd).removeprefix("$")),
         number(dollars(entry, cost.usd).removeprefix("$")),
-        ", ".join(found.bases),
+        ", ".join(task.bases),
     ]
 
 
-def in_all(found: list[TaskEstimate], sums: list[float | None]) -> str:
+def format_total(tasks: list[TaskEstimate], sums: list[float | None]) -> str:
     """Format the sum of the known costs."""
     known = f"${sum(usd or 0.0 for usd in sums):.2f}"
-    all_known = None not in sums and not any(item.unknown and item.entry.paid for item in found)
+    all_known = None not in sums and not any(item.unknown and item.entry.paid for item in tasks)
     return known if all_known else f"{known} plus unknown costs"
 
 
@@ -94,28 +94,30 @@ start_log(snakemake.log[0])
 planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
 stale = remade(plan)
-found = estimates(planned.tasks, planned.settings, stale)
+task_estimates = estimates(planned.tasks, planned.settings, stale)
 table = Table(title="remaining questions", title_justify="left", caption_justify="left")
 for name in COLUMNS:
     table.add_column(name, no_wrap=name == "model")
-for item in found:
+for item in task_estimates:
     table.add_row(*row(item, retired=planned.settings.is_retired(planned.models[item.model])))
 console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
 console.print(table)
 console.print(BASES)
-likely = in_all(found, [item.estimate.likely_usd for item in found])
-most = in_all(found, [item.estimate.usd for item in found])
+likely = format_total(task_estimates, [item.estimate.likely_usd for item in task_estimates])
+most = format_total(task_estimates, [item.estimate.usd for item in task_estimates])
 cap = planned.settings.max_cost_usd
 console.print(f"total: likely {likely}, at most {most}; llm.max_cost_usd is ${cap:.2f}")
-if warning := cap_warning(found, planned.settings):
+if warning := cap_warning(task_estimates, planned.settings):
     console.print(warning)
 registry = load_registry(snakemake.input.models)
-console.print(resources_table(resources(plan, registry, found, snakemake.params.epochs)))
+console.print(resources_table(resources(plan, registry, task_estimates, snakemake.params.epochs)))
 console.print(ASSUMED)
-for model in dict.fromkeys(item.model for item in found if item.estimate.to_ask or item.unknown):
+for model in dict.fromkeys(
+    item.model for item in task_estimates if item.estimate.to_ask or item.unknown
+):
     if missing := lacks(planned.models[model], planned.settings):
         console.print(f"{model} cannot be asked: {', '.join(missing)}")
 for line in planned.not_made(stale):
     console.print(line)
-for line in record_now(found, planned.models):
+for line in record_now(task_estimates, planned.models):
     print(line, file=sys.stderr)

@@ -24,7 +24,7 @@ scores = {
     Path(path).parent.name: score_queries(read_run(path), qrels, depth=depth)
     for path in snakemake.input.runs
 }
-found = ModeSignificance(
+significance = ModeSignificance(
     split=dataset.split,
     model=snakemake.wildcards.model,
     seed=seed,
@@ -43,5 +43,5 @@ found = ModeSignificance(
     computed_from=digests([*snakemake.input.runs, *dataset.scoring_files(folder)]),
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
-write_json(snakemake.output[0], found.model_dump())
+write_json(snakemake.output[0], significance.model_dump())
 write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)

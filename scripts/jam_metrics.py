@@ -14,12 +14,12 @@ start_log(snakemake.log[0])
 check_evidence(snakemake.input)
 predictions = snakemake.input.predictions
 sentences = load_sentences(snakemake.input.sentences)
-found = load_jsonl(predictions, IdiomPrediction)
+records = load_jsonl(predictions, IdiomPrediction)
 manifest = load_manifest(snakemake.input.manifest[0]) if snakemake.input.manifest else None
 released = read_json(snakemake.input.report)["originals_are_released"]
 metrics = jam_metrics(
     sentences,
-    match_predictions(sentences, found, where=predictions),
+    match_predictions(sentences, records, where=predictions),
     model=snakemake.wildcards.model,
     setting=snakemake.wildcards.setting,
     seed=int(snakemake.wildcards.seed),

@@ -15,10 +15,10 @@ check_evidence(snakemake.input)
 predictions = snakemake.input.predictions
 (run,) = load_records([snakemake.input.metrics], JamMetrics)
 neutral = load_sentences(snakemake.input.neutral)
-found = load_jsonl(predictions, IdiomPrediction)
+records = load_jsonl(predictions, IdiomPrediction)
 metrics = neutral_metrics(
     neutral,
-    match_predictions(neutral, found, where=predictions),
+    match_predictions(neutral, records, where=predictions),
     language=run.language,
     model=run.model,
     setting=run.setting,

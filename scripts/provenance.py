@@ -31,7 +31,7 @@ provenance = make_provenance(
     models=run.models,
     predictions=snakemake.input.predictions,
     recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],
-    outputs=[*displays.all_files(), *metric_files(displays.files("csv")), *snakemake.input.whole],
+    outputs=[*displays.all_files(), *metric_files(displays.files("csv")), *snakemake.input.reports],
 )
 write_json(snakemake.output.json, provenance.model_dump(mode="json"))
 write_json(snakemake.output.crate, ro_crate(provenance, version=__version__, workflow=run.workflow))

@@ -14,21 +14,21 @@ def gigabytes(size: int | None) -> str:
 
 
 start_log(snakemake.log[0])
-found = wanted(
+repositories = wanted(
     planned_entries(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 )
 table = Table("models", "repository", "revision", "GB", "to download", "state")
-for item in found:
+for item in repositories:
     revision = (item.checkpoint.revision or "main")[:8]
     sizes = gigabytes(item.size), gigabytes(item.missing)
     table.add_row(", ".join(item.models), item.checkpoint.repository, revision, *sizes, item.state)
 console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
-if found:
+if repositories:
     console.print(table)
-console.print(summary(found))
+console.print(summary(repositories))
 if snakemake.params.fetch:
-    for line in fetch(found):
+    for line in fetch(repositories):
         print(line, flush=True)
 else:
-    for line in obstacles(found):
+    for line in obstacles(repositories):
         console.print(line, markup=False)

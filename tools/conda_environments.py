@@ -66,14 +66,14 @@ def needs(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
 def closure(names: list[str]) -> set[str]:
     """Return the canonical names of packages and of all their requirements."""
     waiting = [(canonicalize_name(name), frozenset[str]()) for name in names]
-    found = set(waiting)
+    packages = set(waiting)
     while waiting:
         for requirement in needs(*waiting.pop()):
             each = (canonicalize_name(requirement.name), frozenset(requirement.extras))
-            if each not in found:
-                found.add(each)
+            if each not in packages:
+                packages.add(each)
                 waiting.append(each)
-    return {name for name, _ in found}
+    return {name for name, _ in packages}
 
 
 def environment(kind: str) -> str:

@@ -21,9 +21,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="folder of benchmark files")
-    parser.add_argument(
-        "--depth", type=int, default=3, help="folder levels per kind"
-    )
+    parser.add_argument("--depth", type=int, default=3, help="folder levels per kind")
     arguments = parser.parse_args()
 
     times: defaultdict[str, list[float]] = defaultdict(list)
@@ -31,8 +29,10 @@ def main() -> None:
         kind = "/".join(path.relative_to(arguments.folder).parts[:-1][: arguments.depth])
         times[kind].append(seconds(path))
     print(f"{'':40}{'jobs':>6}{'hours':>9}{'longest':>9}")
-    for kind, found in times.items():
-        print(f"{kind:40}{len(found):6}{sum(found) / 3600:9.2f}{max(found) / 3600:9.2f}")
+    for kind, durations in times.items():
+        print(
+            f"{kind:40}{len(durations):6}{sum(durations) / 3600:9.2f}{max(durations) / 3600:9.2f}"
+        )
 
 
 if __name__ == "__main__":

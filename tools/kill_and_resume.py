@@ -17,12 +17,12 @@ import psutil
 def kill_all(process: psutil.Process) -> int:
     """Kill a process and its descendants with SIGKILL; return their number."""
     process.suspend()  # so that it starts no more processes
-    found = [process, *process.children(recursive=True)]
-    for each in found:
+    processes = [process, *process.children(recursive=True)]
+    for each in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             each.kill()
-    psutil.wait_procs(found, timeout=60)
-    return len(found)
+    psutil.wait_procs(processes, timeout=60)
+    return len(processes)
 
 
 def main() -> int:
@@ -34,19 +34,19 @@ def main() -> int:
     parser.add_argument("--within", type=float, required=True, help="maximum seconds until a kill")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("arguments", nargs="+", help="arguments of snakemake, after --")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     snakemake = [sys.executable, "-m", "snakemake"]
-    command = [*snakemake, *given.arguments]
-    moments = random.Random(given.seed)  # noqa: S311 - no secret
-    for number in range(given.kills):
+    command = [*snakemake, *arguments.arguments]
+    moments = random.Random(arguments.seed)  # noqa: S311 - no secret
+    for number in range(arguments.kills):
         run = subprocess.Popen(command)
-        moment = moments.uniform(0, given.within)
+        moment = moments.uniform(0, arguments.within)
         time.sleep(moment)
         ended = run.poll() is not None
         killed = 0 if ended else kill_all(psutil.Process(run.pid))
         run.wait()
         print(f"kill {number + 1}: {killed} processes after {moment:.0f} s", file=sys.stderr)
-        subprocess.run([*snakemake, "--unlock", *given.arguments], check=True)
+        subprocess.run([*snakemake, "--unlock", *arguments.arguments], check=True)
     return subprocess.run(command, check=False).returncode
 
 

@@ -75,19 +75,19 @@ def mutants(code: str, count: int, chance: random.Random) -> list[str]:
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
 
-    found, lines = [], code.splitlines()
+    positions, lines = [], code.splitlines()
     for name in sorted(operator_names()):
         if name.endswith(SAME) or get_operator(name).arguments():
             continue
         operator = get_operator(name)()
         nodes = ast_nodes(get_ast(code))
         places = [place for node in nodes for place in operator.mutation_positions(node)]
-        found += [
+        positions += [
             (place, name, number)
             for number, place in enumerate(places)
             if not _is_keyword_mark(lines, *place[0])
         ]
-    choices = [list(each) for _, each in groupby(sorted(found), key=lambda item: item[0])]
+    choices = [list(each) for _, each in groupby(sorted(positions), key=lambda item: item[0])]
     chance.shuffle(choices)
     drawn: list[str] = []
     for options in choices:
@@ -183,22 +183,22 @@ def main() -> None:
     parser.add_argument("--library", type=Path, required=True, help="folder with Cosmic Ray")
     parser.add_argument("--each", type=int, default=12, help="maximum number of mutants per module")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    for module in given.modules:
+    options = parser.parse_args()
+    for module in options.modules:
         if module not in TESTS:
             raise UserError(f"no tests are listed for {module!r}", hint=nearest(module, TESTS))
-    sys.path.append(str(given.library))
+    sys.path.append(str(options.library))
     if importlib.util.find_spec("cosmic_ray") is None:
-        raise UserError("Cosmic Ray is not installed", where=given.library, hint="see --help")
+        raise UserError("Cosmic Ray is not installed", where=options.library, hint="see --help")
     for name in IMPORTS:
         importlib.import_module(name)
 
     killed = all_drawn = 0
     with tempfile.TemporaryDirectory() as folder:
         project = Path(shutil.copytree(ROOT, Path(folder, "project"), ignore=_not_copied))
-        for module in given.modules or TESTS:
+        for module in options.modules or TESTS:
             code = (ROOT / "src" / "pieline" / f"{module}.py").read_text("utf-8")
-            drawn = mutants(code, given.each, random.Random(f"{given.seed} {module}"))  # noqa: S311
+            drawn = mutants(code, options.each, random.Random(f"{options.seed} {module}"))  # noqa: S311
             noticed = len(drawn) - len(survivors(project, module, drawn))
             killed, all_drawn = killed + noticed, all_drawn + len(drawn)
             print(f"{module:40}{noticed:4} of{len(drawn):4} killed", flush=True)

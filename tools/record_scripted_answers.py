@@ -117,8 +117,10 @@ def scripted_validation(
     answers = []
     for question, members in validation_questions(texts, judge):
         pair, run = f"{members[0].pie} / {members[0].subject}", question.sample + 1
-        whole = script.turns["validator_answers"].get(collection, {}).get(pair, {}).get(run)
-        turn = whole or {"text": canonical_json({"judgements": _judgements(script, members, run)})}
+        scripted = script.turns["validator_answers"].get(collection, {}).get(pair, {}).get(run)
+        turn = scripted or {
+            "text": canonical_json({"judgements": _judgements(script, members, run)})
+        }
         answers.append((question, _answer(question, turn)))
     return answers
 

@@ -25,12 +25,12 @@ def reduced(graph: set[tuple[str, str]]) -> set[tuple[str, str]]:
         after[one].add(other)
 
     def reached(waiting: list[str]) -> set[str]:
-        found: set[str] = set()
+        nodes: set[str] = set()
         while waiting:
-            new = after.get(waiting.pop(), set()) - found
-            found |= new
+            new = after.get(waiting.pop(), set()) - nodes
+            nodes |= new
             waiting += new
-        return found
+        return nodes
 
     return {(one, other) for one, other in graph if other not in reached([*after[one] - {other}])}
 

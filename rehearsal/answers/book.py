@@ -15,15 +15,15 @@ from pieline.studies.jam.predictions.prompt_settings import FewShot
 from pieline.studies.jam.predictions.prompting import Identification
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.variants.generation import NeutralVariants
-from rehearsal.answers.idiots import DetectionCounts, printed_counts, said
-from rehearsal.answers.jam import mixed, printed_jam
+from rehearsal.answers.idiots import DetectionCounts, drawn_detections, printed_counts
+from rehearsal.answers.jam import printed_jam, shuffle_key
 from rehearsal.answers.texts import detection, identification, neutral_variant
 from rehearsal.formats import Asked
 
 Key = tuple[str, tuple[str, ...], int | None]
 """Model, message texts and seed."""
-Written = Callable[[Question], str]
-Prepared = Identification | Detection | NeutralVariants
+Writer = Callable[[Question], str]
+AnsweredTask = Identification | Detection | NeutralVariants
 
 
 class Answers:
@@ -44,9 +44,9 @@ class Answers:
 
     def __init__(self, config: str, models: Path, root: Path, results: Path) -> None:
         planned = planned_tasks(config, models, root)
-        self._tasks: defaultdict[str, list[tuple[Prepared, str]]] = defaultdict(list)
+        self._tasks: defaultdict[str, list[tuple[AnsweredTask, str]]] = defaultdict(list)
         for task in planned.tasks:
-            if isinstance(task, Prepared):
+            if isinstance(task, AnsweredTask):
                 entry = planned.models[task.model]
                 inputs = {name: str(results / path) for name, path in task.inputs.items()}
                 update = {"inputs": inputs, "recordings": str(results / task.recordings)}
@@ -54,7 +54,7 @@ class Answers:
                 of_model.append((task.model_copy(update=update), entry.published_as or ""))
         self._jam = printed_jam(root / "published")
         self._idiots = printed_counts(root / "published")
-        self._known: dict[Key, tuple[Written, Question]] = {}
+        self._known: dict[Key, tuple[Writer, Question]] = {}
 
     def text(self, asked: Asked) -> str:
         """Return the answer to a question.
@@ -66,26 +66,26 @@ class Answers:
         if key not in self._known:
             for task, published_as in self._tasks[asked.model]:
                 if all(Path(path).exists() for path in task.inputs.values()):
-                    self._known |= self._answered(asked.model, task, published_as)
+                    self._known |= self._questions(asked.model, task, published_as)
         if key not in self._known:
             last = asked.turns[-1][1] if asked.turns else ""
             raise KeyError(f"unknown question to {asked.model} (seed {asked.seed}): {last[:80]!r}")
-        written, question = self._known[key]
-        return written(question)
+        writer, question = self._known[key]
+        return writer(question)
 
-    def _answered(
-        self, model: str, task: Prepared, published_as: str
-    ) -> dict[Key, tuple[Written, Question]]:
+    def _questions(
+        self, model: str, task: AnsweredTask, published_as: str
+    ) -> dict[Key, tuple[Writer, Question]]:
         """Return the questions of a task by key; the first question of each key is kept."""
-        written = self._written(task, published_as)
-        found: dict[Key, tuple[Written, Question]] = {}
+        writer = self._writer(task, published_as)
+        questions: dict[Key, tuple[Writer, Question]] = {}
         for question in task.questions(task.entry()):
             texts = tuple(turn.content for turn in question.messages)
             key = model, texts, question.parameters.get("seed")
-            found.setdefault(key, (written, question))
-        return found
+            questions.setdefault(key, (writer, question))
+        return questions
 
-    def _written(self, task: Prepared, published_as: str) -> Written:
+    def _writer(self, task: AnsweredTask, published_as: str) -> Writer:
         """Return the function that writes the answers to a task's questions."""
         if isinstance(task, Identification):
             return self._identification(task, published_as)
@@ -93,7 +93,7 @@ class Answers:
             return _detection(task, self._idiots.get(published_as))
         return _neutral_variant(task)
 
-    def _identification(self, task: Identification, published_as: str) -> Written:
+    def _identification(self, task: Identification, published_as: str) -> Writer:
         sentences = load_sentences(task.inputs["sentences"])
         key = task.setting, published_as, sentences[0].language if sentences else ""
         right = self._jam.right(sentences, key, task.seed)
@@ -120,14 +120,14 @@ class Answers:
         return write
 
 
-def _detection(task: Detection, counts: DetectionCounts | None) -> Written:
+def _detection(task: Detection, counts: DetectionCounts | None) -> Writer:
     sentences = {item.id: item for item in load_jsonl(task.inputs["sentences"], IdiotsSentence)}
-    says = said([*sentences.values()], counts)
+    answers = drawn_detections([*sentences.values()], counts)
 
     def write(question: Question) -> str:
         return detection(
             sentences[question.name],
-            **says[question.name]._asdict(),
+            **answers[question.name]._asdict(),
             choice=_choice(f"{task.model} {question.name}"),
             schema="response_format" in question.parameters,
         )
@@ -135,7 +135,7 @@ def _detection(task: Detection, counts: DetectionCounts | None) -> Written:
     return write
 
 
-def _neutral_variant(task: NeutralVariants) -> Written:
+def _neutral_variant(task: NeutralVariants) -> Writer:
     sentences = load_jsonl(task.inputs["dataset"], JamSentence)
     originals = {item.id: item for item in sentences if item.is_original}
     by_question = {f"{item.id} (neutral)": originals[item.original_id] for item in sentences}
@@ -144,4 +144,4 @@ def _neutral_variant(task: NeutralVariants) -> Written:
 
 def _choice(about: str) -> int:
     """Return a pseudorandom number that depends only on the text."""
-    return int(mixed(about)[:8], 16)
+    return int(shuffle_key(about)[:8], 16)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pieline.reporting.printed import read_published
 from pieline.studies.idiots.records import IdiotsSentence
-from rehearsal.answers.jam import mixed, sampled
+from rehearsal.answers.jam import sampled, shuffle_key
 from rehearsal.answers.printed_runs import text_numbers
 
 
@@ -33,8 +33,8 @@ class DetectionCounts(NamedTuple):
 class DrawnDetection(NamedTuple):
     """Whether an answer finds an idiom, and whether it is the PIE."""
 
-    found: bool
-    named: bool
+    has_idiom: bool
+    is_pie: bool
 
 
 def printed_counts(published: Path) -> dict[str, DetectionCounts]:
@@ -61,7 +61,7 @@ def printed_counts(published: Path) -> dict[str, DetectionCounts]:
     }
 
 
-def said(
+def drawn_detections(
     sentences: Sequence[IdiotsSentence], counts: DetectionCounts | None
 ) -> dict[str, DrawnDetection]:
     """Return a model's answers by sentence id.
@@ -69,18 +69,23 @@ def said(
     If the numbers of sentences differ from the paper's, the proportions are kept as closely as
     whole numbers allow. A model without counts is always right.
     """
-    sure, no = DrawnDetection(found=True, named=True), DrawnDetection(found=False, named=False)
-    other = DrawnDetection(found=True, named=False)
+    pie = DrawnDetection(has_idiom=True, is_pie=True)
+    other = DrawnDetection(has_idiom=True, is_pie=False)
+    none = DrawnDetection(has_idiom=False, is_pie=False)
     if counts is None:
-        return {item.id: sure if item.is_idiomatic else no for item in sentences}
-    of, right = counts.true_positives, counts.right_idiom
-    wrong, trapped = counts.distractors - counts.true_negatives, counts.pie_in_distractor
+        return {item.id: pie if item.is_idiomatic else none for item in sentences}
+    positives, right = counts.true_positives, counts.right_idiom
+    wrong, pies = counts.distractors - counts.true_negatives, counts.pie_in_distractor
     answers = {
-        True: [sure] * right + [other] * (of - right) + [no] * (counts.idiomatic - of),
-        False: [sure] * trapped + [other] * (wrong - trapped) + [no] * counts.true_negatives,
+        True: [pie] * right
+        + [other] * (positives - right)
+        + [none] * (counts.idiomatic - positives),
+        False: [pie] * pies + [other] * (wrong - pies) + [none] * counts.true_negatives,
     }
-    found: dict[str, DrawnDetection] = {}
-    for label, those in answers.items():
-        names = sorted((item.id for item in sentences if item.is_idiomatic == label), key=mixed)
-        found |= dict(zip(names, sampled(those, len(names)), strict=True))
-    return found
+    answers_by_id: dict[str, DrawnDetection] = {}
+    for label, drawn in answers.items():
+        names = sorted(
+            (item.id for item in sentences if item.is_idiomatic == label), key=shuffle_key
+        )
+        answers_by_id |= dict(zip(names, sampled(drawn, len(names)), strict=True))
+    return answers_by_id

@@ -61,18 +61,18 @@ class PrintedJam:
         run = runs[_place(seed, settings.seeds) % len(runs)]
         groups: dict[bool, list[list[JamSentence]]] = defaultdict(list)
         by_name = by_original(sentences)
-        for name in sorted(by_name, key=mixed):
+        for name in sorted(by_name, key=shuffle_key):
             groups[by_name[name][0].is_figurative].append(by_name[name])
-        found = {}
+        is_right = {}
         starts = (0.0, _start(key))
         for is_figurative, share, start in zip((False, True), run, starts, strict=True):
             of_kind = groups[is_figurative]
-            laid = _laid(sampled(_judged(share), len(of_kind)), start)
-            for one, (original, *variants) in zip(laid, of_kind, strict=True):
-                found[original.id] = one.right
+            judged = _rotated(sampled(_judged(share), len(of_kind)), start)
+            for judgment, (original, *variants) in zip(judged, of_kind, strict=True):
+                is_right[original.id] = judgment.right
                 for number, item in enumerate(variants):
-                    found[item.id] = number >= one.wrong
-        return found
+                    is_right[item.id] = number >= judgment.wrong
+        return is_right
 
     def _still_confused(self, texts: Iterable[str]) -> set[str]:
         """Return the texts of the neutral variants that still confuse the model (appendix G).
@@ -82,12 +82,12 @@ class PrintedJam:
         numbers = [self._numbers[f"jam.neutral_{name}"] for name in ("confused", "variants")]
         listed = list(texts)
         left = round(len(listed) * numbers[0] / numbers[1])
-        found = set()
-        for text in sorted(set(listed), key=lambda text: (-listed.count(text), mixed(text))):
+        confusing = set()
+        for text in sorted(set(listed), key=lambda text: (-listed.count(text), shuffle_key(text))):
             if listed.count(text) <= left:
-                found.add(text)
+                confusing.add(text)
                 left -= listed.count(text)
-        return found
+        return confusing
 
 
 def _judged(share: Share) -> list[JudgedOriginal]:
@@ -117,12 +117,12 @@ def sampled(items: Sequence[T], number: int) -> list[T]:
     return [items[(2 * place + 1) * len(items) // (2 * number)] for place in range(number)]
 
 
-def mixed(name: str) -> str:
+def shuffle_key(name: str) -> str:
     """Return a sort key that orders names pseudorandomly."""
     return hashlib.sha256(name.encode("utf-8")).hexdigest()
 
 
-def _laid(items: Sequence[T], start: float) -> list[T]:
+def _rotated(items: Sequence[T], start: float) -> list[T]:
     """Rotate the items to the right by a fraction of their number."""
     place = round(start * len(items)) % len(items) if items else 0
     return [*items[len(items) - place :], *items[: len(items) - place]]

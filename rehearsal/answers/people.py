@@ -10,7 +10,7 @@ from pieline.studies.idiots.verdicts import ErrorType, ReviewCase
 from pieline.studies.jam.metrics.humans import COLUMNS, Label, LabelledVariant
 from pieline.studies.jam.records import JamSentence, by_original
 from rehearsal.answers.idiots import printed_counts
-from rehearsal.answers.jam import mixed, sampled
+from rehearsal.answers.jam import sampled, shuffle_key
 from rehearsal.answers.printed_runs import text_numbers
 
 _SORTED = "Llama-2-7b-chat"
@@ -42,7 +42,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
     }
     listed = [sort for sort, number in sorts.items() for _ in range(number)]
     groups = [group for group in by_original(sentences).values() if len(group) > 1]
-    groups.sort(key=lambda group: (group[0].is_figurative, mixed(group[0].id)))
+    groups.sort(key=lambda group: (group[0].is_figurative, shuffle_key(group[0].id)))
     return [
         LabelledVariant(
             variant_id=variant.id,

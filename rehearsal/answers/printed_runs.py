@@ -38,13 +38,13 @@ class SeedRun(NamedTuple):
 @cache
 def printed_runs() -> dict[Key, list[SeedRun]]:
     """Return the seeds of each printed run, in the order of Table 3."""
-    found: defaultdict[Key, list[SeedRun]] = defaultdict(list)
+    runs: defaultdict[Key, list[SeedRun]] = defaultdict(list)
     rows = csv.reader(read_text(RUNS).splitlines()[1:])
     for setting, model, language, *shares in rows:
         counts = [tuple(map(int, each.split())) for each in shares]
         run = SeedRun(Share(*counts[:2]), Share(*counts[2:]))
-        found[setting, model, language].append(run)
-    return dict(found)
+        runs[setting, model, language].append(run)
+    return dict(runs)
 
 
 def text_numbers(published: Path) -> dict[str, float]:

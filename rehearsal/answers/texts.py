@@ -139,14 +139,14 @@ def identification(
 
 
 def detection(
-    sentence: IdiotsSentence, *, found: bool, named: bool, choice: int, schema: bool
+    sentence: IdiotsSentence, *, has_idiom: bool, is_pie: bool, choice: int, schema: bool
 ) -> str:
     """Return an answer to a sentence of IdioTS.
 
     Args:
         sentence: Sentence of the question.
-        found: Whether the answer has an idiom.
-        named: Whether the idiom is the PIE.
+        has_idiom: Whether the answer has an idiom.
+        is_pie: Whether the idiom is the PIE.
         choice: Any number, which selects the form.
         schema: Whether the provider enforces the schema.
 
@@ -155,14 +155,16 @@ def detection(
     """
     words = sentence.sentence.rstrip(".!?").split()
     pairs = [" ".join(words[place : place + 2]) for place in range(len(words) - 1)]
-    idioms = ([sentence.pie] if named else pairs[choice % len(pairs) :] + pairs) if found else [""]
+    idioms = [""]
+    if has_idiom:
+        idioms = [sentence.pie] if is_pie else pairs[choice % len(pairs) :] + pairs
     texts = [
         form(
             {
-                "hasIdiom": found,
+                "hasIdiom": has_idiom,
                 "idiom": idiom,
-                "meaning": "To do what one must." if found else "",
-                "explanation": "The words mean something else together." if found else "",
+                "meaning": "To do what one must." if has_idiom else "",
+                "explanation": "The words mean something else together." if has_idiom else "",
             }
         )
         for idiom in idioms
@@ -170,8 +172,10 @@ def detection(
     ]
 
     def is_read(text: str) -> bool:
-        said = read_prediction(sentence.id, _answer(text))
-        return said.has_idiom == found and names_pie(sentence, said) == (found and named)
+        prediction = read_prediction(sentence.id, _answer(text))
+        return prediction.has_idiom == has_idiom and names_pie(sentence, prediction) == (
+            has_idiom and is_pie
+        )
 
     return _chosen(texts, 0, is_read)
 

@@ -13,7 +13,7 @@ from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10
 from pieline.studies.jam.raw.released import read_released_originals
 from pieline.studies.jam.records import Original
 from pieline.studies.jam.variants.validation import check_text, make_variant
-from rehearsal.corpora.prose import Expression, Prose, speech
+from rehearsal.corpora.prose import Expression, Prose, language_material
 from rehearsal.corpora.sizes import Size, scaled, some
 
 LENGTHS: dict[tuple[str, str], tuple[int, int]] = {
@@ -43,12 +43,12 @@ FILTERING = {"english": Filtering(178, 20, 153), "german": Filtering(137, 8, 92)
 
 def write_language(mirror: Path, language: str, size: Size, random: Random) -> None:
     """Write ID10M's splits of a language, and the originals and variants of ID10M-JAM."""
-    taken: set[str] = set()
+    used: set[str] = set()
     test = mirror / f"id10m/test_{language}.tsv"
     released = mirror / f"id10m-jam/{language}.json"
-    _write_test_and_originals(test, released, language, size=size, random=random, taken=taken)
+    _write_test_and_originals(test, released, language, size=size, random=random, used=used)
     _write_variants(mirror / f"id10m-jam/variants/{language}.json", test, released, random)
-    grammar, pies, _ = speech(language)
+    grammar, pies, _ = language_material(language)
     for split in ("dev", "train"):
         count, idiomatic = _length(split, language, size)
         literal = (count - idiomatic) // 2
@@ -58,8 +58,8 @@ def write_language(mirror: Path, language: str, size: Size, random: Random) -> N
         sentences = []
         for kind in kinds:
             pie = random.choice(some(pies, size))
-            found = grammar.new_sentence(kind, random, taken, pie)
-            sentences.append(_tagged(found, is_figurative=kind == "FIGURATIVE"))
+            prose = grammar.new_sentence(kind, random, used, pie)
+            sentences.append(_tagged(prose, is_figurative=kind == "FIGURATIVE"))
         write_text(mirror / f"id10m/{split}_{language}.tsv", write_id10m(sentences))
 
 
@@ -70,9 +70,9 @@ def _length(split: str, language: str, size: Size) -> tuple[int, int]:
 
 
 def _write_test_and_originals(
-    test: Path, originals: Path, language: str, *, size: Size, random: Random, taken: set[str]
+    test: Path, originals: Path, language: str, *, size: Size, random: Random, used: set[str]
 ) -> None:
-    grammar, pies, _ = speech(language)
+    grammar, pies, _ = language_material(language)
     filtering = Filtering(*(scaled(count, size) for count in FILTERING[language]))
     count, idiomatic = _length("test", language, size)
     figurative = filtering.originals - filtering.literal
@@ -91,19 +91,19 @@ def _write_test_and_originals(
     for kept, is_figurative in cases:
         pie = of_kept[len(rows)] if kept else random.choice(others)
         kind = "FIGURATIVE" if is_figurative else "LITERAL"
-        found = grammar.new_sentence(kind, random, taken, pie)
+        prose = grammar.new_sentence(kind, random, used, pie)
         # Use one form per PIE, because two forms would count as two PIEs.
-        while forms.setdefault(pie, found.span_text) != found.span_text:
-            found = grammar.new_sentence(kind, random, taken, pie)
-        raw.append(_tagged(found, is_figurative=is_figurative))
+        while forms.setdefault(pie, prose.span_text) != prose.span_text:
+            prose = grammar.new_sentence(kind, random, used, pie)
+        raw.append(_tagged(prose, is_figurative=is_figurative))
         if kept:
             rows.append(
                 {
-                    "sentence": found.text,
-                    "PIE": [found.span_text],
-                    "true_idioms": [found.span_text] * is_figurative,
+                    "sentence": prose.text,
+                    "PIE": [prose.span_text],
+                    "true_idioms": [prose.span_text] * is_figurative,
                     "is_figurative": is_figurative,
-                    "tokens": found.tokens,
+                    "tokens": prose.tokens,
                     "tags": raw[-1].tags,
                     "tag_ids": [TAG_IDS[tag] for tag in raw[-1].tags],
                     "was_fixed": False,
@@ -148,7 +148,7 @@ def _hard_text(
 ) -> str:
     """Return the original after a sentence that hints at the other reading, and check it."""
     hint = "HINT_LITERAL" if original.is_figurative else "HINT_FIGURATIVE"
-    grammar = speech(original.language).grammar
+    grammar = language_material(original.language).grammar
     while True:
         text = f"{grammar.sentence(hint, random).text} {original.sentence}"
         if not check_text(original, text, siblings=siblings, known_pies=pies):

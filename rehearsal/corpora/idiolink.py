@@ -21,10 +21,10 @@ from pieline.studies.idiolink.originals.domains import (
 from pieline.studies.idiolink.originals.splits import Splits, SplitSizes, draw_splits
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, PieText, Query
-from rehearsal.corpora.prose import Expression, Prose, speech
+from rehearsal.corpora.prose import Expression, Prose, language_material
 from rehearsal.corpora.sizes import Size, scaled
 
-ENGLISH = speech("english")
+ENGLISH = language_material("english")
 
 _RECORDS: dict[Collection, type[Document | Query]] = {"documents": Document, "queries": Query}
 
@@ -72,11 +72,11 @@ def write_texts(folder: Path, size: Size, random: Random) -> None:
     wanted = sizes(size)
     pies = sorted(random.sample(ENGLISH.pies, wanted.train + wanted.val + wanted.test))
     meanings = iter(random.sample(ENGLISH.meanings, len(ENGLISH.meanings)))
-    taken: set[str] = set()
+    used: set[str] = set()
     texts = [
         text
         for number, pie in enumerate(pies, start=1)
-        for text in _texts_of(pie, number, list(islice(meanings, 3)), random, taken)
+        for text in _texts_of(pie, number, list(islice(meanings, 3)), random, used)
     ]
     splits = draw_splits([pie.base for pie in pies], wanted, seed=random.getrandbits(32))
     gold = _marked_gold(texts, splits, size, random)
@@ -105,16 +105,16 @@ def write_tuples(folder: Path, random: Random) -> None:
 
 
 def _texts_of(
-    pie: Expression, number: int, meanings: Sequence[Expression], random: Random, taken: set[str]
+    pie: Expression, number: int, meanings: Sequence[Expression], random: Random, used: set[str]
 ) -> Iterator[PieText]:
     """Yield all texts of a PIE; usages without the PIE use two of its meanings."""
-    says = {"literal": [pie] * 4, "idiomatic": [pie] * 2, "sense": meanings[1:]}
+    expressions = {"literal": [pie] * 4, "idiomatic": [pie] * 2, "sense": meanings[1:]}
 
     def write(collection: Collection, domain: str, usage: str) -> list[Prose]:
         kind = f"{collection}_{'literal' if usage == 'literal' else 'figurative'}".upper()
         return [
-            ENGLISH.grammar.new_sentence(kind, random, taken, item, random.choice(TOPICS[domain]))
-            for item in says[usage][: TEXTS_PER_PAIR[collection][usage]]
+            ENGLISH.grammar.new_sentence(kind, random, used, item, random.choice(TOPICS[domain]))
+            for item in expressions[usage][: TEXTS_PER_PAIR[collection][usage]]
         ]
 
     for collection, domain in product(TEXTS_PER_PAIR, DOMAINS):
@@ -122,7 +122,7 @@ def _texts_of(
         for usage in TEXTS_PER_PAIR[collection]:
             prose[usage] = (
                 [
-                    item.saying(new, pie)
+                    item.with_expression(new, pie)
                     for item, new in zip(prose["idiomatic"], meanings, strict=False)
                 ]
                 if usage == "simplification"
@@ -150,13 +150,13 @@ def _marked_gold(texts: Sequence[PieText], splits: Splits, size: Size, random: R
         by_place[splits.split_of(text.pie), parse_id(text.id).collection].append(text)
     marked: set[str] = set()
     for place, count in GOLD_TEXTS.items():
-        found = by_place[place]
-        whole = (
-            {text.id for text in found if text.pie in splits.gold}
+        members = by_place[place]
+        gold_documents = (
+            {text.id for text in members if text.pie in splits.gold}
             if "documents" in place
             else set()
         )
-        others = [text.id for text in found if text.id not in whole]
-        marked |= whole
-        marked.update(random.sample(others, scaled(count, size) - len(whole)))
+        others = [text.id for text in members if text.id not in gold_documents]
+        marked |= gold_documents
+        marked.update(random.sample(others, scaled(count, size) - len(gold_documents)))
     return marked

@@ -5,10 +5,10 @@ from pathlib import Path
 from random import Random
 
 from pieline.core.files import write_text
-from rehearsal.corpora.prose import speech
+from rehearsal.corpora.prose import language_material
 from rehearsal.corpora.sizes import Size, scaled
 
-ENGLISH = speech("english")
+ENGLISH = language_material("english")
 
 PIES, IDIOMATIC, DISTRACTORS = 93, 164, 86
 """Numbers of idioms, idiomatic sentences and distractors in the test suite (section 3)."""
@@ -19,14 +19,14 @@ def write_suite(path: Path, size: Size, random: Random) -> None:
     pies = random.sample(ENGLISH.pies, scaled(PIES, size))
     columns = ("idiom_id", "idiom", "sentence_id", "sentence_has_idiom", "en", "es")
     rows: list[tuple[str, ...]] = [columns]
-    taken: set[str] = set()
+    used: set[str] = set()
     written: Counter[str] = Counter()
     for kind, ending, count in (("FIGURATIVE", "id", IDIOMATIC), ("LITERAL", "di", DISTRACTORS)):
         for number in range(scaled(count, size)):
             place = number % len(pies)
             name = f"idi{place + 1:03d}"
             written[name] += 1
-            sentence = ENGLISH.grammar.new_sentence(kind, random, taken, pies[place])
+            sentence = ENGLISH.grammar.new_sentence(kind, random, used, pies[place])
             rows.append(
                 (
                     name,

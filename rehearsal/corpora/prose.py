@@ -51,7 +51,7 @@ class Prose:
         """The expression in the form used in the sentence; empty without one."""
         return span_text(self.tokens, self.span) if self.span else ""
 
-    def saying(self, other: Expression, own: Expression) -> "Prose":
+    def with_expression(self, other: Expression, own: Expression) -> "Prose":
         """Return the sentence with its expression replaced by another in the same form."""
         if self.span is None:
             return self
@@ -96,15 +96,15 @@ class Grammar:
         span = None
         waiting = [symbol]
         while waiting:
-            found = waiting.pop()
-            if rules := self._rules.get(found):
+            symbol_or_word = waiting.pop()
+            if rules := self._rules.get(symbol_or_word):
                 waiting += rules[int(random.random() * len(rules))]
-            elif found in forms:
+            elif symbol_or_word in forms:
                 start = len(words)
-                words += forms[found].split()
+                words += forms[symbol_or_word].split()
                 span = Span(start, len(words))
             else:
-                words.append(topic if found == "TOPIC" else found)
+                words.append(topic if symbol_or_word == "TOPIC" else symbol_or_word)
         words[0] = words[0][0].upper() + words[0][1:]
         return Prose(tuple(words), span)
 
@@ -112,19 +112,19 @@ class Grammar:
         self,
         symbol: str,
         random: Random,
-        taken: set[str],
+        used: set[str],
         expression: Expression | None = None,
         topic: str = "",
     ) -> Prose:
         """Generate a sentence whose text is not in `taken`, and add it."""
         while True:
-            found = self.sentence(symbol, random, expression, topic)
-            if found.text not in taken:
-                taken.add(found.text)
-                return found
+            prose = self.sentence(symbol, random, expression, topic)
+            if prose.text not in used:
+                used.add(prose.text)
+                return prose
 
 
-class Speech(NamedTuple):
+class LanguageMaterial(NamedTuple):
     """Material for the sentences of a language: a grammar, PIEs, and meanings of PIEs."""
 
     grammar: Grammar
@@ -133,11 +133,11 @@ class Speech(NamedTuple):
 
 
 @cache
-def speech(language: str) -> Speech:
+def language_material(language: str) -> LanguageMaterial:
     """Load a language's data file."""
     content = read_yaml(Path(__file__).with_name(f"{language}.yaml"))
     lists = [_expressions(**content[name]) for name in ("pies", "meanings")]
-    return Speech(Grammar(content["grammar"]), *lists)
+    return LanguageMaterial(Grammar(content["grammar"]), *lists)
 
 
 def _expressions(
@@ -151,11 +151,11 @@ def _expressions(
         verb_last: Whether the verb follows its object.
     """
     objects = [f"{article} {noun}" for article, words in nouns.items() for noun in words.split()]
-    found = []
+    expressions = []
     for verb, item in product(verbs.split(), objects):
         base, _, past = verb.partition("/")
         forms = (base, past or base)
-        found.append(
+        expressions.append(
             Expression(*(f"{item} {form}" if verb_last else f"{form} {item}" for form in forms))
         )
-    return found
+    return expressions

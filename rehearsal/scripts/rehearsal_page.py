@@ -23,7 +23,7 @@ claims = [claim for claim in claims if not claim.restates]
 bill = bill_matches(
     state / BILL, Path(snakemake.params.recordings), load_registry(snakemake.input.models)
 )
-found = verdict(bill)
+line = verdict(bill)
 render_html(
     snakemake.input.template,
     snakemake.output[0],
@@ -34,11 +34,11 @@ render_html(
     claims=claims,
     differently_judged=differently_judged(claims),
     bill=[item for item in bill if item.recorded],
-    verdict=found,
+    verdict=line,
     summary=summary(counts, claims),
     not_covered=NOT_COVERED,
 )
 print(summary(counts, claims))
-print(found)
+print(line)
 if any(item.faults for item in bill):
-    raise UserError(found, where=state / BILL, hint="report this as a bug in pieline")
+    raise UserError(line, where=state / BILL, hint="report this as a bug in pieline")

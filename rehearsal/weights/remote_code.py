@@ -24,11 +24,11 @@ class Experts(nn.Module):
         self.router = nn.Linear(config.hidden_size, config.num_experts, bias=False)
         self.up = nn.Parameter(torch.zeros(shape))
         self.down = nn.Parameter(torch.zeros(shape))
-        self.taken = config.moe_top_k
+        self.top_k = config.moe_top_k
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Map a tensor of shape (batch, tokens, hidden size) to one of the same shape."""
-        shares, experts = self.router(tokens).softmax(dim=-1).topk(self.taken)
+        shares, experts = self.router(tokens).softmax(dim=-1).topk(self.top_k)
         weights = torch.zeros(*tokens.shape[:-1], len(self.up), dtype=tokens.dtype)
         weights = weights.to(tokens.device).scatter(-1, experts, shares)
         inner = nn.functional.gelu(torch.einsum("bth,ehi->beti", tokens, self.up))

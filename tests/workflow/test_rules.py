@@ -1,4 +1,4 @@
-"""Every rule says what a cluster must know of it, and the SLURM profile places every rule."""
+"""Rules declare what clusters and reruns need, and the SLURM profile covers every rule."""
 
 import ast
 import hashlib
@@ -24,16 +24,16 @@ from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.study import Study
 
 LONG_MINUTES = 60
-"""A rule that asks for at least so much keeps a benchmark of each job."""
+"""Rules that request at least this runtime must keep a benchmark."""
 
 UNREAD = {
-    # The task writes them, and reads its own inputs; a fresh run is another one.
+    # The task reads and writes these files; `fresh` only makes the job stale.
     "ask": {
         "input.files", "output.predictions", "output.report", "output.texts", "output.variants",
         "output.vectors", "output.verdicts", "params.fresh",
     },
     "serve": {"input.files"},
-    # What is read or written as the folder of another file that is named.
+    # Read or written through the folder of another file.
     "claims": {"input.published"},
     "comparison": {"input.published"},
     "idiolink_checks": {"input.data"},
@@ -49,17 +49,17 @@ UNREAD = {
     "idiots_metrics": {"input.sentences"},
     "idiots_review_cases": {"input.sentences"},
     "embed": {"output.manifests", "input.local"},
-    # Weights whose place is in the model's entry, and another number of threads.
+    # Weights whose path is in the model's entry; `threads` only makes the job stale.
     "fine_tune": {"input.local", "params.threads"},
     "fine_tune_tagger": {"input.model_files"},
     "jam_attention": {"input.model_files"},
     "late_interaction": {"input.local"},
     "rerank": {"input.local"},
     "unpack_weights": {"input.local"},
-    # What the params say to read.
-    "table": {"input.given"},
-    "figure": {"input.given"},
-    "items": {"input.behind", "input.given"},
+    # Read through paths in the params.
+    "table": {"input.files"},
+    "figure": {"input.files"},
+    "items": {"input.behind", "input.files"},
     "paper_pdf": {"input.figures", "input.latex", "input.ledger"},
     "paper_source": {"input.figures", "input.latex", "input.ledger", "input.tables"},
     "provenance": {
@@ -68,12 +68,12 @@ UNREAD = {
     "results_page": {
         "input.behind", "input.figures", "input.html", "input.parts", "input.tables",
     },
-    # What must be made as well in a rehearsal, or is part of a template.
+    # Made in a rehearsal, but not used.
     "rehearse_ranks": {"input.on_standins"},
     "rehearse_tags": {"input.on_standins"},
     "rehearse_tuning": {"input.on_standins"},
 }  # fmt: skip
-"""What rules name without their script reading it by that name."""
+"""Names that rules declare and their scripts do not read."""
 
 RULES_FILES = sorted([*ROOT.glob("rules/*.smk"), *ROOT.glob("rehearsal/*.smk")])
 SCRIPT_FILES = {
@@ -96,7 +96,7 @@ CONFIGURATIONS: dict[str, ConfigSettings] = {
 
 
 class RuleSet:
-    """The rules of the workflow under one configuration that run a script."""
+    """The workflow's rules with a script, under one configuration."""
 
     def __init__(self, settings: ConfigSettings, workdir: Path | None) -> None:
         with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
@@ -122,11 +122,11 @@ class RuleSet:
 def rule_set(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RuleSet]:
-    # A rehearsal makes its stand-ins where it is read.
+    # A rehearsal writes its stand-ins to the working directory when it is parsed.
     rehearsed = request.param == "rehearsal.yaml"
     workdir = tmp_path_factory.mktemp("rehearsal") if rehearsed else None
     with pytest.MonkeyPatch.context() as patch:
-        # Reading the Snakefile sets it for its jobs.
+        # Parsing the Snakefile sets it for its jobs.
         patch.setenv("PYTHONPATH", ".")
         patch.delenv("PIELINE_MIRROR", raising=False)
         patch.chdir(ROOT)
@@ -157,13 +157,13 @@ def names(rules: list[Rule], wrong: Callable[[Rule], object]) -> list[str]:
 
 
 def script_of(rule: Rule) -> Path:
-    """The script that a rule runs."""
+    """Return the script of a rule."""
     return (ROOT / str(rule.basedir) / rule.script).resolve()
 
 
 @cache
 def attributes_of(script: Path) -> set[str]:
-    """What a script reads of `snakemake` by name, such as `input.tuning`."""
+    """Return the attributes of `snakemake` that a script reads, such as `input.tuning`."""
     text = script.read_text(encoding="utf-8")
     checks = {"input.evidence"} if "check_evidence(snakemake.input)" in text else set()
     return checks | {
@@ -176,7 +176,7 @@ def attributes_of(script: Path) -> set[str]:
 
 
 def declared(rule: Rule) -> set[str]:
-    """What a rule declares by name, such as `input.tuning`."""
+    """Return the names that a rule declares, such as `input.tuning`."""
     found = {f"wildcards.{name}" for name in rule.wildcard_names}
     for part in ("input", "output", "params"):
         items = getattr(rule, part)._allitems()
@@ -185,20 +185,20 @@ def declared(rule: Rule) -> set[str]:
 
 
 def modules_of(rule: Rule, wildcards: Mapping[str, str]) -> set[str]:
-    """The script and modules, each with a digest, that are params of a rule."""
+    """Return the params of a rule that are a script or module with its digest."""
     values = [value for name, value in rule.params._allitems() if not name]
     return {value(wildcards) if callable(value) else value for value in values}
 
 
 def growth(rule: Rule, resource: str) -> Callable[..., int] | None:
-    """The function that `growing` made of a resource, if that is how the rule asks for it."""
+    """Return the function that `growing` returned for a resource; None if it did not."""
     function = rule.resources[resource]._evaluator
     function = inspect.unwrap(function) if function else None
     return function if function and function.__qualname__.startswith("growing.") else None
 
 
 def minutes(rule: Rule) -> float:
-    """What the first try of a job asks for; endless where that depends on the job."""
+    """Return the runtime of a job's first attempt; infinite if it depends on the wildcards."""
     function = growth(rule, "runtime") if "runtime" in rule.resources else None
     if "runtime" not in rule.resources:
         return 10
@@ -211,14 +211,14 @@ def test_there_are_rules(rule_set: RuleSet) -> None:
     assert {rule.name for rule in rule_set.rules} >= {"embed", "raw_file"}
 
 
-def test_the_cluster_grants_memory_and_time_to_what_asks_for_none(profile: dict[str, Any]) -> None:
+def test_rules_without_resources_get_the_profiles_defaults(profile: dict[str, Any]) -> None:
     granted = profile["default-resources"]
     assert granted["mem_mb"] == "1000 * 2 ** (attempt - 1)"
     assert granted["runtime"] == "10 * 2 ** (attempt - 1)"
 
 
 @pytest.mark.parametrize("resource", ["mem_mb", "runtime"])
-def test_a_retry_gets_twice_of_it(rule_set: RuleSet, resource: str) -> None:
+def test_a_retry_gets_twice_the_resources(rule_set: RuleSet, resource: str) -> None:
     asking = [rule for rule in rule_set.submitted if resource in rule.resources]
     assert names(asking, lambda rule: growth(rule, resource) is None) == [], "write growing(…)"
     for rule in asking:
@@ -232,8 +232,8 @@ SCRIPTS = ["jam_metrics", "table", "items", "estimate_cost"]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_rule_names_every_module_that_its_script_loads(name: str) -> None:
-    """Python itself says what it loads; imports inside functions come on top."""
+def test_a_rule_lists_every_module_that_its_script_loads(name: str) -> None:
+    """Compare with the modules that Python loads, plus imports inside functions."""
     script = ROOT / "scripts" / f"{name}.py"
     told = (
         "import ast, sys\n"
@@ -253,20 +253,20 @@ def test_a_rule_names_every_module_that_its_script_loads(name: str) -> None:
 
 
 def test_modules_loaded_by_name_count_too() -> None:
-    """The languages are found by name: a user of one depends on all of them."""
+    """Languages are imported by name, so a module that uses one depends on all of them."""
     found = modules_behind(["pieline.languages.registry"])
     assert {"pieline.languages.german", "pieline.languages.italian", "pieline"} <= set(found)
     assert "pieline.study" not in found
 
 
 @pytest.mark.parametrize("name", ["fine_tune", "bm25_tune"])
-def test_a_new_measure_retrains_and_tunes_nothing(name: str) -> None:
+def test_a_change_of_metrics_reruns_no_training_or_tuning(name: str) -> None:
     found = modules_behind(imports_of(ROOT / "scripts" / f"{name}.py"))
     assert "pieline.studies.idiolink.metrics.validation" in found
     assert "pieline.studies.idiolink.metrics.ranking" not in found
 
 
-def test_a_digest_of_code_changes_with_any_module_behind_it(
+def test_a_code_digest_changes_with_any_imported_module(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = code.code_digest("pieline.languages.matching")
@@ -296,7 +296,7 @@ def test_every_rule_runs_a_script_and_every_script_is_run(rule_set: RuleSet) -> 
     assert run == set(SCRIPT_FILES)
 
 
-def test_a_rule_names_script_and_modules_with_their_digests(rule_set: RuleSet) -> None:
+def test_a_rule_lists_script_and_modules_with_digests(rule_set: RuleSet) -> None:
     for rule in rule_set.rules:
         script = script_of(rule)
         packages = ("pieline", "rehearsal")
@@ -323,12 +323,12 @@ def test_a_script_starts_its_log_first(script: Path) -> None:
 
 
 def test_a_rule_declares_what_its_script_reads(rule_set: RuleSet) -> None:
-    def lacking(rule: Rule) -> set[str]:
+    def undeclared(rule: Rule) -> set[str]:
         return attributes_of(script_of(rule)) - declared(rule)
 
-    assert {rule.name: lacking(rule) for rule in rule_set.rules if lacking(rule)} == {}
+    assert {rule.name: undeclared(rule) for rule in rule_set.rules if undeclared(rule)} == {}
     for rule in rule_set.rules:
-        # By position, or all of them; evidence is of all that has a name, too.
+        # Evidence covers all files; other uses without a name are by position.
         text = script_of(rule).read_text(encoding="utf-8")
         text = re.sub(
             r"check_evidence\(snakemake\.input\)|made_from=snakemake\.input|files=snakemake\.output",
@@ -341,42 +341,42 @@ def test_a_rule_declares_what_its_script_reads(rule_set: RuleSet) -> None:
 
 
 def test_a_script_reads_what_its_rule_declares(rule_set: RuleSet) -> None:
-    """Or it is listed here why the rule names it."""
+    """Check that every declared name is read by the script or listed in UNREAD."""
 
     def unread(rule: Rule) -> set[str]:
         script = script_of(rule)
         named = {name for name in declared(rule) if not name.startswith("wildcards.")}
-        # Content is a param only to make a job stale.
+        # `contents` only makes the job stale.
         return named - attributes_of(script) - UNREAD.get(script.stem, set()) - {"params.contents"}
 
     assert {rule.name: unread(rule) for rule in rule_set.rules if unread(rule)} == {}
 
 
-def test_nothing_is_listed_as_unread_that_is_read() -> None:
+def test_names_listed_as_unread_are_not_read() -> None:
     for name, unread in UNREAD.items():
         assert unread & attributes_of(SCRIPT_FILES[name]) == set(), name
 
 
-def test_a_job_that_may_have_a_gpu_sets_its_threads(rule_set: RuleSet) -> None:
-    """Sums depend on their number."""
+def test_gpu_jobs_set_their_threads(rule_set: RuleSet) -> None:
+    """Floating-point sums depend on the number of threads."""
 
     def forgets(rule: Rule) -> bool:
         text = script_of(rule).read_text(encoding="utf-8")
-        # A served model's entry says how many.
+        # The entry of a served model sets them.
         sets = ("(snakemake.threads)", "make_deterministic(1)", "Server(")
         return "gpu" in rule.resources and not any(part in text for part in sets)
 
     assert names(rule_set.rules, forgets) == []
 
 
-def test_keeps_a_benchmark_where_it_runs_long(rule_set: RuleSet) -> None:
+def test_long_rules_keep_a_benchmark(rule_set: RuleSet) -> None:
     long = [rule for rule in rule_set.submitted if minutes(rule) >= LONG_MINUTES]
     assert long
     assert names(long, lambda rule: rule.benchmark is None) == []
 
 
-def test_the_cluster_has_a_place_for_each_rule(rule_set: RuleSet, profile: dict[str, Any]) -> None:
-    """In a group if its jobs are many and small; alone only with a GPU or for long."""
+def test_the_profile_covers_every_rule(rule_set: RuleSet, profile: dict[str, Any]) -> None:
+    """Small jobs must be in a group; only long jobs and jobs with a GPU may be separate."""
     placeless = names(
         rule_set.submitted,
         lambda rule: (
@@ -388,7 +388,7 @@ def test_the_cluster_has_a_place_for_each_rule(rule_set: RuleSet, profile: dict[
     assert placeless == [], "name their group in profiles/slurm/config.yaml"
 
 
-def test_no_gpu_waits_in_a_group(rule_set: RuleSet, profile: dict[str, Any]) -> None:
+def test_no_gpu_job_is_in_a_group(rule_set: RuleSet, profile: dict[str, Any]) -> None:
     with_gpu = [rule for rule in rule_set.rules if "gpu" in rule.resources]
     assert with_gpu
     assert names(with_gpu, lambda rule: rule.name in profile["groups"]) == []
@@ -397,12 +397,12 @@ def test_no_gpu_waits_in_a_group(rule_set: RuleSet, profile: dict[str, Any]) -> 
 def test_language_models_are_asked_in_one_submission(
     rule_set: RuleSet, profile: dict[str, Any]
 ) -> None:
-    """The lock that keeps a provider's limits holds between processes of one node."""
+    """The lock that enforces a provider's limits works only within a node."""
     groups, sizes = profile["groups"], profile["group-components"]
     asking = [
         rule
         for rule in rule_set.submitted
-        # What a served model's own job has recorded is only read.
+        # Answers of served models are only read from the recordings.
         if rule.script.endswith("/ask.py") and not rule.name.endswith("_served")
     ]
     assert names(asking, lambda rule: sizes.get(groups.get(rule.name), 1) < 10_000) == []
@@ -412,7 +412,7 @@ def test_the_profile_names_only_rules_that_exist(profile: dict[str, Any]) -> Non
     texts = [path.read_text(encoding="utf-8") for path in RULES_FILES]
     named = r"^\s*(?:(?:rule|checkpoint) |use rule \w+ as )(\w+)(?::| with:)"
     known = set(re.findall(named, "\n".join(texts), flags=re.MULTILINE))
-    # Rules that ask language models have their names from the studies.
+    # The names of rules that ask language models are declared in the studies.
     declared = [
         path.read_text(encoding="utf-8") for path in ROOT.glob("src/pieline/studies/*/study.py")
     ]

@@ -86,7 +86,7 @@ class Column(Generic[R]):
 
 
 def sources(
-    given: DisplayInputs,
+    inputs: DisplayInputs,
     record: type[M],
     keys: Sequence[str],
     obstacles: Callable[..., Sequence[str]],
@@ -96,17 +96,17 @@ def sources(
     """Return our records, grouped by the values of `keys`.
 
     Args:
-        given: Inputs with the metric files.
+        inputs: Inputs with the metric files.
         record: Class of a metric file.
         keys: Fields that identify a source.
         obstacles: Function that returns why the records of a source are not comparable with
             printed numbers.
         order: Sort key of the records; by default they keep the order of the files.
     """
-    found: dict[tuple[str, ...], list[tuple[M, str]]] = defaultdict(list)
-    pairs = zip(load_records(given.metrics, record), given.metrics, strict=True)
+    groups: dict[tuple[str, ...], list[tuple[M, str]]] = defaultdict(list)
+    pairs = zip(load_records(inputs.metrics, record), inputs.metrics, strict=True)
     for item, path in sorted(pairs, key=lambda pair: order(pair[0])):
-        found[tuple(str(getattr(item, key)) for key in keys)].append((item, path))
+        groups[tuple(str(getattr(item, key)) for key in keys)].append((item, path))
     return {
         values: Source(
             key=dict(zip(keys, values, strict=True)),
@@ -114,13 +114,13 @@ def sources(
             files=tuple(path for _, path in members),
             obstacles=obstacles(*records),
         )
-        for values, members in found.items()
+        for values, members in groups.items()
     }
 
 
-def records_of(found: Mapping[K, Source[R]]) -> list[R]:
+def records_of(sources_by_key: Mapping[K, Source[R]]) -> list[R]:
     """Return the records of all sources."""
-    return [record for source in found.values() for record in source.records]
+    return [record for source in sources_by_key.values() for record in source.records]
 
 
 def headers(labels: Iterable[str], columns: Iterable[Column[R]] = ()) -> tuple[Head, ...]:
@@ -208,28 +208,28 @@ def row(
 
 
 def model_table(
-    given: DisplayInputs, record: type[N], columns: Sequence[Column[N]], *, caption: str
+    inputs: DisplayInputs, record: type[N], columns: Sequence[Column[N]], *, caption: str
 ) -> TableContent:
-    """Return one row per model, with the printed numbers of `given.files["published"]`.
+    """Return one row per model, with the printed numbers of `inputs.files["published"]`.
 
     Both use the model names of models.yaml; `record` has the field `model`. Models that were not
     run, including those that only the paper has, get a row with the reason.
     """
-    printed = read_published(given.files["published"], ["model"])
-    ours = sources(given, record, ["model"], lambda item: item.conditions.deviations)
-    shown = {model.name: model.label for model in given.models}
-    shown |= {name: label for name, label in given.labels().items() if (name,) in printed}
+    printed = read_published(inputs.files["published"], ["model"])
+    ours = sources(inputs, record, ["model"], lambda item: item.conditions.deviations)
+    shown = {model.name: model.label for model in inputs.models}
+    shown |= {name: label for name, label in inputs.labels().items() if (name,) in printed}
     rows = []
     for name, label in shown.items():
-        reason = "" if (name,) in ours else given.why_not(name)
-        found = ours.get((name,), Source({"model": name}, not_run=reason))
-        source = replace(found, printed=printed.get((name,), {}))
+        reason = "" if (name,) in ours else inputs.why_not(name)
+        own = ours.get((name,), Source({"model": name}, not_run=reason))
+        source = replace(own, printed=printed.get((name,), {}))
         rows.append(row((label,), [(column, source) for column in columns], reason=reason))
     return TableContent(
         heads=(headers(["Model"], columns),),
         groups=(Group(tuple(rows)),),
         caption=caption,
-        notes=given.notes,
+        notes=inputs.notes,
         wide=False,
     )
 

@@ -41,19 +41,19 @@ SERVICES = {
 
 
 def hyperparameters(
-    given: DisplayInputs, found: Mapping[str, tuple[str, float | None, str]], caption: str
+    inputs: DisplayInputs, values: Mapping[str, tuple[str, float | None, str]], caption: str
 ) -> TableContent:
     """Return the table of this run's training hyperparameters.
 
     Args:
-        given: Inputs with the `published` file of the printed values.
-        found: Label, value and the reason for a missing value, by printed parameter.
+        inputs: Inputs with the `published` file of the printed values.
+        values: Label, value and the reason for a missing value, by printed parameter.
         caption: Caption of the table.
     """
     rows = []
-    for row in read_printed(given.files["published"]):
+    for row in read_printed(inputs.files["published"]):
         name, printed = row["parameter"], row["value"]
-        label, value, reason = found[name]
+        label, value, reason = values[name]
         if value is None:
             stated = state("", printed, reason=f"not run: {reason}")
         else:
@@ -68,17 +68,17 @@ def hyperparameters(
     )
 
 
-def artifacts(given: DisplayInputs) -> TableContent:
+def artifacts(inputs: DisplayInputs) -> TableContent:
     """Return the table of data and software, with licenses and the versions pinned here.
 
     Type and usage are as printed.
     """
     pinned = dict(
-        re.findall(r"^([\w.-]+)==(\S+)", read_text(given.files["lock"]), flags=re.MULTILINE)
+        re.findall(r"^([\w.-]+)==(\S+)", read_text(inputs.files["lock"]), flags=re.MULTILINE)
     )
-    public, licences = load_upstream(given.files["upstream"]), read_yaml(given.files["licences"])
+    public, licences = load_upstream(inputs.files["upstream"]), read_yaml(inputs.files["licences"])
     rows = []
-    for row in read_printed(given.files["published"]):
+    for row in read_printed(inputs.files["published"]):
         name, reason = row["artifact"], ""
         if package := PACKAGES.get(name):
             licence, version = package.licence, pinned[package.name]
@@ -117,19 +117,19 @@ def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
 
 
 def checkpoints(
-    given: DisplayInputs, *, unnamed: str = "no model of this project is published as it"
+    inputs: DisplayInputs, *, unnamed: str = "no model of this project is published as it"
 ) -> TableContent:
     """Return the table of checkpoints, with licenses, sizes and the revisions in models.yaml.
 
     Args:
-        given: Inputs whose `options` are the fields of models.yaml entries, by the model or
+        inputs: Inputs whose `options` are the fields of models.yaml entries, by the model or
             checkpoint that the table prints.
         unnamed: Reason why a row has no entry.
     """
     rows = []
-    for row in read_printed(given.files["published"]):
+    for row in read_printed(inputs.files["published"]):
         name = row["model"]
-        entry = given.options.get(row["checkpoint"]) or given.options.get(name)
+        entry = inputs.options.get(row["checkpoint"]) or inputs.options.get(name)
         if entry is None:
             names = ("checkpoint", "licence", "parameters", "revision")
             stated = {key: state("", row.get(key, ""), reason=unnamed) for key in names}

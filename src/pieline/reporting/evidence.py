@@ -28,8 +28,8 @@ class Pool:
         key = (path, load.__qualname__)
         if key not in self._loaded:
             self._loaded[key] = load(path)
-        found: T = self._loaded[key]
-        return found
+        text: T = self._loaded[key]
+        return text
 
     def add(self, path: str, name: str, text: Json) -> None:
         """Add a text."""
@@ -107,7 +107,7 @@ def input_of(metric: MetricFile, ending: str) -> str:
     Raises:
         UserError: There is no such input.
     """
-    found = [name for name in metric.inputs if name.endswith(ending)]
-    if not found:
+    names = [name for name in metric.inputs if name.endswith(ending)]
+    if not names:
         raise UserError(f"no input *{ending}", where=metric.path, hint="recreate the file")
-    return found[0]
+    return names[0]

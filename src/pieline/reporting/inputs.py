@@ -49,7 +49,7 @@ class DisplayInputs(Frozen):
             return {}
         return read_published(self.files[file], keys)
 
-    def inputs(self) -> list[str]:
+    def input_files(self) -> list[str]:
         """Return all input files."""
         return [*self.metrics, *self.files.values()]
 

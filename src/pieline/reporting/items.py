@@ -40,7 +40,7 @@ class Item(Frozen, ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, given: DisplayInputs) -> Iterator[Self]:
+    def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the rows of all runs of a study, run by run."""
 
     @classmethod
@@ -60,11 +60,11 @@ class Item(Frozen, ABC):
         return [*(name for name in cls.model_fields if name not in shared), *shared]
 
 
-def runs(given: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
+def runs(inputs: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
     """Yield each metric file with the shared columns of its rows, except the language."""
-    labels = given.labels()
-    note = " ".join(filter(None, (given.mark, *given.notes))) or None
-    for path in given.metrics:
+    labels = inputs.labels()
+    note = " ".join(filter(None, (inputs.mark, *inputs.notes))) or None
+    for path in inputs.metrics:
         metric = load_metric_file(path)
         model = metric.fields["model"]
         yield (

@@ -160,7 +160,7 @@ def compare(
     problems = [*obstacles]
     if printed is None:
         problems.append("the paper prints no such number")
-    found = Comparison(
+    comparison = Comparison(
         ours=ours,
         printed=printed,
         comparable=not problems,
@@ -169,11 +169,11 @@ def compare(
         ranges=ranges or {},
         decimals=decimals,
     )
-    held = found.readings()
-    if found.reproduced == "within sampling range" and len(held) < len(found.ranges):
-        reason = f"within sampling range only if {' or '.join(held)}"
-        return found.model_copy(update={"reason": reason})
-    return found
+    readings = comparison.readings()
+    if comparison.reproduced == "within sampling range" and len(readings) < len(comparison.ranges):
+        reason = f"within sampling range only if {' or '.join(readings)}"
+        return comparison.model_copy(update={"reason": reason})
+    return comparison
 
 
 def read_printed(path: str | Path) -> list[dict[str, str]]:
@@ -187,18 +187,18 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
     known = _schema(schema)
     if path.stem not in known:
         raise UserError("unknown table", where=path, hint=f"add it to {schema}")
-    told = known[path.stem]
+    expected = known[path.stem]
     hint = f"restore the printed numbers, or update {schema}"
-    rows = read_table(path, [*told.texts, *told.numbers], more=[], hint=hint)
+    rows = read_table(path, [*expected.texts, *expected.numbers], more=[], hint=hint)
     for line, row in rows:
-        for name in told.numbers:
+        for name in expected.numbers:
             if row[name] and not _NUMBER.fullmatch(row[name]):
                 problem = f"{name}: {row[name][:40]!r} is not a number"
                 raise UserError(problem, where=f"{path}:{line}", hint=hint)
-    if len(rows) != told.rows:
-        raise UserError(f"{len(rows)} rows, expected {told.rows}", where=path, hint=hint)
-    if (found := sha256(path)) != told.sha256:
-        raise UserError(f"SHA-256 is {found}, expected {told.sha256}", where=path, hint=hint)
+    if len(rows) != expected.rows:
+        raise UserError(f"{len(rows)} rows, expected {expected.rows}", where=path, hint=hint)
+    if (digest := sha256(path)) != expected.sha256:
+        raise UserError(f"SHA-256 is {digest}, expected {expected.sha256}", where=path, hint=hint)
     return [row for _, row in rows]
 
 

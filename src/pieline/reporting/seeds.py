@@ -99,7 +99,7 @@ def mean_ranges(
         return {POOLED: (printed.mean - half, printed.mean + half)}
     if printed.deviation is None:
         return {}
-    found = {}
+    ranges = {}
     for chosen in ddof:
         variance = _variance(printed, chosen)
         theirs, degrees = variance / printed.seeds, float(printed.seeds - 1)
@@ -111,8 +111,8 @@ def mean_ranges(
                 parts = own**2 / (ours.seeds - 1) + theirs**2 / (printed.seeds - 1)
                 degrees = (own + theirs) ** 2 / parts
         half = float(stdtrit(degrees, 1 - _TAIL)) * math.sqrt(own + theirs) + _rounding(decimals)
-        found[_reading(chosen)] = (printed.mean - half, printed.mean + half)
-    return found
+        ranges[_reading(chosen)] = (printed.mean - half, printed.mean + half)
+    return ranges
 
 
 def deviation_ranges(
@@ -135,14 +135,14 @@ def deviation_ranges(
         return {POOLED: (0.0, high + _rounding(decimals))}
     ratios = [float(fdtri(seeds - 1, printed.seeds - 1, tail)) for tail in (_TAIL, 1 - _TAIL)]
     rounding = _rounding(decimals)
-    found = {}
+    ranges = {}
     for chosen in ddof:
         low, high = (
             math.sqrt(ratio * _variance(printed, chosen, rounded=by))
             for ratio, by in zip(ratios, (-rounding, rounding), strict=True)
         )
-        found[_reading(chosen)] = (low, high)
-    return found
+        ranges[_reading(chosen)] = (low, high)
+    return ranges
 
 
 def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:

@@ -168,12 +168,12 @@ class TableContent:
         yield from self.unseen
 
 
-def make_table(maker: str, given: DisplayInputs) -> TableContent:
+def make_table(maker: str, inputs: DisplayInputs) -> TableContent:
     """Call a table's maker, and remove printed numbers if the data are the user's own."""
-    content: TableContent = import_object(maker)(given)
-    if not given.is_own:
+    content: TableContent = import_object(maker)(inputs)
+    if not inputs.is_own:
         return content
-    return without_printed(content, [model.name for model in given.models])
+    return without_printed(content, [model.name for model in inputs.models])
 
 
 def without_printed(content: TableContent, models: Collection[str]) -> TableContent:
@@ -199,11 +199,11 @@ def without_printed(content: TableContent, models: Collection[str]) -> TableCont
             for number in numbers
         )
 
-    def cell(found: Cell) -> Cell:
-        return replace(found, number=of_ours(found.number), deviation=of_ours(found.deviation))
+    def cell(old: Cell) -> Cell:
+        return replace(old, number=of_ours(old.number), deviation=of_ours(old.deviation))
 
-    def numbers(found: Iterable[Number]) -> tuple[Number, ...]:
-        return tuple(number for each in found if (number := of_ours(each)))
+    def numbers(items: Iterable[Number]) -> tuple[Number, ...]:
+        return tuple(number for each in items if (number := of_ours(each)))
 
     groups = (
         replace(
@@ -289,8 +289,8 @@ def shown(cell: Cell, decimals: int) -> ShownCell:
         ours, printed = cell.text or compared.ours or "–", compared.printed
         differs = printed if printed != compared.ours else ""
         return ShownCell(ours, differs, cell.best, cell.mark, "", compared.reason, ())
-    found = cell.deviation.comparison if cell.deviation else None
-    deviation = found if isinstance(found, Comparison) else None
+    compared_deviation = cell.deviation.comparison if cell.deviation else None
+    deviation = compared_deviation if isinstance(compared_deviation, Comparison) else None
     return ShownCell(
         ours=cell.text
         or _text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),
