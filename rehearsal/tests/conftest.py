@@ -5,5 +5,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _no_mirror_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests name their data themselves, whatever the user's environment says."""
+    """Ignore the mirror in the user's environment."""
     monkeypatch.delenv("PIELINE_MIRROR", raising=False)

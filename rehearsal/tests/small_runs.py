@@ -1,4 +1,4 @@
-"""Data of the small size, and tasks that are run on the rehearsal's answers without a server."""
+"""Data of the small size, and tasks run on the rehearsal's answers without a server."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ from rehearsal.formats import Asked
 
 GRID = read_yaml(ROOT / "config" / "paper.yaml")
 SMALL = {"english": (2, 16), "german": (1, 13)}
-"""Literal and idiomatic originals of ID10M-JAM."""
+"""Numbers of literal and idiomatic originals of ID10M-JAM."""
 PIES = {
     "english": ("broke the ice", "spilled the beans", "kicked the bucket"),
     "german": ("das Eis gebrochen", "den Faden verloren", "ins Gras gebissen"),
@@ -36,9 +36,9 @@ WHO = {"english": ("Guest", "In hall {} it had been quiet."),
 
 
 def jam_sentences(language: str, literal: int, idiomatic: int) -> list[JamSentence]:
-    """So many originals of either kind, each with three variants."""
+    """Return literal and idiomatic originals, each with three variants."""
     who, where = WHO[language]
-    found = []
+    sentences = []
     for number in range(literal + idiomatic):
         pie = PIES[language][number % 3]
         first = original(
@@ -48,16 +48,16 @@ def jam_sentences(language: str, literal: int, idiomatic: int) -> list[JamSenten
             id=f"test-{number:04d}",
             language=language,
         )
-        found.append(as_sentence(first))
+        sentences.append(as_sentence(first))
         for place in (1, 2, 3):
             text = f"{where.format(place)} {first.sentence}"
             made = make_variant(first, text, number=place, source="released")
-            found.append(as_sentence(made))
-    return found
+            sentences.append(as_sentence(made))
+    return sentences
 
 
 def write_datasets(folder: Path) -> None:
-    """Write what the tasks of `GRID` read, with a tenth of the sentences."""
+    """Write the inputs of the tasks of `GRID`, with a tenth of the sentences."""
     for language, numbers in SMALL.items():
         save_jsonl(
             folder / f"results/datasets/jam/{language}.jsonl", jam_sentences(language, *numbers)
@@ -73,7 +73,7 @@ def write_datasets(folder: Path) -> None:
 def book_of(
     folder: Path, grid: Mapping[str, object] = GRID, root: Path = ROOT
 ) -> tuple[Answers, Planned]:
-    """The answers to the questions of a configuration, and its tasks."""
+    """Return the answers to a configuration's questions, and its tasks."""
     config, models = json.dumps(grid), root / "models.yaml"
     return Answers(config, models, root, folder), planned_tasks(config, models, root)
 
@@ -81,7 +81,7 @@ def book_of(
 def ask_all(
     book: Answers, task: Task, written: Callable[[Question, str], str] = lambda _, text: text
 ) -> None:
-    """Run a task on the answers of the book, each as `written` makes it."""
+    """Run a task on the book's answers, each transformed by `written`."""
 
     def ask(questions: Sequence[Question]) -> dict[str, Answer]:
         return {item.key: answer(item) for item in questions}

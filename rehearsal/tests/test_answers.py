@@ -1,4 +1,4 @@
-"""The printed papers come back from the rehearsal's answers and tags, through all steps of ours."""
+"""The rehearsal's answers and tags reproduce the printed numbers through the real pipeline."""
 
 import json
 from collections import Counter
@@ -46,7 +46,7 @@ from rehearsal.formats import Asked
 
 PUBLISHED = ROOT / "published"
 ORIGINALS = {"english": (20, 158), "german": (8, 129)}
-"""Literal and idiomatic ones of the paper (section 5)."""
+"""Numbers of literal and idiomatic originals in the paper (section 5)."""
 MODELS = load_registry(ROOT / "models.yaml")
 NAMES = {entry.published_as: name for name, entry in reversed(MODELS.items())}
 
@@ -67,7 +67,7 @@ def sentences() -> dict[str, list[JamSentence]]:
 def predicted(
     sentences: Sequence[JamSentence], printed: PrintedJam, key: Key, seed: int
 ) -> list[IdiomPrediction]:
-    """The predictions of a run: an encoder's tags, or whether a language model names the PIE."""
+    """Return the predictions of a run: an encoder's tags or a language model's idioms."""
     if key[0] == FINE_TUNED:
         return printed_tags(sentences, PUBLISHED, model=key[1], seed=seed)
     right = printed.right(sentences, key, seed)
@@ -107,7 +107,7 @@ def metrics(sentences: dict[str, list[JamSentence]], printed: PrintedJam) -> lis
 
 
 @pytest.fixture(scope="module")
-def given(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
+def inputs(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
     folder = tmp_path_factory.mktemp("metrics")
     paths = []
     for item in metrics:
@@ -123,20 +123,20 @@ def given(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) -
     )
 
 
-# Where the paper took means of rounded values, and where it prints one decimal, ours are not equal.
+# Ours differ where the paper averages rounded values or prints one decimal.
 EQUAL = {"drift": (99, 112), "usage": (186, 276), "confusion": (168, 168)}
 FARTHEST = {"drift": 0.02, "usage": 0.05, "confusion": 0.0}
 
 
 @pytest.mark.parametrize(("table", "number"), [("drift", 3), ("usage", 5), ("confusion", 6)])
-def test_every_printed_cell_comes_back(
-    table: str, number: int, given: DisplayInputs, tmp_path: Path
+def test_every_printed_cell_is_reproduced(
+    table: str, number: int, inputs: DisplayInputs, tmp_path: Path
 ) -> None:
-    made_from = given.with_files(published=str(PUBLISHED / f"jam_table{number}.csv"))
+    made_from = inputs.with_files(published=str(PUBLISHED / f"jam_table{number}.csv"))
     _, lines = make(f"results:{table}_table", made_from, tmp_path)
     compared = [line for line in lines if line["printed"]]
     known = [line for line in compared if line["ours"]]
-    # Where nothing could drift, the paper prints 0.
+    # If no original can drift, the paper prints 0.
     unknown = {(line["model"], line["printed"]) for line in compared if not line["ours"]}
     assert unknown <= {("qwen2.5-72b", "0")}
     assert {line["comparable"] for line in known} == {"yes"}
@@ -156,8 +156,8 @@ def test_every_printed_cell_comes_back(
     assert (distances.count(0), len(known)) == EQUAL[table]
 
 
-def test_the_sums_of_figure_3_come_back(given: DisplayInputs, tmp_path: Path) -> None:
-    made_from = given.with_files(
+def test_the_sums_of_figure_3_are_reproduced(inputs: DisplayInputs, tmp_path: Path) -> None:
+    made_from = inputs.with_files(
         published=str(PUBLISHED / "jam_table3.csv"),
         text_numbers=str(PUBLISHED / "text_numbers.csv"),
     )
@@ -166,8 +166,10 @@ def test_the_sums_of_figure_3_come_back(given: DisplayInputs, tmp_path: Path) ->
     assert [(line["ours"], line["printed"]) for line in bars] == [("118", "118"), ("149", "149")]
 
 
-def test_the_ablated_run_misjudges_the_58_variants_that_are_rewritten(given: DisplayInputs) -> None:
-    (path,) = [name for name in given.metrics if "english/gpt-4o-mini/zero_shot/seed-42" in name]
+def test_the_ablated_run_misjudges_the_58_variants_that_are_rewritten(
+    inputs: DisplayInputs,
+) -> None:
+    (path,) = [name for name in inputs.metrics if "english/gpt-4o-mini/zero_shot/seed-42" in name]
     assert len(confusing_variants(path)) == 58
 
 
@@ -194,7 +196,7 @@ def test_two_people_label_the_variants_as_printed(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a tenth of the sentences, in which the tasks are run."""
+    """The working directory of the tasks, with a tenth of the sentences."""
     write_datasets(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -204,7 +206,7 @@ def is_made(task: Task) -> bool:
     return all(Path(path).exists() for path in task.inputs.values())
 
 
-def test_every_run_of_the_grid_is_read_as_it_is_planned(folder: Path, printed: PrintedJam) -> None:
+def test_every_run_of_the_grid_is_parsed_as_planned(folder: Path, printed: PrintedJam) -> None:
     book, planned = book_of(folder)
     rules: Counter[str] = Counter()
     dissenting = 0
@@ -226,7 +228,7 @@ def test_every_run_of_the_grid_is_read_as_it_is_planned(folder: Path, printed: P
     assert dissenting > 100
 
 
-def test_neutral_variants_are_answered_when_their_inputs_are_made(
+def test_neutral_variants_are_answered_after_their_inputs_are_made(
     folder: Path, printed: PrintedJam
 ) -> None:
     book, planned = book_of(folder)
@@ -268,14 +270,14 @@ def test_neutral_variants_are_answered_when_their_inputs_are_made(
     assert wrong == round(len(written) * 25 / 58)
 
 
-def test_the_sentences_of_idiots_are_answered_in_the_printed_shares(folder: Path) -> None:
+def test_answers_to_idiots_have_the_printed_proportions(folder: Path) -> None:
     book, planned = book_of(folder)
     counts = printed_counts(PUBLISHED)
     suite = IdiotsDataset.load("results/datasets/idiots").sentences
     for model in GRID["idiots"]["models"]:
         (task,) = (task for task in planned.tasks if task.model == model)
         ask_all(book, task)
-        said = {
+        predictions = {
             item.id: item for item in load_jsonl(task.outputs["predictions"], DetectionPrediction)
         }
         of = counts[planned.models[model].published_as or ""]
@@ -285,13 +287,13 @@ def test_the_sentences_of_idiots_are_answered_in_the_printed_shares(folder: Path
             (idiomatic, of.idiomatic, (of.true_positives, of.right_idiom)),
             (others, of.distractors, (of.distractors - of.true_negatives, of.pie_in_distractor)),
         ):
-            found = sum(bool(said[item.id].has_idiom) for item in group)
-            named = sum(names_pie(item, said[item.id]) for item in group)
+            found = sum(bool(predictions[item.id].has_idiom) for item in group)
+            named = sum(names_pie(item, predictions[item.id]) for item in group)
             assert found == pytest.approx(wanted[0] * len(group) / total, abs=1)
             assert named == pytest.approx(wanted[1] * len(group) / total, abs=1)
 
 
-def test_what_the_paper_has_not_is_answered_rightly_in_the_enforced_form(folder: Path) -> None:
+def test_unprinted_runs_are_answered_correctly_in_the_enforced_form(folder: Path) -> None:
     models = ["gpt-4o"]
     grid = GRID | {"studies": ["jam"], "jam": {**GRID["jam"], "models": models, "neutral": None,
                    "attention": None, "seeds_by_model": {}, "settings": ["zero_shot_schema"],
@@ -308,7 +310,7 @@ def test_what_the_paper_has_not_is_answered_rightly_in_the_enforced_form(folder:
     assert len(planned.tasks) == 2
 
 
-def test_a_question_that_nothing_asks_is_refused(folder: Path) -> None:
+def test_an_unknown_question_is_rejected(folder: Path) -> None:
     book, _ = book_of(folder)
     turns = (("system", "You are a poet."), ("user", "Sentence: It rains."))
     for model in ("gpt-4o-2024-08-06", "gpt-9"):
@@ -316,7 +318,7 @@ def test_a_question_that_nothing_asks_is_refused(folder: Path) -> None:
             book.text(Asked(model, turns, 42))
 
 
-def test_the_script_tags_as_the_library_does(folder: Path) -> None:
+def test_the_script_gives_the_librarys_tags(folder: Path) -> None:
     path, output = folder / "results/datasets/jam/english.jsonl", folder / "tags.jsonl"
     run_script(
         "rehearse_tags",
@@ -333,7 +335,7 @@ def test_the_script_tags_as_the_library_does(folder: Path) -> None:
 
 @needs_mirror
 @pytest.mark.parametrize("language", ["english", "german"])
-def test_a_tag_can_name_the_pie_of_every_released_original(language: str) -> None:
+def test_tags_can_mark_the_pie_of_every_released_original(language: str) -> None:
     for number, row in enumerate(
         read_released_originals(MIRROR / "id10m-jam" / f"{language}.json"), start=1
     ):

@@ -1,4 +1,4 @@
-"""Errors made on purpose on the small size: noticed by a rehearsal, or listed as not covered."""
+"""Deliberate errors at the small size, which a rehearsal detects or lists as not covered."""
 
 import shutil
 from collections.abc import Sequence
@@ -54,19 +54,19 @@ JAM = GRID | {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a tenth of the sentences, in which the tasks are run."""
+    """The working directory of the tasks, with a tenth of the sentences."""
     write_datasets(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def is_listed(about: str) -> bool:
-    """Whether the page lists an error as not covered."""
+    """Return whether the page lists an error as not covered."""
     return any(about in line for line in NOT_COVERED)
 
 
 def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
-    """The cells of IdioTS' Table 1 for one model, from the answers to the questions of a root."""
+    """Return one model's cells of IdioTS' Table 1, with the prompts in the project `root`."""
     book, planned = book_of(folder, IDIOTS, root)
     (task,) = planned.tasks
     ask_all(book, task)
@@ -78,12 +78,12 @@ def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
         update={"conditions": Conditions.model_validate_json(conditions)}
     )
     write_json("metrics.json", metrics.model_dump(mode="json"))
-    given = DisplayInputs(
+    inputs = DisplayInputs(
         metrics=("metrics.json",),
         files={"published": str(ROOT / "published/idiots_table1.csv")},
         models=run.described([MODEL]),
     )
-    content = import_object("pieline.studies.idiots.tables:detection")(given)
+    content = import_object("pieline.studies.idiots.tables:detection")(inputs)
     outputs = {name: folder / f"idiots_detection.{name}" for name in ("tex", "csv", "html")}
     write_table("idiots_detection", content, templates=ROOT / "templates", **outputs)
     return read_cells([outputs["csv"]])
@@ -98,7 +98,7 @@ def values(cells: Sequence[ComparedCell]) -> list[tuple[str, str]]:
 
 
 class TestPrompt:
-    def test_a_changed_prompt_file_leaves_no_cell_to_compare(self, folder: Path) -> None:
+    def test_with_a_changed_prompt_file_no_cell_is_compared(self, folder: Path) -> None:
         before = detection_cells(folder)
         for name in ("published", "models.yaml", "config.yaml", "config", "data"):
             (folder / name).symlink_to(ROOT / name)
@@ -109,14 +109,14 @@ class TestPrompt:
         hello = "=== system ===\nSay hello and nothing else.\n"
         file.write_text(head + hello + user, encoding="utf-8")
         after = detection_cells(folder, folder)
-        # Stand-ins answer it as they answer the papers'.
+        # Stand-ins give the same answers to the changed prompt.
         assert values(after) == values(before)
         (known,), (count,) = count_cells(before), count_cells(after)
         assert known.equal >= 3
         assert (count.equal, count.near, count.differing) == (0, 0, ())
         assert all("not the paper's wording" in reason for reason in count.others)
 
-    def test_a_question_that_says_something_else_is_not_covered(
+    def test_a_changed_question_is_not_covered(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = detection_cells(folder)
@@ -200,7 +200,7 @@ class TestSeeds:
         assert runs[0] == runs[1]
         assert is_listed("Other seeds")
 
-    def test_a_seed_that_the_configuration_does_not_name_is_refused(self, folder: Path) -> None:
+    def test_an_unconfigured_seed_is_rejected(self, folder: Path) -> None:
         book, planned = book_of(folder, JAM)
         task = planned.tasks[0]
         with pytest.raises(KeyError, match="unknown question to gpt-4o-mini"):
@@ -216,8 +216,8 @@ class TestForms:
     def predictions(self, task: Task) -> list[IdiomPrediction]:
         return load_jsonl(task.outputs["predictions"], IdiomPrediction)
 
-    def test_forms_that_no_stand_in_sends_give_the_same_predictions(self, task: Task) -> None:
-        """As long as the parser was written for them: they are those of its own tests."""
+    def test_other_answer_forms_give_the_same_predictions(self, task: Task) -> None:
+        """This holds for forms that the parser supports; these are from its tests."""
         ask_all(self.book, task)
         before = self.predictions(task)
         forms = cycle(text for text, names in NAMES if names == ["a b"])
@@ -230,7 +230,7 @@ class TestForms:
         after = self.predictions(task)
         assert [item.idioms for item in after] == [item.idioms for item in before]
 
-    def test_answers_that_are_not_read_change_predictions(self, task: Task) -> None:
+    def test_unreadable_answers_change_predictions(self, task: Task) -> None:
         ask_all(self.book, task)
         before = self.predictions(task)
         ask_all(self.book, task, lambda *_: "Let me think about it.")

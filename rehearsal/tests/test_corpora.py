@@ -1,4 +1,4 @@
-"""The library finds the printed counts in the stand-ins for the corpora, and flags nothing."""
+"""The stand-ins for the corpora have the printed counts and pass all checks of the library."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ TEXT_NUMBERS = {
 
 
 class Corpora:
-    """What was written, and its size."""
+    """The written corpora and their size."""
 
     def __init__(self, folder: Path, size: Size) -> None:
         write_corpora(folder, size=size, seed=1)
@@ -53,11 +53,11 @@ class Corpora:
         self.upstream = load_upstream(folder / "upstream.yaml")
 
     def printed(self, name: str) -> int:
-        """A number of the papers' text, or a tenth of it."""
+        """Return a number of the papers' text, or a tenth of it."""
         return scaled(TEXT_NUMBERS[name], self.size)
 
     def jam(self, language: str, folder: Path) -> JamDataset:
-        """The dataset of ID10M-JAM, by way of all stages before it."""
+        """Build the dataset of ID10M-JAM through all previous stages."""
         raw = self.mirror / f"id10m/test_{language}.tsv"
         released = self.mirror / f"id10m-jam/{language}.json"
         sentences = read_id10m(raw, split="test")
@@ -96,16 +96,14 @@ def corpora(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Corpora(tmp_path_factory.mktemp("corpora"), request.param)
 
 
-def test_every_upstream_file_is_there_with_its_digest(corpora: Corpora) -> None:
+def test_every_upstream_file_exists_with_its_digest(corpora: Corpora) -> None:
     assert corpora.upstream.keys() < load_upstream(ROOT / "data/upstream.yaml").keys()
     assert is_released({name: corpora.mirror / name for name in corpora.upstream}, corpora.upstream)
     assert {item.url for item in corpora.upstream.values()} == {None}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_id10m_has_the_upstream_lengths_and_no_sentence_twice(
-    corpora: Corpora, language: str
-) -> None:
+def test_id10m_has_the_upstream_lengths_and_no_duplicates(corpora: Corpora, language: str) -> None:
     texts = []
     for split in ("test", "dev", "train"):
         sentences = read_id10m(corpora.mirror / f"id10m/{split}_{language}.tsv", split=split)
@@ -127,7 +125,7 @@ def test_the_lengths_are_the_printed_ones() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_pipeline_keeps_the_printed_originals_and_minds_no_variant(
+def test_the_pipeline_keeps_the_printed_originals_and_all_variants(
     corpora: Corpora, language: str, tmp_path: Path
 ) -> None:
     dataset = corpora.jam(language, tmp_path)

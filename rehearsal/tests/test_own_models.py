@@ -1,4 +1,4 @@
-"""Models of one's own beside the stand-ins of the papers' models."""
+"""Users' own models in a rehearsal."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ OWN = (
 
 @pytest.fixture
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
-    """A rehearsal of a project with a model of one's own; the stand-ins themselves are not made."""
+    """A rehearsal of a project with a user's own model, without writing the stand-ins."""
     for name in ("write_corpora", "common_words", "write_weights"):
         monkeypatch.setattr(rehearsal, name, lambda *given, **named: None)
     write_text(tmp_path / "models.yaml", read_text(ROOT / "models.yaml"))
@@ -29,7 +29,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
     return made
 
 
-def test_they_take_no_part_and_their_keys_neither(prepared: Rehearsal) -> None:
+def test_own_models_and_their_keys_are_excluded(prepared: Rehearsal) -> None:
     papers = set(load_registry(ROOT / "models.yaml"))
     assert set(load_registry(prepared.root / "models.yaml")) - papers == {"mine"}
     registry = load_registry(prepared.models)

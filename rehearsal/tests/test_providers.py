@@ -1,4 +1,4 @@
-"""Stand-ins for providers: their formats and faults, and that bill, ledger and recordings agree."""
+"""The providers' stand-in: formats, faults, and agreement of bill, ledger and recordings."""
 
 import json
 import os
@@ -36,7 +36,7 @@ from rehearsal.rehearsal import Rehearsal
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 MODELS = ("gpt-4o", "claude-4-sonnet", "gemini-2.5-pro", "llama-4-scout")
-"""One for each format; the client is told of each that it may be asked, retired or not."""
+"""One model per format; none is treated as retired."""
 FAULTS = get_args(Fault)
 TURNS = [
     ("system", "Name the idioms."),
@@ -51,8 +51,8 @@ def model(name: str) -> LLMEntry:
     return entry
 
 
-def say(asked: Asked) -> str:
-    """The stand-ins' answers in these tests."""
+def answer_question(asked: Asked) -> str:
+    """Answer a question."""
     return f"idioms: [{asked.turns[-1][1]}]"
 
 
@@ -96,12 +96,14 @@ def recordings_of(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", [*MODELS, "o3-mini", "deepseek-r1"])
-def test_a_stand_in_hears_the_question_and_is_read_and_billed(tmp_path: Path, name: str) -> None:
-    heard: list[Asked] = []
+def test_questions_reach_the_stand_in_and_answers_are_parsed_and_billed(
+    tmp_path: Path, name: str
+) -> None:
+    received: list[Asked] = []
 
     def listen(asked: Asked) -> str:
-        heard.append(asked)
-        return say(asked)
+        received.append(asked)
+        return answer_question(asked)
 
     entry = model(name)
     with Providers(listen, REGISTRY, tmp_path) as server:
@@ -109,10 +111,10 @@ def test_a_stand_in_hears_the_question_and_is_read_and_billed(tmp_path: Path, na
     (question,) = questions_for(entry, 1)
     seed = None if name == "claude-4-sonnet" else 7
     turns = tuple((turn.role, turn.content) for turn in question.messages)
-    assert heard == [Asked(entry.litellm_id.partition("/")[2], turns, seed)]
-    text = say(heard[0])
+    assert received == [Asked(entry.litellm_id.partition("/")[2], turns, seed)]
+    text = answer_question(received[0])
     assert (answer.text or "").strip() == text
-    assert (answer.finish_reason, answer.returned_model) == ("stop", heard[0].model)
+    assert (answer.finish_reason, answer.returned_model) == ("stop", received[0].model)
     tokens = sum(-(-len(content) // 4) for _, content in turns)
     thoughts = tokens if name in ("o3-mini", "gemini-2.5-pro") else 0
     shown = THOUGHTS if name == "deepseek-r1" else ""
@@ -127,9 +129,9 @@ def test_a_stand_in_hears_the_question_and_is_read_and_billed(tmp_path: Path, na
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_an_answer_ends_at_the_limit_of_tokens(tmp_path: Path, name: str) -> None:
+def test_an_answer_is_truncated_at_the_token_limit(tmp_path: Path, name: str) -> None:
     entry, folder = model(name), tmp_path / "recordings"
-    with Providers(say, REGISTRY, tmp_path) as server:
+    with Providers(answer_question, REGISTRY, tmp_path) as server:
         (answer,) = ask(
             questions_for(entry, 1, max_tokens=3), entry, settings_for(server.address, folder),
             folder / "a.jsonl", progress=False,
@@ -142,7 +144,7 @@ def test_an_answer_ends_at_the_limit_of_tokens(tmp_path: Path, name: str) -> Non
 def test_after_every_fault_the_question_is_asked_again(tmp_path: Path, fault: Fault) -> None:
     faults = FaultProfile(rates={fault: 1.0}, max_attempts=2, retry_after_s=0.1)
     folder = tmp_path / "recordings"
-    with Providers(say, REGISTRY, tmp_path, faults) as server:
+    with Providers(answer_question, REGISTRY, tmp_path, faults) as server:
         for name in MODELS:
             fields = {"max_attempts": 2, "timeout_s": 1 if fault in ("hang", "drip") else 10}
             assert len(ask_all(server.address, folder, name, 2, **fields)) == 2
@@ -158,14 +160,14 @@ def test_after_every_fault_the_question_is_asked_again(tmp_path: Path, fault: Fa
         assert item.lost_usd == pytest.approx(half)
 
 
-def test_faults_are_the_same_for_one_attempt_and_no_question_meets_too_many(
+def test_faults_are_reproducible_and_limited_per_question(
     tmp_path: Path,
 ) -> None:
     rates: dict[Fault, float] = {"429": 0.2, "500": 0.2, "reset": 0.2, "broken": 0.2}
     faults = FaultProfile(seed=5, rates=rates, max_attempts=3, retry_after_s=0.01)
     met = []
     for run in ("a", "b"):
-        with Providers(say, REGISTRY, tmp_path / run, faults) as server:
+        with Providers(answer_question, REGISTRY, tmp_path / run, faults) as server:
             ask_all(server.address, tmp_path / run / "recordings", "gpt-4o", 20, max_attempts=3)
         charges = read_bill(tmp_path / run / BILL)
         met.append(
@@ -191,7 +193,7 @@ def post(url: str, body: object) -> tuple[int, dict[str, Any]]:
 CHAT = {"model": "gpt-4o-2024-08-06", "messages": [{"role": "user", "content": "never heard"}]}
 
 
-def test_what_cannot_be_answered_is_refused_in_the_providers_words(tmp_path: Path) -> None:
+def test_unanswerable_requests_get_the_providers_errors(tmp_path: Path) -> None:
     def refuse(asked: Asked) -> str:
         raise KeyError(asked.turns[-1][1])
 
@@ -221,7 +223,7 @@ def test_what_cannot_be_answered_is_refused_in_the_providers_words(tmp_path: Pat
     assert read_bill(tmp_path / BILL) == []
 
 
-def test_a_bill_outlives_its_server_at_any_byte(tmp_path: Path) -> None:
+def test_a_bill_truncated_at_any_byte_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / BILL
     charges = [Charge("openai", "openai/m", f"q{n}", n, 1, 0.5) for n in range(3)]
     bill = Bill(path)
@@ -242,10 +244,10 @@ def test_a_bill_outlives_its_server_at_any_byte(tmp_path: Path) -> None:
         Bill(path)
 
 
-def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_restarted_server_continues(tmp_path: Path) -> None:
     faults, attempts = FaultProfile(rates={"500": 1.0}, max_attempts=3), []
-    for _ in range(3):  # the third attempt may not fail, whoever remembers the others
-        with Providers(say, REGISTRY, tmp_path, faults) as server:
+    for _ in range(3):  # the third attempt must succeed, although the server was restarted
+        with Providers(answer_question, REGISTRY, tmp_path, faults) as server:
             attempts.append(post(f"{server.address}/openai/v1/chat/completions", CHAT)[0])
     assert attempts == [500, 500, 200]
     assert len(read_bill(tmp_path / BILL)) == 3
@@ -256,58 +258,60 @@ def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Path:
-    """A folder with recordings and a bill that agree."""
-    with Providers(say, REGISTRY, tmp_path) as server:
+    """A folder whose recordings and bill agree."""
+    with Providers(answer_question, REGISTRY, tmp_path) as server:
         ask_all(server.address, tmp_path / "recordings", "gpt-4o", 5)
     return tmp_path
 
 
-def told(folder: Path) -> str:
+def verdict_on(folder: Path) -> str:
     return verdict(bill_matches(folder / BILL, folder / "recordings", REGISTRY))
 
 
-def ask_anew(folder: Path) -> None:
-    with Providers(say, REGISTRY, folder) as server:
+def ask_again(folder: Path) -> None:
+    with Providers(answer_question, REGISTRY, folder) as server:
         ask_all(server.address, folder / "recordings", "gpt-4o", 5)
 
 
-def test_a_recorded_answer_that_is_asked_for_again_is_told(asked: Path) -> None:
-    assert told(asked).startswith("the bill and the ledger agree: 5 recorded answers to 5 requests")
-    ask_anew(asked)
+def test_a_repeated_question_is_reported(asked: Path) -> None:
+    assert verdict_on(asked).startswith(
+        "the bill and the ledger agree: 5 recorded answers to 5 requests"
+    )
+    ask_again(asked)
     assert len(read_bill(asked / BILL)) == 5
     path = asked / "recordings" / "gpt-4o.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]))
-    ask_anew(asked)
-    assert "do not agree" in told(asked)
-    assert "1 question answered again, 0 killed and 0 failed" in told(asked)
-    assert "billed for recorded answers" in told(asked)
+    ask_again(asked)
+    assert "do not agree" in verdict_on(asked)
+    assert "1 question answered again, 0 killed and 0 failed" in verdict_on(asked)
+    assert "billed for recorded answers" in verdict_on(asked)
 
 
-def test_an_answer_that_was_paid_for_and_is_not_recorded_is_told(asked: Path) -> None:
+def test_a_lost_answer_is_reported(asked: Path) -> None:
     path = asked / "recordings" / "gpt-4o.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    assert "do not agree (4 recorded answers to 5 requests" in told(asked)
+    assert "do not agree (4 recorded answers to 5 requests" in verdict_on(asked)
 
 
-def test_a_recorded_answer_that_nobody_billed_is_told(asked: Path) -> None:
+def test_an_unbilled_answer_is_reported(asked: Path) -> None:
     path = asked / BILL
     lines = [line for line in path.read_bytes().splitlines(keepends=True) if b"model" in line]
     path.write_bytes(b"".join(lines[:-1]))
-    assert "1 recorded answer not on the bill" in told(asked)
+    assert "1 recorded answer not on the bill" in verdict_on(asked)
 
 
-def test_other_tokens_than_billed_are_told(asked: Path) -> None:
+def test_different_token_counts_are_reported(asked: Path) -> None:
     path = asked / BILL
     path.write_bytes(path.read_bytes().replace(b'"output_tokens":', b'"output_tokens":1', 1))
-    assert "1 recorded answer with other tokens than billed" in told(asked)
+    assert "1 recorded answer with other tokens than billed" in verdict_on(asked)
 
 
-def test_a_lost_reply_that_the_ledger_does_not_hold_is_told(asked: Path) -> None:
+def test_a_lost_reply_missing_in_the_ledger_is_reported(asked: Path) -> None:
     bill = Bill(asked / BILL)
     bill.add(Charge("openai", "openai/gpt-4o-2024-08-06", "q", 10, 10, 0.25, "cut"))
     bill.close()
-    assert "$0.250000 billed for lost replies, $0.000000 held for them" in told(asked)
+    assert "$0.250000 billed for lost replies, $0.000000 held for them" in verdict_on(asked)
 
 
 def test_a_rehearsal_answers_from_its_own_process(tmp_path: Path) -> None:
@@ -322,7 +326,7 @@ def test_a_rehearsal_answers_from_its_own_process(tmp_path: Path) -> None:
         rehearsal.start(config, REGISTRY)
 
 
-# Everything killed at random moments.
+# Clients and server are killed at random times.
 
 COUNT, KILLS = 60, 5
 STORM: dict[Fault, float] = {
@@ -348,7 +352,7 @@ def serves(port: int) -> None:
 
 
 def _serve(state: Path, port: int, faults: FaultProfile) -> None:
-    with Providers(say, REGISTRY, state, faults, port):
+    with Providers(answer_question, REGISTRY, state, faults, port):
         time.sleep(600)
 
 
@@ -357,11 +361,11 @@ def _ask(address: str, folder: Path, name: str) -> None:
     ask_all(address, folder, name, COUNT, timeout_s=1, max_attempts=8)
 
 
-def test_whatever_fails_and_is_killed_no_answer_is_lost_and_the_bill_is_the_ledgers(
+def test_no_answer_is_lost_and_the_bill_equals_the_ledger_after_faults_and_kills(
     tmp_path: Path,
 ) -> None:
     calm, storm = tmp_path / "calm", tmp_path / "storm"
-    with Providers(say, REGISTRY, calm) as server:
+    with Providers(answer_question, REGISTRY, calm) as server:
         for name in MODELS:
             ask_all(server.address, calm / "recordings", name, COUNT)
 

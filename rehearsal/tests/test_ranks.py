@@ -1,4 +1,4 @@
-"""Runs that score what the paper prints, through metrics and tables to the printed digits."""
+"""Constructed runs give the printed digits in metrics and tables."""
 
 from itertools import product
 from pathlib import Path
@@ -29,13 +29,13 @@ from rehearsal.ranks import BM25, printed_run, printed_tuning, target
 
 PUBLISHED = ROOT / "published"
 TOP_K = 60
-"""The relevant documents of an idiomatic query: as far as any score looks."""
+"""Number of relevant documents of an idiomatic query, the depth of all scores."""
 USAGES = {"literal": 4, "idiomatic": 2, "simplification": 2, "sense": 2}
 SBERT = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 def dataset_of(pies: int, per_usage: dict[str, int]) -> IdiolinkDataset:
-    """A test split of the released shape: of each PIE and domain two queries and some documents."""
+    """Return a test split with two queries and some documents per PIE and domain, as released."""
     documents, queries = [], []
     for pie, domain in product([f"pie {number}" for number in range(pies)], DOMAINS):
         text = {"sentence": pie, "pie": pie, "span": pie, "subject": domain, "is_gold": False}
@@ -54,7 +54,7 @@ def dataset_of(pies: int, per_usage: dict[str, int]) -> IdiolinkDataset:
 
 @pytest.fixture(scope="module")
 def dataset() -> IdiolinkDataset:
-    # Below some 250 queries one document more or less shows in the second decimal.
+    # With fewer than about 250 queries, a single document changes the second decimal.
     return dataset_of(16, USAGES)
 
 
@@ -69,7 +69,7 @@ def study() -> IdiolinkStudy:
 def measure(
     study: IdiolinkStudy, dataset: IdiolinkDataset, metrics: str, *, top_k: int, folder: Path
 ) -> str:
-    """Make a metric file of the study from a run that is given what the rule would give it."""
+    """Write a metric file of a constructed run, with the arguments that the rule would pass."""
     _, _, _, index, name, query_mode, file = metrics.split("/")
     composition, seed = index.partition("-")[2] or "full", int(file[5:-5])
     base, *training = name.split("+")
@@ -105,24 +105,24 @@ def tuning(study: IdiolinkStudy, composition: str, query_mode: str) -> Tuning:
 
 
 def comparisons(
-    study: IdiolinkStudy, name: str, given: DisplayInputs, folder: Path
+    study: IdiolinkStudy, name: str, inputs: DisplayInputs, folder: Path
 ) -> list[dict[str, str]]:
-    """The lines of a table's CSV."""
+    """Write a table and return the lines of its CSV."""
     table = next(table for table in study.tables() if table.name == name)
     files = {end: folder / f"{name}.{end}" for end in ("tex", "csv", "html")}
-    write_table(name, import_object(table.maker)(given), templates=ROOT / "templates", **files)
+    write_table(name, import_object(table.maker)(inputs), templates=ROOT / "templates", **files)
     return read_comparisons(files["csv"])
 
 
 def measured(
     study: IdiolinkStudy, dataset: IdiolinkDataset, name: str, folder: Path, *, top_k: int = TOP_K
 ) -> list[dict[str, str]]:
-    """The lines of a table all of whose metric files come from printed runs."""
-    given = next(table.given for table in study.tables() if table.name == name)
-    # Both losses have the same numbers, and one is shown here.
-    files = [each for each in given.metrics if "+released/" not in each]
+    """Return the CSV lines of a table whose metric files are all from constructed runs."""
+    inputs = next(table.given for table in study.tables() if table.name == name)
+    # Both losses have the same numbers, so one suffices.
+    files = [each for each in inputs.metrics if "+released/" not in each]
     made = [measure(study, dataset, each, top_k=top_k, folder=folder) for each in files]
-    return comparisons(study, name, given.model_copy(update={"metrics": tuple(made)}), folder)
+    return comparisons(study, name, inputs.model_copy(update={"metrics": tuple(made)}), folder)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def measured(
         ("idiolink_finetuned", 30 * 2 * 2),
     ],
 )
-def test_every_printed_cell_comes_back(
+def test_every_printed_cell_is_reproduced(
     study: IdiolinkStudy, dataset: IdiolinkDataset, table: str, cells: int, tmp_path: Path
 ) -> None:
     printed = [line for line in measured(study, dataset, table, tmp_path) if line["printed"]]
@@ -143,15 +143,15 @@ def test_every_printed_cell_comes_back(
     assert [line for line in printed if float(line["ours"]) != float(line["printed"])] == []
 
 
-def test_what_is_known_of_the_released_ablation_comes_back(
+def test_the_released_ablation_is_reproduced(
     study: IdiolinkStudy, dataset: IdiolinkDataset, tmp_path: Path
 ) -> None:
     name = "idiolink_ablation"
-    given = next(table.given for table in study.tables() if table.name == name)
-    files = [each for each in given.metrics if f"/{BM25}/" in each]
+    inputs = next(table.given for table in study.tables() if table.name == name)
+    files = [each for each in inputs.metrics if f"/{BM25}/" in each]
     made = [measure(study, dataset, each, top_k=TOP_K, folder=tmp_path) for each in files]
-    models = tuple(model for model in given.models if model.name == BM25)
-    changed = given.model_copy(update={"metrics": tuple(made), "models": models})
+    models = tuple(model for model in inputs.models if model.name == BM25)
+    changed = inputs.model_copy(update={"metrics": tuple(made), "models": models})
     lines = comparisons(study, name, changed, tmp_path)
     known = {
         (line["composition"], line["metric"]): (line["ours"], line["k1"], line["b"])
@@ -167,7 +167,7 @@ def test_what_is_known_of_the_released_ablation_comes_back(
     }
 
 
-def test_a_run_is_the_same_again_and_another_models_is_not(dataset: IdiolinkDataset) -> None:
+def test_runs_are_reproducible_and_differ_between_models(dataset: IdiolinkDataset) -> None:
     def run(model: str) -> dict[str, dict[str, float]]:
         return printed_run(
             dataset.queries, dataset.documents, model=model, query_mode="span", composition="full",
@@ -180,8 +180,8 @@ def test_a_run_is_the_same_again_and_another_models_is_not(dataset: IdiolinkData
 
 
 @pytest.mark.parametrize("per_usage", [{"literal": 1, "idiomatic": 1}, USAGES])
-def test_few_queries_come_as_near_as_whole_documents_allow(per_usage: dict[str, int]) -> None:
-    # With ten documents of each usage or fewer, R lies within the ten ranks of nDCG@10.
+def test_few_queries_give_the_nearest_possible_scores(per_usage: dict[str, int]) -> None:
+    # With at most ten documents per usage, R is at most the ten ranks of nDCG@10.
     small = dataset_of(2, per_usage)
     few = [text for text in small.documents if text.subject in DOMAINS[:6]]
     run = printed_run(
@@ -195,13 +195,13 @@ def test_few_queries_come_as_near_as_whole_documents_allow(per_usage: dict[str, 
     assert found.ndcg_at_10 == pytest.approx(0.5886, abs=0.01)
 
 
-def test_what_is_not_printed_has_its_neighbours_numbers() -> None:
+def test_unprinted_targets_are_approximated() -> None:
     def aim(model: str, mode: str, composition: str = "full", **more: str) -> tuple[float, float]:
         return target(PUBLISHED, model=model, query_mode=mode, composition=composition, **more)  # type: ignore[arg-type]
 
-    # 24 models' mean of the column.
+    # The mean of the column over 24 models.
     assert 100 * aim("unknown", "sentence")[0] == pytest.approx(20.53, abs=0.01)
-    # As BM25's sentence queries fare without idiomatic documents: 32.63 / 36.04 and 43 / 59.07.
+    # BM25's scores with sentence queries without idiomatic documents: 32.63 / 36.04 and 43 / 59.07.
     assert 100 * aim(SBERT, "span", "lit_sim_sense")[0] == pytest.approx(40.88 * 32.63 / 36.04)
     assert 100 * aim(BM25, "span", "lit_sim_sense")[1] == pytest.approx(49.87 * 43 / 59.07)
     assert 100 * aim(SBERT, "span", train_mode="span")[1] == pytest.approx(69.36)

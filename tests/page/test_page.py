@@ -24,40 +24,40 @@ METRICS = "results/metrics/idiolink/test/bm25/span/seed-0.json"
 
 @pytest.fixture
 def small_run(small_page: Path, tmp_path: Path) -> Path:
-    """A copy of the small run, that a test may change."""
+    """A copy of the small run that a test may change."""
     return Path(shutil.copytree(small_page.parents[1], tmp_path / "run"))
 
 
 def script(page: Path, name: str) -> dict[str, Any]:
-    """What a file beside the page gives to it."""
+    """Return the content of one of the page's files."""
     text = (page.parent / "items" / f"{name}.js").read_text(encoding="utf-8")
-    found = re.fullmatch(r'pieline\("([\w-]+)", "([\w+/=]+)"\);\n', text)
-    assert found
-    assert found[1] == name
-    result: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(found[2])))
+    match = re.fullmatch(r'pieline\("([\w-]+)", "([\w+/=]+)"\);\n', text)
+    assert match
+    assert match[1] == name
+    result: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(match[2])))
     return result
 
 
 def behind(page: Path, part: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The metric file whose path holds `part`, and the texts that its evidence names, by file."""
+    """Return the metric file whose path contains `part`, and the texts of its evidence by file."""
     names = (path.stem for path in (page.parent / "items").glob("[0-9]*.js"))
-    (found,) = [item for item in (script(page, name) for name in names) if part in item["path"]]
-    return found, {path: script(page, name) for path, name in found["texts"].items()}
+    (metric,) = [item for item in (script(page, name) for name in names) if part in item["path"]]
+    return metric, {path: script(page, name) for path, name in metric["texts"].items()}
 
 
-def test_the_page_alone_loads_nothing_but_its_figures(small_page: Path) -> None:
+def test_the_page_loads_only_its_figures(small_page: Path) -> None:
     text = small_page.read_text(encoding="utf-8")
     assert re.findall(r'src="([^"]*)"', text) == ["figures/idiolink_modes.png"]
     assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|import\(|https?://", text)
 
 
-def test_every_link_leads_to_a_file_or_a_place(small_page: Path) -> None:
+def test_every_link_has_a_target(small_page: Path) -> None:
     text = small_page.read_text(encoding="utf-8")
     links = set(re.findall(r'href="([^"]*)"', text)) - {"data:,"}
     places = {link for link in links if link.startswith("#")}
     assert places
     assert all(f'id="{place[1:]}"' in text for place in places)
-    # Those are made by rules of their own.
+    # These are made by other rules.
     others = {"paper.tex", "../results/provenance.json"}
     missing = [link for link in links - places - others if not (small_page.parent / link).is_file()]
     assert missing == []
@@ -68,13 +68,13 @@ def test_every_link_leads_to_a_file_or_a_place(small_page: Path) -> None:
 
 
 def first_screen(page: Path) -> str:
-    """What stands before the filters and tables, without line breaks."""
+    """Return the page's text before the filters and tables, without line breaks."""
     text = page.read_text(encoding="utf-8")
     first = text[text.index("<header>") : text.index('<form class="filters"')]
     return re.sub(r"\s+", " ", first)
 
 
-def test_the_first_screen_says_what_was_run_and_what_the_rest_takes(small_page: Path) -> None:
+def test_the_first_screen_lists_what_was_run_and_what_the_rest_requires(small_page: Path) -> None:
     first = first_screen(small_page)
     assert "A run on the sample data." in first
     assert "Of 1,040 printed numbers none reproduced, 4 not comparable, 1,036 not run." in first
@@ -84,7 +84,7 @@ def test_the_first_screen_says_what_was_run_and_what_the_rest_takes(small_page: 
         "0 of 392 printed numbers reproduced.",
     ]
     assert first.count('<div class="bar"') == 3
-    # Why not the rest: reasons are stated once for a study, and counted.
+    # Reasons are listed once per study, with their counts.
     assert 'nobody had time <span class="soft">(482)</span>' in first
     assert "<strong>the key K</strong>: 40 numbers of GPT-4o<" in first
     assert "<strong>the released hard variants of ID10M-JAM (public)</strong>: " in first
@@ -92,7 +92,7 @@ def test_the_first_screen_says_what_was_run_and_what_the_rest_takes(small_page: 
     assert "jam drift" not in first
 
 
-def test_the_first_screen_says_what_agrees_and_what_does_not(small_run: Path) -> None:
+def test_the_first_screen_lists_reproduced_and_differing_numbers(small_run: Path) -> None:
     key = {"model": "bm25", "query_mode": "span"}
     with contextlib.chdir(small_run):
         rows = [(key | {"metric": "r_precision"}, compare(50.0, 49.22, obstacles=[]), [METRICS])]
@@ -112,7 +112,7 @@ def test_the_first_screen_says_what_agrees_and_what_does_not(small_run: Path) ->
 
 
 def test_every_table_of_the_papers_is_listed(small_page: Path) -> None:
-    """Those that were not made have their reason and what they take, and no empty layout."""
+    """Tables that were not made have a reason and requirements, but no empty layout."""
     text = re.sub(r"\s+", " ", small_page.read_text(encoding="utf-8"))
     index = text[text.index('<div class="index">') : text.index("Our numbers in the papers")]
     listed = re.findall(r'<a href="#([\w-]+)">(.*?)</a>', index)
@@ -132,7 +132,7 @@ def test_every_table_of_the_papers_is_listed(small_page: Path) -> None:
     assert "Not made: nobody had time." in described
 
 
-def test_a_table_without_numbers_of_ours_is_folded(small_run: Path) -> None:
+def test_a_table_without_our_numbers_is_collapsed(small_run: Path) -> None:
     with contextlib.chdir(small_run):
         save_table(
             "idiots_detection",
@@ -149,7 +149,7 @@ def test_a_table_without_numbers_of_ours_is_folded(small_run: Path) -> None:
         assert ("<summary>The printed numbers</summary>" in section) is is_folded
 
 
-def test_a_page_of_own_data_counts_nothing_printed(small_run: Path) -> None:
+def test_a_page_of_own_data_has_no_printed_numbers(small_run: Path) -> None:
     with contextlib.chdir(small_run):
         page = make_page(mark="Own data: mine.", data="own")
     first = first_screen(page)
@@ -171,20 +171,20 @@ def test_a_page_of_own_data_counts_nothing_printed(small_run: Path) -> None:
         ("Own data: mine.", "own", "Own data: mine."),
     ],
 )
-def test_other_runs_say_so(small_run: Path, mark: str, data: str, says: str) -> None:
+def test_the_page_states_the_kind_of_run(small_run: Path, mark: str, data: str, says: str) -> None:
     with contextlib.chdir(small_run):
         assert says in make_page(mark=mark, data=data).read_text(encoding="utf-8")
 
 
-def test_tables_stand_in_the_papers_layout(small_page: Path) -> None:
+def test_tables_have_the_papers_layout(small_page: Path) -> None:
     text = small_page.read_text(encoding="utf-8")
-    found = re.findall(r'<table class="paper-table" data-name="(\w+)">', text)
-    assert found == ["jam_drift", "idiots_detection", "idiolink_zero_shot", "idiolink_bm25"]
+    names = re.findall(r'<table class="paper-table" data-name="(\w+)">', text)
+    assert names == ["jam_drift", "idiots_detection", "idiolink_zero_shot", "idiolink_bm25"]
     assert "50.00<small>40.88</small>" in text
     assert '<tr class="not-run">' in text
 
 
-def test_claims_come_after_the_tables_by_verdict(small_page: Path) -> None:
+def test_claims_follow_the_tables_by_verdict(small_page: Path) -> None:
     text = small_page.read_text(encoding="utf-8")
     assert text.index('id="tables"') < text.index('id="claims"')
     verdicts = re.findall(r'<span class="badge [\w-]+">ours: ([\w ]+)</span>', text)
@@ -194,7 +194,7 @@ def test_claims_come_after_the_tables_by_verdict(small_page: Path) -> None:
     assert verdicts == sorted(verdicts, key=order.index)
 
 
-def test_a_number_leads_to_its_own_metric_file(small_page: Path) -> None:
+def test_a_number_opens_its_metric_file(small_page: Path) -> None:
     text = small_page.read_text(encoding="utf-8")
     table = text[text.index('id="table-idiolink_bm25"') :]
     number = re.search(r'data-metrics="(\d+)"', table)
@@ -203,12 +203,12 @@ def test_a_number_leads_to_its_own_metric_file(small_page: Path) -> None:
     assert metric["path"] == METRICS
 
 
-def test_a_ranking_goes_down_to_marked_documents(small_page: Path) -> None:
+def test_a_ranking_has_marked_documents(small_page: Path) -> None:
     metric, texts = behind(small_page, "/sbert/")
     ranking = metric["evidence"]
     assert ranking["predictions"] in metric["inputs"]
     first, second = ranking["rows"]
-    # d1 and d3 carry the idiomatic meaning; the literal query wants d2 and d4.
+    # d1 and d3 have the idiomatic meaning; d2 and d4 are relevant to the literal query.
     assert [item[0] for item in first["best"]] == ["d1", "d2", "d3"]
     assert [item[2] for item in first["best"]] == [1, 0, 1]
     assert [item[2] for item in second["best"]] == [0, 1, 0]
@@ -217,27 +217,29 @@ def test_a_ranking_goes_down_to_marked_documents(small_page: Path) -> None:
     assert metric["scores"]["overall.r_precision"] == pytest.approx(0.5)
 
 
-def test_detection_goes_down_to_answers(small_page: Path) -> None:
+def test_detection_has_answers(small_page: Path) -> None:
     metric, texts = behind(small_page, "/idiots/")
     good, bad = metric["evidence"]["rows"]
     assert (good["right"], good["answer"]) == (True, "idiom: spill the beans (tell a secret)")
-    # What could not be read is no "no idiom", so it is wrong of a distractor, too.
+    # An unreadable answer does not count as "no idiom", so it is wrong for a distractor, too.
     assert (bad["right"], bad["answer"]) == (False, "unparseable: no object")
     assert texts[metric["evidence"]["sentences"]]["s2"]["usage"] == "distractor"
     assert metric["evidence"]["recording"] == "recordings/vicuna-7b-zero_shot-0.jsonl"
     assert good["keys"] == ["a" * 12]
 
 
-def test_identification_goes_down_to_variants(small_page: Path) -> None:
+def test_identification_has_variants(small_page: Path) -> None:
     metric, texts = behind(small_page, "/jam/")
     figurative, literal = metric["evidence"]["rows"]
-    told = [(item["sentence"], item["right"], item["answer"]) for item in figurative["sentences"]]
-    assert told == [
+    answers = [
+        (item["sentence"], item["right"], item["answer"]) for item in figurative["sentences"]
+    ]
+    assert answers == [
         ("test-0001", True, "idiom: broke the ice"),
         ("test-0001-v1", False, "no idiom"),
     ]
     assert all(item["right"] for item in literal["sentences"])
-    # They were made elsewhere, or their recordings are no longer there.
+    # Predictions without recordings: external ones, or the recordings were deleted.
     assert metric["evidence"]["recording"] is None
     sentences = texts[metric["evidence"]["sentences"]]
     assert sentences["test-0001-v1"]["parts"] == [
@@ -245,7 +247,7 @@ def test_identification_goes_down_to_variants(small_page: Path) -> None:
         "broke the ice",
         ".",
     ]
-    # The PIE of a literal sentence has no tags and is marked all the same.
+    # The PIE of a literal sentence is marked although it has no tags.
     assert sentences["test-0002-v1"]["parts"] == [
         "At the party: They ",
         "broke the ice",
@@ -261,7 +263,7 @@ def test_the_same_run_gives_the_same_page(small_page: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("change", ["delete", "edit"])
-def test_predictions_that_are_not_those_of_the_metrics(small_run: Path, change: str) -> None:
+def test_changed_predictions_are_detected(small_run: Path, change: str) -> None:
     run = small_run / "results/predictions/idiolink/test/sbert/span/seed-0.run.gz"
     if change == "delete":
         run.unlink()

@@ -1,4 +1,4 @@
-"""What the default run ends with: ledger, comparison, page, document, provenance."""
+"""Final outputs of the default run: claims, comparison, page, document and provenance."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ from pieline.core.files import sha256
 from pieline.results.numbers import read_numbers
 
 pytestmark = pytest.mark.slow
-# What the small run's page is looked at in crosswise.
+# The small run's page is tested with every combination of these.
 THEMES: list[tuple[Literal["light", "dark"], tuple[int, int]]] = [
     ("light", (1280, 900)),
     ("dark", (390, 844)),
@@ -32,15 +32,15 @@ def test_every_table_is_compared(default_run: Path) -> None:
     assert latex - {"claims", "comparison", "paper", "idiots_prompt"} == compared
 
 
-def test_every_printed_number_has_its_place_in_our_tables(default_run: Path) -> None:
+def test_every_printed_number_is_in_our_tables(default_run: Path) -> None:
     numbers = read_numbers(default_run / "paper_tables/printed_numbers.csv")
     assert [number.what for number in numbers if "no such row" in number.reason] == []
     assert {number.verdict for number in numbers} == {"not comparable", "not run"}
     assert all(number.needs for number in numbers)
 
 
-def test_the_sample_proves_nothing(default_run: Path) -> None:
-    """No claim is judged, and no cell counted, on numbers of the sample."""
+def test_nothing_is_judged_on_sample_data(default_run: Path) -> None:
+    """No claim is judged and no cell is compared on sample data."""
     ledger = json.loads((default_run / "paper_tables/claims.json").read_text(encoding="utf-8"))
     assert set(ledger["counts"]["ours"]) <= {"not comparable", "not run"}
     with (default_run / "paper_tables/comparison.csv").open(encoding="utf-8") as stream:
@@ -76,11 +76,11 @@ def test_provenance_has_every_raw_file_and_every_output(default_run: Path) -> No
     assert record["recordings"], "the language models' answers are recorded"
 
 
-def test_the_crate_lies_at_the_root_of_the_run(default_run: Path) -> None:
+def test_the_crate_is_in_the_root_of_the_run(default_run: Path) -> None:
     crate = json.loads((default_run / "ro-crate-metadata.json").read_text(encoding="utf-8"))
     entities = {entity["@id"]: entity for entity in crate["@graph"]}
     for part in entities["./"]["hasPart"]:
-        # An id is an address, in which + is escaped.
+        # Ids are URLs, in which + is escaped.
         assert (default_run / unquote(part["@id"])).is_file(), part["@id"]
     assert entities["./"]["mainEntity"] == {"@id": "Snakefile"}
 
@@ -135,7 +135,7 @@ def test_axe_finds_nothing(default_run: Path, tmp_path: Path) -> None:
 
 
 @needs_browser
-def test_one_number_of_each_study_leads_to_sentences(default_run: Path, tmp_path: Path) -> None:
+def test_a_number_of_each_study_opens_sentences(default_run: Path, tmp_path: Path) -> None:
     page = default_run / "paper_tables/index.html"
     with browser(tmp_path) as window:
         window.open(page)

@@ -1,4 +1,4 @@
-"""All tables and figures in one document."""
+"""The LaTeX document with all tables and figures."""
 
 import shutil
 import subprocess
@@ -36,7 +36,7 @@ a & 1.00 \\
 
 
 def displays() -> Displays:
-    """Two studies that made something, and one that the run does not name."""
+    """Return displays of two studies with outputs, without the third study."""
 
     def table(name: str, place: str) -> Table:
         return Table(name, place, "A caption.", "no.module:table")
@@ -60,7 +60,7 @@ def displays() -> Displays:
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The LaTeX of a run that made two tables and a figure."""
+    """The LaTeX document of a run with two tables and a figure."""
     monkeypatch.chdir(tmp_path)
     folder = Path("paper_tables")
     figure = folder / "figures/idiolink_modes.pdf"
@@ -95,7 +95,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return output
 
 
-def test_everything_stands_paper_by_paper(source: Path) -> None:
+def test_the_document_is_ordered_by_paper(source: Path) -> None:
     text = source.read_text(encoding="utf-8")
     places = [
         text.index(part)
@@ -109,25 +109,25 @@ def test_everything_stands_paper_by_paper(source: Path) -> None:
         )
     ]
     assert places == sorted(places)
-    assert "IdioTS" not in text  # the run made nothing of it
+    assert "IdioTS" not in text  # not part of the run
     assert r"M\_1" in text
     assert "no basis for a scientific conclusion" in text
 
 
 @needs_latex
-def test_the_pdf_is_the_same_each_time(source: Path) -> None:
+def test_the_pdf_is_reproducible(source: Path) -> None:
     first, second = source.with_name("a.pdf"), source.with_name("b.pdf")
     compile_pdf(source, first)
     compile_pdf(source, second)
     assert first.read_bytes().startswith(b"%PDF")
     assert first.read_bytes() == second.read_bytes()
     assert str(source.parent).encode() not in first.read_bytes()
-    # LaTeX leaves nothing beside the source.
+    # LaTeX leaves no auxiliary files.
     assert not source.with_suffix(".aux").exists()
 
 
 def number(ours: float | None) -> Cell:
-    """A cell of a table."""
+    """Return a cell with our number."""
     return Cell(Number({}, compare(ours, 483.21, obstacles=["x"])), best=ours is not None)
 
 
@@ -175,7 +175,7 @@ TEXT = TableContent(
 @needs_latex
 @pytest.mark.parametrize("content", [WIDE, LONG, LABELS, TEXT])
 def test_a_table_fits_the_line(tmp_path: Path, content: TableContent) -> None:
-    """Nine columns with printed numbers, many rows, long reasons why rows were not run."""
+    """Test nine columns with printed numbers, many rows, and long reasons for missing rows."""
     files = {ending: tmp_path / f"wide.{ending}" for ending in ("tex", "csv", "html")}
     write_table("wide", content, templates=ROOT / "templates", **files)
     source = tmp_path / "document.tex"
@@ -196,8 +196,8 @@ def test_a_table_fits_the_line(tmp_path: Path, content: TableContent) -> None:
 
 
 @needs_latex
-def test_a_character_without_a_glyph_stops_nothing(source: Path) -> None:
-    """A sentence of someone's own data may be in any script."""
+def test_a_character_without_a_glyph_is_no_error(source: Path) -> None:
+    """Users' data can contain any script."""
     table = source.parent / "jam_statistics.tex"
     table.write_text(TABLE.replace("Model", "Идиома"), encoding="utf-8")
     compile_pdf(source, source.with_suffix(".pdf"))
@@ -205,7 +205,7 @@ def test_a_character_without_a_glyph_stops_nothing(source: Path) -> None:
 
 
 @needs_latex
-def test_no_home_is_needed(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latex_runs_without_a_home_directory(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOME")
     compile_pdf(source, source.with_suffix(".pdf"))
     assert source.with_suffix(".pdf").exists()

@@ -66,24 +66,24 @@ def provenance(folder: Path, data: str = "released") -> Provenance:
         )
 
 
-def test_raw_files_have_source_digest_and_licence(tmp_path: Path) -> None:
+def test_raw_files_have_source_digest_and_license(tmp_path: Path) -> None:
     (raw,) = provenance(tmp_path / "run").raw_files
     assert (raw.url, raw.licence, raw.is_sample) == (URL, "CC-BY-4.0", False)
     assert raw.sha256 == sha256(tmp_path / "run" / raw.path)
     assert raw.bytes == 2
 
 
-def test_our_sample_is_not_passed_off_as_the_public_file(tmp_path: Path) -> None:
+def test_sample_files_are_not_described_as_public_files(tmp_path: Path) -> None:
     (raw,) = provenance(tmp_path / "run", data="sample").raw_files
     assert (raw.url, raw.licence, raw.is_sample) == (None, "CC0-1.0", True)
 
 
-def test_every_raw_file_has_a_licence() -> None:
+def test_every_raw_file_has_a_license() -> None:
     names = re.findall(r"^([a-z0-9-]+)/", (ROOT / "data/upstream.yaml").read_text(), re.MULTILINE)
     assert set(names) <= set(load_licences(ROOT / "data/licences.yaml"))
 
 
-def test_versions_are_those_in_use() -> None:
+def test_versions_are_the_installed_ones() -> None:
     packages = installed_packages(LOCK)
     assert packages["pydantic"] in LOCK.read_text(encoding="utf-8")
     assert len(packages) > 20
@@ -112,7 +112,7 @@ def entities(crate: dict[str, Any]) -> dict[str, Any]:
 
 
 def references(value: Any) -> set[str]:
-    """Ids that an entity refers to."""
+    """Return the ids that a value refers to."""
     if isinstance(value, list):
         return set().union(*map(references, value)) if value else set()
     if isinstance(value, dict):
@@ -123,7 +123,7 @@ def references(value: Any) -> set[str]:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("workflow", ["Snakefile", None])
 def test_the_crate_is_valid(tmp_path: Path, workflow: str | None) -> None:
-    """What RO-Crate 1.1 and the profiles that it names require, as another program reads it."""
+    """Validate against RO-Crate 1.1 and the declared profiles with an external library."""
     run_provenance = provenance(tmp_path / "run")
     made = ro_crate(run_provenance, version="0.1.0", workflow=workflow)
     assert made == ro_crate(run_provenance, version="0.1.0", workflow=workflow)
@@ -136,7 +136,7 @@ def test_the_crate_is_valid(tmp_path: Path, workflow: str | None) -> None:
     assert str(crate.datePublished.date()) == "2026-01-02"
     assert {"name", "description"} <= set(crate.root_dataset)
     assert crate.license["name"] == "Apache-2.0"
-    # A profile is described, with its version in its address.
+    # Each profile is described, and its URL contains the version.
     profiles = {profile.id: profile.type for profile in crate.root_dataset["conformsTo"]}
     names = ["process", "workflow"] if workflow else ["process"]
     assert profiles == {f"https://w3id.org/ro/wfrun/{name}/0.5": "CreativeWork" for name in names}
@@ -156,7 +156,7 @@ def test_the_crate_is_valid(tmp_path: Path, workflow: str | None) -> None:
     }
 
 
-def test_an_id_is_an_address(tmp_path: Path) -> None:
+def test_ids_are_urls(tmp_path: Path) -> None:
     made = provenance(tmp_path / "run")
     output = made.outputs[0].model_copy(update={"path": "results/a b+c.json"})
     made = made.model_copy(update={"outputs": [output]})
@@ -165,7 +165,7 @@ def test_an_id_is_an_address(tmp_path: Path) -> None:
     assert found["results/a%20b%2Bc.json"]["name"] == "a b+c.json"
 
 
-def test_the_crate_tells_inputs_from_outputs(tmp_path: Path) -> None:
+def test_the_crate_distinguishes_inputs_and_outputs(tmp_path: Path) -> None:
     found = entities(ro_crate(provenance(tmp_path / "run"), version="0.1.0", workflow=None))
     run = found["#run"]
     raw = found["results/raw/idiolink/test/queries.json"]
@@ -175,7 +175,7 @@ def test_the_crate_tells_inputs_from_outputs(tmp_path: Path) -> None:
         {"@id": "https://creativecommons.org/licenses/by/4.0/"},
     )
     assert run["result"] == [{"@id": "paper_tables/a.csv"}]
-    # The recordings lie outside the folder, so they are described and are no part of the crate.
+    # Recordings outside the folder are described but are not part of the crate.
     (recording,) = (item for item in run["object"] if item["@id"].startswith("#recordings"))
     parts = {part["@id"] for part in found["./"]["hasPart"]}
     assert parts == {raw["@id"], "paper_tables/a.csv"}

@@ -1,4 +1,4 @@
-"""What stands above the studies, with two studies that stand in for the papers'."""
+"""The run report, with two stub studies."""
 
 import json
 import shutil
@@ -26,57 +26,57 @@ METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
 
 
 class StandIn(Study[Settings]):
-    """A study with a table and a figure."""
+    """A stub study with a table and a figure."""
 
     Settings = Settings
 
     def check(self, where: str) -> None:
-        """Everything can be run."""
+        """Accept any settings."""
 
     def tables(self) -> list[Table]:
-        """One table."""
+        """Return one table."""
         given = DisplayInputs(metrics=METRICS)
         return [Table(f"{self.name}_scores", "Table 1", "Scores.", "no.module:scores", given)]
 
     def figures(self) -> list[Figure]:
-        """One figure."""
+        """Return one figure."""
         return [Figure(f"{self.name}_curve", "Figure 1", "A curve.", "no.module:curve")]
 
     def models(self) -> list[str]:
-        """A language model and an embedder."""
+        """Return a language model and an embedder."""
         return ["sbert", "gpt-4o"]
 
     def raw_files(self) -> list[str]:
-        """One raw file, and one that the project brings."""
+        """Return one raw file, and one of the project's own files."""
         return [f"results/raw/{self.name}/texts.json", "data/sample/list.txt"]
 
     def behind(self, metrics: str) -> list[str]:
-        """The same data set behind every number, and its predictions."""
+        """Return the shared dataset and the predictions behind a metric file."""
         return ["results/datasets/a.jsonl", metrics.replace("metrics", "predictions")]
 
 
 class First(StandIn):
-    """A study."""
+    """The first study."""
 
     name = "a"
     paper = "Paper A"
 
 
 class Second(StandIn):
-    """Another."""
+    """The second study."""
 
     name = "b"
     paper = "Paper B"
 
 
-def whole(*names: str, root: Path = ROOT) -> RunReport:
+def report_of(*names: str, root: Path = ROOT) -> RunReport:
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     every: dict[str, Study[Any]] = {"a": First(Settings(), run), "b": Second(Settings(), run)}
     return RunReport(every, Config(studies=list(names)))
 
 
-def test_displays_are_those_of_the_chosen_studies() -> None:
-    displays = whole("b").displays
+def test_displays_are_limited_to_the_selected_studies() -> None:
+    displays = report_of("b").displays
     assert displays.papers() == {"b": "Paper B", "a": "Paper A"}
     assert displays.files("csv") == ["paper_tables/b_scores.csv"]
     assert displays.files("png") == ["paper_tables/figures/b_curve.png"]
@@ -85,51 +85,54 @@ def test_displays_are_those_of_the_chosen_studies() -> None:
     read = Displays.model_validate_json(displays.canonical())
     assert read.all_files() == displays.all_files()
     (table,) = read.studies[0].tables
-    # What a table is made from decides neither page nor provenance.
+    # The inputs of a table affect neither page nor provenance.
     assert table == replace(study.tables[0], given=DisplayInputs())
 
 
-def test_studies_come_in_the_configurations_order() -> None:
-    csvs = whole("b", "a").files("csv")
+def test_studies_are_in_the_order_of_the_configuration() -> None:
+    csvs = report_of("b", "a").files("csv")
     assert csvs == [
         "paper_tables/b_scores.csv",
         "paper_tables/a_scores.csv",
     ]
-    assert list(whole("b", "a").displays.papers().items()) == [("b", "Paper B"), ("a", "Paper A")]
+    assert list(report_of("b", "a").displays.papers().items()) == [
+        ("b", "Paper B"),
+        ("a", "Paper A"),
+    ]
 
 
-def test_what_is_left_out_is_counted_for_each_reason_and_model(
+def test_missing_runs_are_counted_by_reason_and_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     left_out = {"gpt-4o/1": "no key", "sbert/1": "no key", "sbert/2": "no key"}
     monkeypatch.setattr(First, "left_out", lambda self: left_out)
-    assert whole("a").left_out() == ["left out of a (no key): gpt-4o, 1 run, sbert, 2 runs"]
+    assert report_of("a").left_out() == ["left out of a (no key): gpt-4o, 1 run, sbert, 2 runs"]
 
 
-def test_files_stand_once() -> None:
-    both = whole("a", "b")
+def test_files_are_listed_once() -> None:
+    both = report_of("a", "b")
     assert both.metrics() == list(METRICS)
     assert both.behind() == [
         "results/datasets/a.jsonl",
         "results/predictions/a/x.json",
         "results/predictions/a/y.json",
     ]
-    # What the project brings itself is no raw file of the run.
+    # The project's own files are not raw files of the run.
     assert both.raw_files() == ["results/raw/a/texts.json", "results/raw/b/texts.json"]
 
 
-def test_models_are_described_by_what_exactly_was_used() -> None:
-    models = {model.name: model for model in whole("a", "b").models()}
+def test_models_are_described_with_exact_versions() -> None:
+    models = {model.name: model for model in report_of("a", "b").models()}
     assert list(models) == ["gpt-4o", "sbert"]
     registry = load_registry(ROOT / "models.yaml")
     assert models["gpt-4o"].checkpoint == registry["gpt-4o"].litellm_id  # type: ignore[union-attr]
     assert models["sbert"].licence == registry["sbert"].licence
     of_papers = {name for name, entry in registry.items() if entry.published_as}
-    assert {item["name"] for item in json.loads(whole().described_models())} == of_papers
+    assert {item["name"] for item in json.loads(report_of().described_models())} == of_papers
 
 
-def test_the_description_says_nothing_of_this_machine() -> None:
-    made = whole("a")
+def test_the_description_does_not_depend_on_the_machine() -> None:
+    made = report_of("a")
     made.config = made.config.model_copy(update={"mirror": "/somewhere"})
     description = RunDescription.model_validate_json(made.description())
     assert description.config["studies"] == ["a"]
@@ -138,8 +141,8 @@ def test_the_description_says_nothing_of_this_machine() -> None:
     assert str(ROOT) not in made.description()
 
 
-def test_the_report_knows_every_file_that_rules_show() -> None:
-    made = whole("a")
+def test_the_report_has_every_file_that_rules_show() -> None:
+    made = report_of("a")
     assert made.category("paper_tables/b_scores.csv") == "Paper B"
     assert made.labels("paper_tables/figures/a_curve.png") == {
         "place": "Figure 1",
@@ -150,11 +153,11 @@ def test_the_report_knows_every_file_that_rules_show() -> None:
     assert made.labels("paper_tables/paper.pdf")["place"] == "Document"
 
 
-def test_the_document_is_compiled_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_document_is_compiled_if_latex_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert "paper_tables/paper.pdf" in whole("a").targets()
+    assert "paper_tables/paper.pdf" in report_of("a").targets()
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "paper_tables/paper.tex" in whole("a").targets()
+    assert "paper_tables/paper.tex" in report_of("a").targets()
 
 
 def test_the_state_of_a_clone(tmp_path: Path) -> None:
@@ -185,10 +188,10 @@ def test_the_page_reads_the_items_of_each_study() -> None:
         name: f"pieline.studies.{name}.items:{name.title()}Item" for name in every
     }
     assert all("evidence" in vars(import_object(item)) for item in made.item_classes())
-    assert whole("a").item_classes() == []
+    assert report_of("a").item_classes() == []
 
 
-def test_answers_are_found_by_the_predictions_made_of_them() -> None:
+def test_recordings_are_found_from_predictions() -> None:
     config = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config/sample.yaml")
     every = load_studies(load_config(config), load_registry(ROOT / "models.yaml"), ROOT)
     askings = [asking for study in every.values() for asking in study.llm_tasks()]

@@ -1,4 +1,4 @@
-"""A run of the workflow on the cluster of these tests, and what it runs."""
+"""Runs of the workflow on the test cluster, and their configuration."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ CONFIGURATION = {
         "finetuning": {"models": [], "train_modes": ["sentence"], "seeds": [42]},
     },
 }
-"""IdioLink's part of the default run with few jobs of a kind."""
+"""IdioLink's part of the default run, with few jobs per rule."""
 
 TABLES = ("paper_tables/idiolink_zero_shot.tex",)
 
@@ -31,7 +31,7 @@ TRAINING = "results/training/idiolink/sbert/sentence/paper/seed-42"
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--profile=profiles/slurm")
 IMPATIENT = (
-    # This cluster has no accounting database for sacct to ask, and no slow file system.
+    # The test cluster has no accounting database for sacct and no slow file system.
     "--slurm-status-command=squeue",
     "--slurm-init-seconds-before-status-checks=2",
     "--seconds-between-status-checks=2",
@@ -42,7 +42,7 @@ IMPATIENT = (
 
 
 def contents(folder: Path, *names: str) -> dict[str, bytes]:
-    """Bytes by path of everything below some folders."""
+    """Return the contents of all files in some folders, by path."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for name in names
@@ -52,7 +52,7 @@ def contents(folder: Path, *names: str) -> dict[str, bytes]:
 
 
 def slow_node(folder: Path) -> None:
-    """Have the first training of a project freeze once it has written a checkpoint."""
+    """Make the first training in a project freeze after it has written a checkpoint."""
     (folder / "slow_node").touch()
     (folder / "src" / "sitecustomize.py").write_text(
         f"""
@@ -77,7 +77,7 @@ if MARK.exists() and sys.orig_argv[1:] and sys.orig_argv[1].endswith("fine_tune.
 
 
 def serve_stand_in(folder: Path) -> None:
-    """Have a project ask IdioTS of a served model, whose server stalls in its first life."""
+    """Make a project run IdioTS with a served model whose first server process stalls."""
     spec = served(folder, "stalls", parameters="7B")
     entry = spec.model_dump(mode="json", exclude_unset=True)
     with (folder / "models.yaml").open("a", encoding="utf-8") as stream:
@@ -88,7 +88,7 @@ def serve_stand_in(folder: Path) -> None:
 
 
 class ClusterRun:
-    """A run through profiles/slurm in a project of its own."""
+    """A run with profiles/slurm in a separate copy of the project."""
 
     def __init__(self, cluster: SlurmCluster, folder: Path, *arguments: str) -> None:
         self.cluster, self.folder = cluster, folder
@@ -103,23 +103,24 @@ class ClusterRun:
             )
 
     def wait(self, seconds: int = 1200) -> None:
-        """Wait for its end, which must be a good one."""
+        """Wait until the run succeeds."""
         code = self.process.wait(timeout=seconds)
         assert code == 0, self.output.read_text(encoding="utf-8")[-6000:] + self.cluster.logs()
 
     def end(self) -> None:
-        """Give it up."""
+        """Kill the run."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
 
     def jobs(self) -> dict[str, list[dict[str, str]]]:
-        """What SLURM says of its jobs, by the rule or group that they are of, oldest first."""
+        """Return SLURM's records of the run's jobs by rule or group, oldest first."""
         jobs: dict[str, list[dict[str, str]]] = {}
         for job in self.cluster.jobs():
             if job["WorkDir"] == str(self.folder):
                 name = job["Comment"].removeprefix("rule_").split("_wildcards_")[0]
                 jobs.setdefault(name, []).append(job)
         return {
-            name: sorted(found, key=lambda job: int(job["JobId"])) for name, found in jobs.items()
+            name: sorted(jobs_of_name, key=lambda job: int(job["JobId"]))
+            for name, jobs_of_name in jobs.items()
         }

@@ -1,4 +1,4 @@
-"""The cluster, and what the tests of this folder compare."""
+"""The test cluster and its runs."""
 
 import shutil
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from support import copy_project, run_snakemake
 
 @pytest.fixture(scope="session")
 def narrowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with the configuration of these tests, in which nothing has run."""
+    """Copy the project with the configuration of these tests, before any run."""
     if missing_programs():
         pytest.skip(f"no {', '.join(missing_programs())}: install slurm-wlm and munge")
     folder = copy_project(tmp_path_factory.mktemp("narrowed") / "project")
@@ -30,7 +30,7 @@ def narrowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
-    """SLURM, up for all tests of the session."""
+    """A SLURM cluster for all tests of the session."""
     with slurm_cluster(tmp_path_factory.mktemp("slurm") / "cluster") as running:
         yield running
 
@@ -39,10 +39,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
 def training_on_a_slow_node(
     narrowed: Path, cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterRun]:
-    """A training under way that its time limit will end."""
+    """A running training that its time limit will kill."""
     folder = tmp_path_factory.mktemp("training") / "project"
     shutil.copytree(narrowed, folder)
-    # Only the training is of interest: what it needs is made without the cluster.
+    # Only the training runs on the cluster; its inputs are made locally.
     target = f"{TRAINING}/training.json"
     result = run_snakemake(folder, "--cores=2", "--omit-from=fine_tune", "--", target)
     assert result.returncode == 0, result.stderr[-4000:]
@@ -58,7 +58,7 @@ def training_on_a_slow_node(
 def served_model(
     cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterRun]:
-    """IdioTS with a served model under way, whose time limit will end its server in the middle."""
+    """A run of IdioTS with a served model whose server is killed by its time limit."""
     folder = copy_project(tmp_path_factory.mktemp("served") / "project")
     serve_stand_in(folder)
     run = ClusterRun(
@@ -81,7 +81,7 @@ def study(
     served_model: ClusterRun,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ClusterRun]:
-    """The study, run while the training and the served model wait."""
+    """The finished run of the study, made while the training and the served model wait."""
     del training_on_a_slow_node, served_model
     folder = tmp_path_factory.mktemp("study") / "project"
     shutil.copytree(narrowed, folder)

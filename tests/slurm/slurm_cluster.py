@@ -1,8 +1,8 @@
-"""A real SLURM on this machine alone, from the distribution's packages slurm-wlm and munge.
+"""A real SLURM cluster on this machine, from the distribution's packages slurm-wlm and munge.
 
-It listens on the loopback address only, runs as the calling user, keeps every file in one folder,
-and leaves no process behind. It declares two nodes of 8 CPUs, the second with two GPUs, none of
-which exists. As a program it runs one command with the cluster up:
+It listens only on the loopback address, runs as the calling user, keeps all files in one folder,
+and leaves no process behind. It declares two nodes with 8 CPUs, the second with two GPUs that do
+not exist. As a program, it starts the cluster and runs one command:
 
     python tests/slurm/slurm_cluster.py sinfo
 """
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "setpriv")
-"""What the cluster needs, from the packages munge, slurm-wlm and util-linux."""
+"""Required programs, from the packages munge, slurm-wlm and util-linux."""
 
 CONFIGURATION = """\
 ClusterName=pieline
@@ -69,17 +69,17 @@ NodeName=node2 Name=gpu Type=fake File=/dev/zero
 
 
 def missing_programs() -> list[str]:
-    """Programs of the cluster that this machine lacks."""
+    """Return the required programs that are not installed."""
     return [name for name in PROGRAMS if find_program(name) is None]
 
 
 def find_program(name: str) -> str | None:
-    """Where a program lies; the daemons are in folders that only root has on its PATH."""
+    """Return the path of a program, including folders that are only on root's PATH."""
     return shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin"]))
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback address that nobody listens on."""
+    """Return unused ports of the loopback address."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
@@ -93,8 +93,8 @@ class SlurmCluster:
     """The running cluster.
 
     Attributes:
-        folder: everything that it writes.
-        environment: what a command needs to reach it.
+        folder: Folder of all its files.
+        environment: Environment for commands that use it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -103,7 +103,7 @@ class SlurmCluster:
         self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
 
     def start(self) -> None:
-        """Write the configuration, start the daemons, and wait until both nodes take jobs."""
+        """Write the configuration, start the daemons, and wait until both nodes are idle."""
         folder = self.folder
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)
@@ -129,7 +129,7 @@ class SlurmCluster:
         self._wait("both nodes", lambda: self.output(*idle).split() == ["node1", "node2"])
 
     def stop(self) -> None:
-        """Cancel every job, wait for its end, and end the daemons, last started first."""
+        """Cancel all jobs, wait until they end, and stop the daemons in reverse order."""
         if self.processes and self.processes[-1].poll() is None:
             self.run("scancel", "--full", "--user", getpass.getuser())
             self._wait("the jobs' end", lambda: not self.output("squeue", "--noheader"))
@@ -143,24 +143,24 @@ class SlurmCluster:
         self.processes.clear()
 
     def run(self, *command: str, **options: object) -> subprocess.CompletedProcess[str]:
-        """Run a command that sees the cluster."""
+        """Run a command in the environment of the cluster."""
         return subprocess.run(  # type: ignore[call-overload,no-any-return]
             command, env=self.environment, text=True, capture_output=True, check=False, **options
         )
 
     def output(self, *command: str) -> str:
-        """What a command prints, without the space around it."""
+        """Return the stripped output of a command."""
         return self.run(*command).stdout.strip()
 
     def jobs(self) -> list[dict[str, str]]:
-        """Every job since the start, by `scontrol show job`: field names and values."""
+        """Return the fields of all jobs since the start, from `scontrol show job`."""
         records = self.output("scontrol", "--oneliner", "--all", "show", "job").splitlines()
         return [
             dict(field.split("=", 1) for field in line.split() if "=" in field) for line in records
         ]
 
     def steps(self) -> list[str]:
-        """What the nodes' logs say of each `srun` within a job or by itself."""
+        """Return the log lines of the nodes about each `srun`."""
         logs = (self.folder / f"slurmd-{node}.log" for node in ("node1", "node2"))
         return [
             line for log in logs for line in log.read_text().splitlines() if "launch task" in line
@@ -172,7 +172,7 @@ class SlurmCluster:
         assert program, name
         self.processes.append(
             subprocess.Popen(
-                # The daemon ends with this process, even where that is killed.
+                # The daemon ends with this process, even if it is killed.
                 ["setpriv", "--pdeathsig", "TERM", program, *arguments],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -190,7 +190,7 @@ class SlurmCluster:
             time.sleep(0.1)
 
     def logs(self) -> str:
-        """The last lines that each daemon wrote."""
+        """Return the last log lines of each daemon."""
         parts = []
         for path in sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")]):
             lines = path.read_text(errors="replace").splitlines()[-15:]
@@ -200,7 +200,7 @@ class SlurmCluster:
 
 @contextmanager
 def slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
-    """A cluster in a folder, for as long as the block lasts."""
+    """Run a cluster in a folder during the block."""
     cluster = SlurmCluster(folder)
     try:
         cluster.start()
@@ -210,7 +210,7 @@ def slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run a command with a cluster up; exit as it does."""
+    """Run a command with a cluster, and exit with its status."""
     absent = missing_programs()
     if absent:
         print(f"missing: {', '.join(absent)}; install slurm-wlm and munge", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The whole default run, sent through profiles/slurm: the bytes of a run without a cluster."""
+"""The default run with profiles/slurm is byte-identical to a local run."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,9 @@ pytestmark = [
 ]
 
 
-def test_the_default_run_has_the_bytes_of_a_local_one(default_run: Path, tmp_path: Path) -> None:
+def test_the_default_run_is_byte_identical_to_a_local_one(
+    default_run: Path, tmp_path: Path
+) -> None:
     folder = copy_project(tmp_path / "project")
     with slurm_cluster(tmp_path / "cluster") as cluster:
         run = ClusterRun(cluster, folder, "all")
@@ -31,7 +33,7 @@ def test_the_default_run_has_the_bytes_of_a_local_one(default_run: Path, tmp_pat
 
     assert {job["JobState"] for found in jobs.values() for job in found} == {"COMPLETED"}
     with_gpu = {name for name, found in jobs.items() for job in found if "TresPerJob" in job}
-    # Contrastive training, and embedding and attention of the larger model.
+    # Contrastive training, and embeddings and attention of the larger model.
     assert with_gpu == {"fine_tune", "embed", "jam_attention"}
     on_gpu = [job for name in with_gpu for job in jobs[name] if "TresPerJob" in job]
     assert {(job["Partition"], job["TresPerJob"]) for job in on_gpu} == {("gpu", "gres:gpu:1")}

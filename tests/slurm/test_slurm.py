@@ -1,4 +1,4 @@
-"""The workflow on a real SLURM: what it is sent, what comes out, and what a time limit does."""
+"""The workflow on a real SLURM: submissions, results, and jobs killed by their time limit."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:
     assert (sorted(system.rglob("*")) if system.exists() else []) == before
 
 
-def test_numbers_are_those_of_a_local_run(study: ClusterRun, default_run: Path) -> None:
+def test_numbers_equal_those_of_a_local_run(study: ClusterRun, default_run: Path) -> None:
     stages = ("results/datasets", "results/predictions", "results/metrics")
     made, expected = contents(study.folder, *stages), contents(default_run, *stages)
     assert any(name.endswith(".run.gz") for name in made)
@@ -44,7 +44,7 @@ def test_numbers_are_those_of_a_local_run(study: ClusterRun, default_run: Path) 
     assert [name for name in made if made[name] != expected[name]] == []
 
 
-def test_tables_are_those_of_a_local_run(study: ClusterRun) -> None:
+def test_tables_equal_those_of_a_local_run(study: ClusterRun) -> None:
     made = contents(study.folder, "paper_tables")
     assert set(TABLES) <= set(made)
     result = run_snakemake(study.folder, "--cores=1", "--forcerun=table", "--", *TABLES)
@@ -62,7 +62,7 @@ def test_small_jobs_share_submissions(study: ClusterRun) -> None:
 
 
 def test_a_submission_starts_no_snakemake_for_each_of_its_jobs(study: ClusterRun) -> None:
-    """SLURM's executor would do so by `srun`."""
+    """SLURM's executor would start them with `srun`."""
     assert study.cluster.jobs()
     assert study.cluster.steps() == []
 
@@ -73,18 +73,18 @@ def test_small_models_take_no_gpu(study: ClusterRun) -> None:
     assert "TresPerJob" not in embedding
 
 
-def test_slurm_logs_lie_in_logs(study: ClusterRun) -> None:
+def test_slurm_logs_are_in_logs(study: ClusterRun) -> None:
     job = study.jobs()["embed"][0]
     assert Path(job["StdOut"]).is_relative_to(study.folder / "logs" / "slurm" / "rule_embed")
 
 
-def test_what_the_time_limit_kills_comes_back_with_more(
+def test_a_job_killed_by_its_time_limit_is_retried_with_more_resources(
     study: ClusterRun, training_on_a_slow_node: ClusterRun
 ) -> None:
     del study  # ran meanwhile
     training_on_a_slow_node.wait()
     jobs = training_on_a_slow_node.jobs()["fine_tune"]
-    # On a busy machine the second try can end like the first; the third has four minutes.
+    # On a busy machine, the second attempt can also time out; the third has four minutes.
     assert [job["JobState"] for job in jobs] == ["TIMEOUT"] * (len(jobs) - 1) + ["COMPLETED"]
     limits = ["00:01:00", "00:02:00", "00:04:00"]
     assert [job["TimeLimit"] for job in jobs] == limits[: len(jobs)]
@@ -96,7 +96,7 @@ def test_what_the_time_limit_kills_comes_back_with_more(
     assert re.search(rf"JobId={jobs[0]['JobId']} .*JobState=TIMEOUT", record)
 
 
-def test_training_goes_on_from_its_checkpoint(
+def test_training_resumes_from_its_checkpoint(
     training_on_a_slow_node: ClusterRun, default_run: Path
 ) -> None:
     training_on_a_slow_node.wait()
@@ -110,7 +110,7 @@ def test_training_goes_on_from_its_checkpoint(
     assert [name for name in expected if made[name] != expected[name]] == []
 
 
-def test_a_served_model_that_the_time_limit_kills_loses_no_answer(
+def test_a_served_model_killed_by_its_time_limit_loses_no_answer(
     study: ClusterRun, served_model: ClusterRun
 ) -> None:
     del study  # ran meanwhile
@@ -123,11 +123,11 @@ def test_a_served_model_that_the_time_limit_kills_loses_no_answer(
     assert len(lives) == len(jobs)
     left = [pid for life in lives for pid in life["pids"] if Path(f"/proc/{pid}").exists()]
     assert left == []
-    told = (served_model.folder / "notes.questions").read_text().splitlines()
+    asked = (served_model.folder / "notes.questions").read_text().splitlines()
     sentences = json.loads((served_model.folder / "data/sample/idiots/idiots.json").read_text())
-    # Only the one that was under way when the server was ended is asked again.
-    assert len(set(told)) == len(sentences)
-    assert len(told) == len(sentences) + 1
+    # Only the question that was running when the server was killed is asked again.
+    assert len(set(asked)) == len(sentences)
+    assert len(asked) == len(sentences) + 1
     (recorded,) = (served_model.folder / "recordings/idiots/stand-in").rglob("*.jsonl")
     keys = [line.key for line in read_lines(recorded)]
     assert len(keys) == len(set(keys)) == len(sentences)

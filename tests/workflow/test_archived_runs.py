@@ -1,4 +1,4 @@
-"""An archive exported by one clone, and taken by another that computed nothing."""
+"""An archive of runs exported by one clone, and imported by another that computes nothing."""
 
 import os
 from pathlib import Path
@@ -12,12 +12,12 @@ HEAVY = ("embed", "fine_tune", "fine_tune_tagger", "prompt_idioms", "tag_idioms"
 
 
 def planned(output: str) -> set[str]:
-    """The rules of a dry run's table of jobs."""
+    """Return the rules in a dry run's job table."""
     table = output.partition("Job stats:")[2].partition("\ntotal")[0]
     return {line.split()[0] for line in table.splitlines() if line.strip()}
 
 
-def test_another_clone_scores_what_an_archive_has(default_run: Path, tmp_path: Path) -> None:
+def test_another_clone_scores_the_runs_of_an_archive(default_run: Path, tmp_path: Path) -> None:
     here = Path.cwd()
     os.chdir(default_run)
     try:

@@ -1,4 +1,4 @@
-"""A user's mistake gives one line that names file, record and hint, and a non-zero exit."""
+"""User errors give one line with file, record and hint, and a non-zero exit status."""
 
 import json
 import re
@@ -20,9 +20,9 @@ def errors(stderr: str) -> list[str]:
 
 
 def fails(project: Path, *arguments: str, rule: str = "", log: str = "") -> str:
-    """Run, expect failure without a traceback, and return the one distinct error line.
+    """Run, expect a failure without a traceback, and return the only error line.
 
-    It is told once more with a rule and its log, if they are given.
+    If a rule and a log are passed, the line must also be repeated with both.
     """
     result = run_snakemake(project, "--cores", "1", *arguments)
     assert result.returncode != 0
@@ -49,7 +49,7 @@ def test_wrong_json(project: Path) -> None:
     assert not (project / DATASET).exists()
 
 
-# `test_wrong_json` shows what becomes of such an error in a job.
+# `test_wrong_json` tests how a job reports such an error.
 @pytest.mark.parametrize(
     ("number", "fields", "problem"),
     [
@@ -109,7 +109,7 @@ def test_mistyped_key_of_an_entry(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("file", "key"), [("models.yaml", "sbert"), ("config.yaml", "idiots")])
-def test_key_that_stands_twice(project: Path, file: str, key: str) -> None:
+def test_duplicate_key(project: Path, file: str, key: str) -> None:
     with (project / file).open("a", encoding="utf-8") as stream:
         stream.write(f"\n{key}:\n  models: []\n")
     line = fails(project, "all")

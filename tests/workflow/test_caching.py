@@ -1,7 +1,7 @@
-"""What a change makes stale: exactly the jobs that depend on it (contract 1 of the design).
+"""Changes make exactly the jobs stale that depend on them (contract 1 of the design).
 
-For each kind of change the plan of Snakemake's dry run is compared with what the workflow's own
-graph says: the jobs that the change touches, and all that is made from them.
+For each kind of change, the plan of a dry run is compared with the workflow's graph: the jobs that
+the change affects directly, and all that depend on them.
 """
 
 import base64
@@ -35,13 +35,13 @@ class Job:
         return self.rule, min(self.outputs)
 
     def is_of(self, model: str) -> bool:
-        """Whether a job computes with a model."""
+        """Return whether a job uses a model."""
         return any(re.search(rf"/{re.escape(model)}(?=[/+.])", path) for path in self.outputs)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of one file, and the jobs that it touches itself."""
+    """A change of a file, and the jobs that it affects directly."""
 
     path: str
     edit: Callable[[str], str]
@@ -49,7 +49,7 @@ class Change:
 
 
 def entry(model: str, old: str, new: str) -> Callable[[str], str]:
-    """Change one field of a model's entry."""
+    """Return an edit that changes one field of a model's entry."""
 
     def edit(text: str) -> str:
         found = re.search(rf"^{re.escape(model)}:\n(?:  .*\n|\n)+", text, flags=re.MULTILINE)
@@ -61,7 +61,7 @@ def entry(model: str, old: str, new: str) -> Callable[[str], str]:
 
 
 def replaced(old: str, new: str) -> Callable[[str], str]:
-    """Replace a text that stands once."""
+    """Return an edit that replaces a unique text."""
 
     def edit(text: str) -> str:
         assert text.count(old) == 1, (old, text.count(old))
@@ -71,17 +71,17 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
 
 
 def commented(text: str) -> str:
-    """Another content that computes the same."""
+    """Append a comment."""
     return text + "\n# changed\n"
 
 
 def module(path: str) -> Change:
-    """A change of a module touches the jobs that load it."""
+    """Return a change of a module, which affects the jobs that load it."""
     return Change(path, commented, lambda job: path in job.modules)
 
 
 def file(path: str, edit: Callable[[str], str] = commented) -> Change:
-    """A change of another input."""
+    """Return a change of an input file."""
     return Change(path, edit, lambda job: path in job.inputs)
 
 
@@ -138,7 +138,7 @@ CHANGES = {
 
 
 def plan(folder: Path, *arguments: str) -> list[Job]:
-    """The jobs that a dry run lists."""
+    """Return the jobs of a dry run."""
     result = run_snakemake(folder, "-n", *arguments)
     assert result.returncode == 0, result.stderr[-3000:]
     text = result.stdout + result.stderr
@@ -157,7 +157,7 @@ def plan(folder: Path, *arguments: str) -> list[Job]:
 
 
 def recorded_modules(folder: Path, output: str) -> frozenset[str]:
-    """The modules that were among the params of the job that made a file."""
+    """Return the modules among the recorded params of the job that made a file."""
     name = base64.urlsafe_b64encode(output.encode()).decode()
     parts = [name[start : start + 254] for start in range(0, len(name), 254)]
     path = folder.joinpath(".snakemake/metadata", *(f"@{part}" for part in parts[:-1]), parts[-1])
@@ -168,7 +168,7 @@ def recorded_modules(folder: Path, output: str) -> frozenset[str]:
 
 
 def dependants(jobs: list[Job], touched: list[Job]) -> list[Job]:
-    """Those jobs, and all that are made from what they make."""
+    """Return the affected jobs and all jobs that depend on them."""
     found = list(touched)
     made = set().union(*(job.outputs for job in touched))
     while more := [job for job in jobs if job not in found and job.inputs & made]:
@@ -179,18 +179,18 @@ def dependants(jobs: list[Job], touched: list[Job]) -> list[Job]:
 
 @pytest.fixture(scope="module")
 def folder(default_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the finished default run, which each test leaves as it found it."""
+    """A copy of the finished default run; each test restores it."""
     return copy_run(default_run, tmp_path_factory.mktemp("caching") / "project")
 
 
 @pytest.fixture(scope="module")
 def everything(folder: Path) -> list[Job]:
-    """All jobs of the default run."""
+    """Return all jobs of the default run."""
     return plan(folder, "--forceall")
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_the_plan_has_exactly_what_depends_on_a_change(
+def test_the_plan_has_exactly_the_jobs_that_depend_on_a_change(
     name: str, folder: Path, everything: list[Job]
 ) -> None:
     change = CHANGES[name]
@@ -211,15 +211,17 @@ def test_the_plan_has_exactly_what_depends_on_a_change(
         assert all(f"now: '{change.path} " in job.reason for job in first)
 
 
-def test_a_language_and_llm_reach_no_embedding_ranking_or_training(everything: list[Job]) -> None:
+def test_changes_of_languages_and_llm_rerun_no_embedding_ranking_or_training(
+    everything: list[Job],
+) -> None:
     for name in ("a language", "a module of llm"):
         touched = [job for job in everything if CHANGES[name].touches(job)]
         rules = {job.rule for job in dependants(everything, touched)}
         assert not rules & (COMPUTES_VECTORS | TRAINS)
 
 
-def test_what_changes_no_result_reruns_nothing(folder: Path) -> None:
-    """A note, a comment in models.yaml, and another way to ask."""
+def test_changes_without_effect_on_results_rerun_nothing(folder: Path) -> None:
+    """Change a note, a comment in models.yaml, and how models are asked."""
     models, config = folder / "models.yaml", folder / "config.yaml"
     before = {path: path.read_text(encoding="utf-8") for path in (models, config)}
     noted = entry("sbert", "label: SBERT", "label: SBERT\n  notes: another")(before[models])
@@ -227,7 +229,7 @@ def test_what_changes_no_result_reruns_nothing(folder: Path) -> None:
     asked = replaced("mode: record", "mode: replay\n  timeout_s: 60")(before[config])
     config.write_text(asked, encoding="utf-8")
     try:
-        # Provenance lists the whole configuration.
+        # Provenance contains the full configuration.
         assert {job.rule for job in plan(folder)} <= {"provenance"}
     finally:
         for path, text in before.items():

@@ -1,4 +1,4 @@
-"""What the cluster profile plans, what counts it, and how large jobs are."""
+"""Plans with the cluster profile, the tools that count them, and the sizes of jobs."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ REGISTRY = load_registry(ROOT / "models.yaml")
 
 
 def run_script(name: str, *arguments: str, text: str = "") -> str:
-    """What a program of tools/ prints."""
+    """Run a program of tools/ and return its output."""
     result = subprocess.run(
         [sys.executable, str(ROOT / "tools" / f"{name}.py"), *arguments],
         input=text,
@@ -36,7 +36,7 @@ def run_script(name: str, *arguments: str, text: str = "") -> str:
 
 
 def table(text: str) -> dict[str, list[str]]:
-    """Rows of a printed table by their first column."""
+    """Return the rows of a printed table by their first column."""
     rows = [(line[:28].strip(), line[28:].split()) for line in text.splitlines()]
     return {name: cells for name, cells in rows if name}
 
@@ -99,7 +99,7 @@ def test_memory_fits_the_weights() -> None:
     assert small.kind == large.kind == "embedder"
     assert not asks_for_gpu(small)
     assert asks_for_gpu(large)
-    # 7.1 billion weights of two bytes, and room to compute.
+    # 7.1 billion weights of two bytes, plus working memory.
     assert 15_000 <= gpu_memory_mb(large) <= 24_000
     assert gpu_memory_mb(large, training=True) > 7_000 * 16
     assert host_memory_mb(small) == 8000
@@ -111,7 +111,7 @@ def test_a_served_model_gets_gpus_by_its_size() -> None:
     llama, small = REGISTRY["llama-2-7b-chat"], REGISTRY["smollm2-135m-instruct"]
     assert qwen.kind == scout.kind == llama.kind == small.kind == "llm"
     assert [served_gpus(entry) for entry in (qwen, scout, llama, small)] == [4, 4, 1, 0]
-    # 72 billion weights of two bytes, and room to compute; of a mixture all experts count.
+    # 72 billion weights of two bytes, plus working memory; in a mixture, all experts count.
     assert 160_000 <= served_gpu_memory_mb(qwen) <= 200_000
     assert served_gpu_memory_mb(scout) > 109_000 * 2
     assert served_gpu_memory_mb(small) == 0

