@@ -77,9 +77,9 @@ def detection() -> Scorer:
     """Score agreement with the gold class; an unreadable answer is wrong."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        found = read_prediction(str(state.sample_id), _answer(state))
-        says = CLASSES.get(found.has_idiom) or found.outcome
-        return Score(value=CORRECT if says == target.text else INCORRECT, answer=says)
+        prediction = read_prediction(str(state.sample_id), _answer(state))
+        answer = CLASSES.get(prediction.has_idiom) or prediction.outcome
+        return Score(value=CORRECT if answer == target.text else INCORRECT, answer=answer)
 
     return score
 
@@ -91,10 +91,10 @@ def identification() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         sentence = JamSentence.model_validate(state.metadata["sentence"], strict=False)
         samples = [sample_of(_answer(state))]
-        found = combine(sentence.id, samples, language=sentence.language)
-        says = found.outcome if found.idioms is None else "; ".join(found.idioms)
-        is_right = is_correct(found.idioms, sentence)
-        return Score(value=CORRECT if is_right else INCORRECT, answer=says)
+        prediction = combine(sentence.id, samples, language=sentence.language)
+        answer = prediction.outcome if prediction.idioms is None else "; ".join(prediction.idioms)
+        is_right = is_correct(prediction.idioms, sentence)
+        return Score(value=CORRECT if is_right else INCORRECT, answer=answer)
 
     return score
 

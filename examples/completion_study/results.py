@@ -32,15 +32,17 @@ class CompletionMetrics(MetricRecord):
     accuracy: float
 
 
-def accuracy_table(given: DisplayInputs) -> TableContent:
+def accuracy_table(inputs: DisplayInputs) -> TableContent:
     """Return the table of accuracies with the printed ones."""
     column = Column[CompletionMetrics]("accuracy_pct", "Accuracy", lambda item: 100 * item.accuracy)
-    return model_table(given, CompletionMetrics, [column], caption="Completed idioms, in per cent.")
+    return model_table(
+        inputs, CompletionMetrics, [column], caption="Completed idioms, in per cent."
+    )
 
 
-def accuracy_figure(given: DisplayInputs) -> figure.Figure:
+def accuracy_figure(inputs: DisplayInputs) -> figure.Figure:
     """Draw the accuracy of each model as a bar."""
-    metrics, labels = load_records(given.metrics, CompletionMetrics), given.labels()
+    metrics, labels = load_records(inputs.metrics, CompletionMetrics), inputs.labels()
     drawing, axis = pyplot.subplots(figsize=(4, 2), layout="constrained")
     axis.barh([labels[item.model] for item in metrics], [item.accuracy for item in metrics])
     axis.set(xlim=(0, 1), xlabel="accuracy")
@@ -53,8 +55,8 @@ class CompletionItem(Completion, Item):
     correct: bool
 
     @classmethod
-    def of(cls, given: DisplayInputs) -> Iterator[Self]:
+    def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the answers of all models."""
-        for metric, shared in runs(given):
+        for metric, shared in runs(inputs):
             for row in load_jsonl(metric.predictions(".jsonl")[0], Completion):
                 yield cls(**shared, **vars(row), language="english", correct=row.is_correct())

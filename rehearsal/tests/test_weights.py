@@ -64,14 +64,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        told = environment(place)
-        patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", told["HF_HUB_CACHE"])
+        variables = environment(place)
+        patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", variables["HF_HUB_CACHE"])
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         patch.setattr(
-            "transformers.dynamic_module_utils.HF_MODULES_CACHE", told["HF_MODULES_CACHE"]
+            "transformers.dynamic_module_utils.HF_MODULES_CACHE", variables["HF_MODULES_CACHE"]
         )
         patch.syspath_prepend(place / "packages")
-        for name, value in told.items():
+        for name, value in variables.items():
             patch.setenv(name, value)
         yield place
     torch.set_num_threads(threads)

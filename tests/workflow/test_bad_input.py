@@ -32,8 +32,8 @@ def fails(project: Path, *arguments: str, rule: str = "", log: str = "") -> str:
     assert len(lines) == 1, output[-2000:]
     line = lines.pop()
     if rule:
-        told = f"{rule} failed: {line.removeprefix('error: ')}\n    log: {log}\n"
-        assert told in result.stderr
+        message = f"{rule} failed: {line.removeprefix('error: ')}\n    log: {log}\n"
+        assert message in result.stderr
     return line
 
 

@@ -235,7 +235,7 @@ SCRIPTS = ["jam_metrics", "table", "items", "estimate_cost"]
 def test_a_rule_lists_every_module_that_its_script_loads(name: str) -> None:
     """Compare with the modules that Python loads, plus imports inside functions."""
     script = ROOT / "scripts" / f"{name}.py"
-    told = (
+    program = (
         "import ast, sys\n"
         f"tree = ast.parse(open({str(script)!r}).read())\n"
         "imports = ast.Import | ast.ImportFrom\n"
@@ -244,7 +244,7 @@ def test_a_rule_lists_every_module_that_its_script_loads(name: str) -> None:
         "print(*(name for name in sys.modules if name.partition('.')[0] == 'pieline'))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", told], check=True, capture_output=True, text=True,
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
     )  # fmt: skip
     loaded = set(done.stdout.split())
