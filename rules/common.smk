@@ -214,7 +214,7 @@ SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_s
 def rules_of_task(spec):
     """Return the rules of a kind of task as (name, task, model constraint).
 
-    Served models get a rule of their own: on a cluster, a shared group of jobs could ask providers
+    Served models get a separate rule: on a cluster, a shared group of jobs could ask providers
     only after all GPU jobs are done.
     """
     every = JAM.run.names("llm")

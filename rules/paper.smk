@@ -53,7 +53,7 @@ rule items:
     """Write every prediction of a study's runs as a row, as Parquet and CSV."""
     input:
         files=lambda wildcards: ITEMS[wildcards.study].given.input_files(),
-        behind=lambda wildcards: ITEMS[wildcards.study].behind,
+        predictions=lambda wildcards: ITEMS[wildcards.study].behind,
     output:
         parquet="results/items/{study}.parquet",
         csv="results/items/{study}.csv.gz",
@@ -188,8 +188,8 @@ rule results_page:
         html=RUN_REPORT.files("html"),
         evidence=RUN_REPORT.evidence(),
         metrics=lambda wildcards: RUN_REPORT.metrics(),
-        behind=lambda wildcards: RUN_REPORT.behind(),
-        beside=RUN_REPORT.beside(),
+        predictions=lambda wildcards: RUN_REPORT.behind(),
+        other_page=RUN_REPORT.beside(),
     output:
         page=shown("paper_tables/index.html"),
         evidence=directory("paper_tables/items"),

@@ -22,5 +22,5 @@ write_page(
     models=load_descriptions(snakemake.params.models),
     depth=snakemake.params.depth,
     items=snakemake.output.evidence,
-    other=optional(snakemake.input.beside),
+    other=optional(snakemake.input.other_page),
 )

@@ -59,14 +59,14 @@ UNREAD = {
     # Read through paths in the params.
     "table": {"input.files"},
     "figure": {"input.files"},
-    "items": {"input.behind", "input.files"},
+    "items": {"input.predictions", "input.files"},
     "paper_pdf": {"input.figures", "input.latex", "input.ledger"},
     "paper_source": {"input.figures", "input.latex", "input.ledger", "input.tables"},
     "provenance": {
         "input.figures", "input.html", "input.latex", "input.metrics", "input.tables",
     },
     "results_page": {
-        "input.behind", "input.figures", "input.html", "input.parts", "input.tables",
+        "input.predictions", "input.figures", "input.html", "input.parts", "input.tables",
     },
     # Made in a rehearsal, but not used.
     "rehearse_ranks": {"input.on_standins"},
