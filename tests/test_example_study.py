@@ -67,7 +67,7 @@ def test_the_section_names_each_file_and_lists_none() -> None:
     for told in (
         "`items()`",
         "`figures()`",
-        "`given.files`",
+        "`inputs.files`",
         "SHA-256",
         "python -m pieline.schemas",
     ):

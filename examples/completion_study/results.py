@@ -35,9 +35,7 @@ class CompletionMetrics(MetricRecord):
 def accuracy_table(inputs: DisplayInputs) -> TableContent:
     """Return the table of accuracies with the printed ones."""
     column = Column[CompletionMetrics]("accuracy_pct", "Accuracy", lambda item: 100 * item.accuracy)
-    return model_table(
-        inputs, CompletionMetrics, [column], caption="Completed idioms, in per cent."
-    )
+    return model_table(inputs, CompletionMetrics, [column], caption="Completed idioms in percent.")
 
 
 def accuracy_figure(inputs: DisplayInputs) -> figure.Figure:
