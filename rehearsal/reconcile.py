@@ -109,11 +109,11 @@ def verdict(models: Iterable[Reconciled]) -> str:
         f"{pluralize(sum(item.recorded for item in models), 'recorded answer')} to"
         f" {pluralize(sum(item.requests for item in models), 'request')},"
         f" ${math.fsum(item.billed_usd for item in models):.2f} billed,"
-        f" ${math.fsum(item.lost_usd for item in models):.2f} of it for lost replies,"
+        f" ${math.fsum(item.lost_usd for item in models):.2f} of this for lost replies,"
         f" ${math.fsum(item.ledger_usd for item in models):.2f} in the ledger"
     )
     if faults:
-        return f"the bill and the ledger do not agree ({total}): {'; '.join(faults)}"
+        return f"the bill and the ledger disagree ({total}): {'; '.join(faults)}"
     return f"the bill and the ledger agree: {total}"
 
 
@@ -149,7 +149,7 @@ def _reconciled(
         for item, charge in billed_answers
         if charge
     ):
-        faults.append(f"{pluralize(other, 'recorded answer')} with other tokens than billed")
+        faults.append(f"{pluralize(other, 'recorded answer')} with different token counts")
     if billed or in_ledger(spending.settled):
         if abs(for_answers - ledger) > ROUNDING:
             faults.append(f"${for_answers:.6f} billed for recorded answers, ${ledger:.6f} settled")

@@ -7,16 +7,16 @@ from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.comparison import COMPARED, ComparedCell
 
 NOT_COVERED = (
-    "Whether questions ask what the papers asked: stand-ins answer whatever is asked, from the"
-    " printed numbers. Only the digest of a prompt file is compared with the papers' wording.",
-    "Labels that a reader of the data swaps: stand-ins take the same labels, so the cells come"
-    " out equal. A file with swapped labels is rejected by its digest.",
-    "A wrong split: runs are made to give the printed scores on whatever queries and documents"
-    " reach them. A file of another split is rejected by its digest.",
-    "Other seeds than the papers': each is taken for one of theirs.",
-    "Answers in forms that the parser was not written for: stand-ins send only forms that it reads."
-    " How real models answer shows on recorded answers (snakemake answers).",
-    "What weights compute: tiny models run the real jobs, and nobody looks at their numbers.",
+    "Whether questions are the papers': stand-ins give the printed numbers for any question. Only"
+    " the digest of a prompt file is compared with the papers' wording.",
+    "Labels swapped by code that reads the data: stand-ins use the same labels, so the cells are"
+    " equal. A file with swapped labels is rejected by its digest.",
+    "A wrong split: runs are constructed to give the printed scores for any queries and documents."
+    " A file of another split is rejected by its digest.",
+    "Seeds that differ from the papers': each is mapped to one of theirs.",
+    "Answers in forms that the parser does not support: stand-ins send only supported forms. Check"
+    " how real models answer on recorded answers (snakemake answers).",
+    "Outputs of weights: tiny models run the real jobs, but their numbers are not used.",
 )
 """Errors that change no cell or claim of a rehearsal."""
 
@@ -92,5 +92,5 @@ def summary(counts: Sequence[TableCount], claims: Sequence[JudgedClaim]) -> str:
     alike = len(claims) - len(differently_judged(claims))
     return (
         f"{equal} of {printed} printed cells equal, {near} more within rounding or sampling range;"
-        f" {alike} of {len(claims)} claims judged on ours as on the printed numbers"
+        f" {alike} of {len(claims)} claims with the same verdict on our and on the printed numbers"
     )

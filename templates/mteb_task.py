@@ -1,4 +1,4 @@
-"""IdioLink's test split as MTEB tasks: queries by sentence, and with an instruction before it.
+"""IdioLink's test split as MTEB tasks, with sentences as queries, with or without an instruction.
 
 `python idiolink_mteb.py run -m MODEL -t IdioLink_sentence --prediction-folder FOLDER` is `mteb run`
 with these tasks; from Python, `mteb.evaluate(model, [IdioLinkSentence(), IdioLinkInstruction()])`.
@@ -44,7 +44,7 @@ def _texts(path: Path) -> Dataset:
 
 
 class _IdioLink(AbsTaskRetrieval):
-    """A task that reads the files beside this one, and reports R-Precision as well."""
+    """A task that reads the files in this folder, and also reports R-Precision."""
 
     def load_data(self, *args: Any, **kwargs: Any) -> None:
         """Read corpus, queries and qrels."""
@@ -69,24 +69,26 @@ class _IdioLink(AbsTaskRetrieval):
         *args: Any,
         **kwargs: Any,
     ) -> dict[str, float]:
-        """R-Precision, which MTEB does not compute."""
-        found = []
+        """Return R-Precision, which MTEB does not compute."""
+        scores_of_queries = []
         for query, relevant in qrels.items():
             ranked = results.get(query, {})
-            # Equal scores are ordered as trec_eval orders them.
+            # Ties are ordered as in trec_eval.
             best = sorted(ranked, key=lambda name: (ranked[name], name), reverse=True)
-            found.append(len(relevant.keys() & {*best[: len(relevant)]}) / len(relevant))
-        return {"r_precision": fmean(found)}
+            scores_of_queries.append(
+                len(relevant.keys() & {*best[: len(relevant)]}) / len(relevant)
+            )
+        return {"r_precision": fmean(scores_of_queries)}
 
 
 class IdioLinkSentence(_IdioLink):
-    """Queries are sentences."""
+    """Task with sentences as queries."""
 
     metadata = _metadata("sentence", "Sentences that convey the meaning of a query's expression.")
 
 
 class IdioLinkInstruction(_IdioLink):
-    """Queries are sentences behind an instruction that names their span."""
+    """Task with queries of an instruction that names the span, followed by the sentence."""
 
     metadata = _metadata("instruction_sentence", "The same with an instruction before each query.")
 

@@ -3,7 +3,7 @@
   const get = (id) => document.getElementById(id);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-  /** An element with a class and children; text becomes text nodes, so nothing of the data is markup. */
+  /** Create an element; strings become text nodes, so data is never parsed as markup. */
   function make(name, className, ...children) {
     const element = document.createElement(name);
     if (className) element.className = className;
@@ -13,7 +13,7 @@
     return element;
   }
 
-  // Theme: the system's until the button is pressed. ------------------------------------------------
+  // Theme: the system's until the button is clicked ---------------------------------------------------
   const darkIsSet = () => {
     const chosen = document.documentElement.dataset.theme;
     return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -31,11 +31,11 @@
   const numbersOf = new Map(tables.map((section) => [section, all(NUMBER, section)]));
   const width = (cells) => [...cells].reduce((sum, cell) => sum + cell.colSpan, 0);
   const dataRows = (body) => [...body.rows].filter((row) => row.querySelector("td"));
-  /** How many columns of a row are taken by the title of its group, which stands in another row. */
+  /** Return the number of columns taken by the title of a row's group, which is in another row. */
   const taken = (row) => width(row.closest("table").tHead.rows[0].cells) - width(row.cells);
   const shownFirst = (cell) => cell.childNodes[0]?.textContent ?? "";
 
-  /** Let the title of a group of rows stand at the first that is visible, and span those. */
+  /** Move the title of a row group to its first visible row, spanning the visible rows. */
   function settle(body) {
     const visible = dataRows(body).filter((row) => !row.hidden);
     body.hidden = visible.length === 0;
@@ -45,7 +45,7 @@
     visible[0].prepend(title);
   }
 
-  /** Sort each group of rows by a column: highest first, then lowest first, then as in the paper. */
+  /** Sort each row group by a column: descending, then ascending, then as in the paper. */
   function sort(head) {
     const table = head.closest("table");
     const order = { none: "descending", descending: "ascending", ascending: "none" }[head.ariaSort ?? "none"];
@@ -71,7 +71,7 @@
     }
   }
 
-  // Filters, and the address that holds them -------------------------------------------------------------
+  // Filters, and the address that stores them ------------------------------------------------------------
   const filters = ["study", "search", "differs", "run-only"];
   const read = (id) => (get(id).type === "checkbox" ? (get(id).checked ? "yes" : "") : get(id).value.trim());
   const assign = (id, value) => {
@@ -123,7 +123,7 @@
     get("shown").textContent = `${rows} rows of tables and ${claims} claims`;
   }
 
-  /** Go to what the end of an address names; filters that hide it are dropped. */
+  /** Go to the target of an address's hash, and reset filters that hide it. */
   function go(hash) {
     const parts = new URLSearchParams(hash.slice(1));
     const target = [...parts].find(([, value]) => !value)?.[0] ?? "";
@@ -150,10 +150,10 @@
   }
 
   for (const id of filters) get(id).addEventListener("input", () => { filter(); address(); });
-  // The address may have been rewritten since it changed: a dialog tells late that it closed.
+  // Use the event's URL: the late close event of a dialog may have rewritten the address.
   addEventListener("hashchange", (event) => go(new URL(event.newURL).hash));
 
-  // Keyboard: one tab stop for a table; arrows move inside it --------------------------------------------
+  // Keyboard: each table is one tab stop, and arrow keys move within it -----------------------------------
   const heads = (table) => all("th[scope=col]", table);
   for (const [section, cells] of numbersOf) {
     for (const head of heads(section)) if (head.textContent) head.classList.add("sorts");
@@ -195,7 +195,7 @@
     if (cell) press(cell);
   });
 
-  // What is behind a number: files beside the page, loaded when asked for --------------------------------
+  // Details of a number, loaded on demand from files of the page -----------------------------------------
   const dialog = get("dialog");
   const arriving = {};
   window.pieline = (name, packed) => arriving[name](packed);
@@ -210,7 +210,7 @@
     script.src = `${dialog.dataset.items}/${name}.js`;
     script.onerror = () => {
       delete loaded[name];
-      reject(new Error(`${script.getAttribute("src")} is not beside this page: copy the folder ${dialog.dataset.items} with it`));
+      reject(new Error(`${script.getAttribute("src")} is missing: copy the folder ${dialog.dataset.items} together with this page`));
     };
     document.head.append(script);
   }).then(unpack));
@@ -219,7 +219,7 @@
   const badge = (right, yes = "right", no = "wrong") =>
     right === null || right === undefined ? null : make("span", `badge ${right ? "right" : "wrong"}`, right ? yes : no);
   const soft = (...parts) => make("span", "soft", ...parts);
-  const recorded = (row, evidence) => evidence.recording && row.keys.length ? soft(`recorded under ${row.keys.map((key) => `${key}…`).join(", ")}`) : null;
+  const recorded = (row, evidence) => evidence.recording && row.keys.length ? soft(`recording key ${row.keys.map((key) => `${key}…`).join(", ")}`) : null;
   const named = (text) => String(text).replaceAll("_", " ");
   function file(path, digest) {
     const link = make("a", "", path);
@@ -232,7 +232,7 @@
     make("dd", "", typeof value === "object" ? JSON.stringify(value) : Number.isInteger(value) || typeof value !== "number" ? String(value) : value.toFixed(4)),
   ]));
 
-  /** How each kind of evidence is shown: its texts, the text that leads a row, whether the row is right. */
+  /** Display of each kind of evidence: its texts, the main text of a row, and whether a row is right. */
   const kinds = {
     ranking: {
       noun: "queries", texts: "queries", lead: (row) => row.query, errors: "only those whose first document is not relevant",
@@ -274,7 +274,7 @@
   };
   const PAGE = 25;
 
-  /** All rows of evidence, a page at a time, with "errors only" and by PIE. */
+  /** Return the rows of evidence in pages, with filters for errors and PIEs. */
   function pages(evidence, texts) {
     const kind = kinds[evidence.kind];
     const own = texts[evidence[kind.texts]];
@@ -282,7 +282,7 @@
     const errors = Object.assign(make("input"), { type: "checkbox" });
     const pie = make("select", "", make("option", "", "all"), [...new Set(evidence.rows.map(pieOf))].sort().map((name) => make("option", "", name)));
     const [before, after] = ["Previous", "Next"].map((text) => Object.assign(make("button", "", text), { type: "button" }));
-    const told = make("output");
+    const status = make("output");
     const list = make("div", "rows");
     let start = 0;
     function draw() {
@@ -292,14 +292,14 @@
       start -= start % PAGE;
       before.disabled = start === 0;
       after.disabled = start + PAGE >= rows.length;
-      told.textContent = rows.length ? `${start + 1} to ${Math.min(start + PAGE, rows.length)} of ${rows.length} ${kind.noun}` : `no such ${kind.noun}`;
+      status.textContent = rows.length ? `${start + 1} to ${Math.min(start + PAGE, rows.length)} of ${rows.length} ${kind.noun}` : `no such ${kind.noun}`;
       list.replaceChildren(...rows.slice(start, start + PAGE).map((row) => kind.show(row, own, texts, evidence)));
     }
     for (const control of [errors, pie]) control.addEventListener("change", () => { start = 0; draw(); });
     before.addEventListener("click", () => { start -= PAGE; draw(); });
     after.addEventListener("click", () => { start += PAGE; draw(); });
     draw();
-    return [make("div", "pager", make("label", "check", errors, kind.errors), make("label", "", "PIE ", pie), before, after, told), list];
+    return [make("div", "pager", make("label", "check", errors, kind.errors), make("label", "", "PIE ", pie), before, after, status), list];
   }
 
   async function describe(number) {
@@ -312,21 +312,21 @@
     const scores = Object.fromEntries(Object.entries(metric.scores).filter(([name]) => !(name in metric.fields)));
     return [
       make("h3", "", "Metric file"), file(metric.path, metric.digest), make("p", "soft", fields),
-      folded("Its numbers", listed(scores)),
+      folded("Numbers", listed(scores)),
       Object.keys(metric.settings).length ? folded("Settings and weights", listed(metric.settings)) : null,
       evidence ? [make("h3", "", "Predictions"), file(evidence.predictions, metric.inputs[evidence.predictions])] : null,
-      folded(evidence ? "What else it was computed from" : "Computed from", inputs),
+      folded(evidence ? "Other inputs" : "Inputs", inputs),
       evidence?.recording ? [make("h3", "", "Recorded answers"), file(evidence.recording)] : null,
       evidence ? [make("h3", "", "Sentences"), pages(evidence, texts)] : null,
     ].flat().filter(Boolean);
   }
-  /** Fill an element with what is behind a metric file. */
+  /** Fill an element with the details of a metric file. */
   async function fill(element, number) {
     element.replaceChildren(make("p", "soft", "Loading …"));
     element.replaceChildren(...(await describe(number).catch((error) => [make("p", "note", error.message)])).flat());
   }
 
-  /** The headings over a number and the labels before it. */
+  /** Return the column headings and row labels of a number. */
   function labelsOf(cell) {
     const row = cell.parentElement;
     const own = [...row.parentElement.rows].filter((other) => !other.querySelector("td"));
@@ -349,13 +349,13 @@
     const metrics = cell.dataset.metrics.split(" ");
     const parts = [make("p", "", printed ? `Printed: ${printed} ` : null,
       verdict && printed ? make("span", `badge ${verdict}`, verdict.replaceAll("-", " ")) : null, cell.title ? ` ${cell.title}` : ""),
-      make("p", "", "The table: ", section.querySelector(".files").cloneNode(true))];
+      make("p", "", "Table: ", section.querySelector(".files").cloneNode(true))];
     if (metrics.length === 1) {
       const inside = make("div");
       parts.push(inside);
       fill(inside, metrics[0]);
     } else {
-      parts.push(make("p", "", `It comes from ${metrics.length} metric files.`));
+      parts.push(make("p", "", `Computed from ${metrics.length} metric files.`));
       metrics.forEach((number, place) => {
         const inside = make("div");
         const details = folded(`Metric file ${place + 1} of ${metrics.length}`, inside);

@@ -137,7 +137,7 @@ class TestPrompt:
         after = detection_cells(folder)
         assert len(changed) >= len(suite(folder))
         assert after == before
-        assert is_listed("Whether questions ask")
+        assert is_listed("Whether questions are the papers'")
 
 
 class TestLabels:
@@ -171,7 +171,7 @@ class TestLabels:
         assert swapped != sentences
         IdiotsDataset("released", swapped).save(folder / "results/datasets/idiots")
         assert values(detection_cells(folder)) == values(before)
-        assert is_listed("Labels that a reader")
+        assert is_listed("Labels swapped by code")
 
 
 def test_a_wrong_split_is_not_covered() -> None:
@@ -198,7 +198,7 @@ class TestSeeds:
             for seeds in ((42, 43, 44), (43, 44, 45))
         ]
         assert runs[0] == runs[1]
-        assert is_listed("Other seeds")
+        assert is_listed("Seeds that differ")
 
     def test_an_unconfigured_seed_is_rejected(self, folder: Path) -> None:
         book, planned = book_of(folder, JAM)

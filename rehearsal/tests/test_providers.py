@@ -283,7 +283,7 @@ def test_a_repeated_question_is_reported(asked: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]))
     ask_again(asked)
-    assert "do not agree" in verdict_on(asked)
+    assert "disagree" in verdict_on(asked)
     assert "1 question answered again, 0 killed and 0 failed" in verdict_on(asked)
     assert "billed for recorded answers" in verdict_on(asked)
 
@@ -291,7 +291,7 @@ def test_a_repeated_question_is_reported(asked: Path) -> None:
 def test_a_lost_answer_is_reported(asked: Path) -> None:
     path = asked / "recordings" / "gpt-4o.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    assert "do not agree (4 recorded answers to 5 requests" in verdict_on(asked)
+    assert "disagree (4 recorded answers to 5 requests" in verdict_on(asked)
 
 
 def test_an_unbilled_answer_is_reported(asked: Path) -> None:
@@ -304,7 +304,7 @@ def test_an_unbilled_answer_is_reported(asked: Path) -> None:
 def test_different_token_counts_are_reported(asked: Path) -> None:
     path = asked / BILL
     path.write_bytes(path.read_bytes().replace(b'"output_tokens":', b'"output_tokens":1', 1))
-    assert "1 recorded answer with other tokens than billed" in verdict_on(asked)
+    assert "1 recorded answer with different token counts" in verdict_on(asked)
 
 
 def test_a_lost_reply_missing_in_the_ledger_is_reported(asked: Path) -> None:

@@ -99,20 +99,20 @@ def test_no_tables_at_all(tmp_path: Path) -> None:
     template = ROOT / "templates/comparison.tex.jinja"
     files = {"csv": tmp_path / "comparison.csv", "tex": tex, "template": template}
     write_comparison([], summary="of 3 numbers none", **files)
-    assert "No number of ours stands beside a printed one" in tex.read_text(encoding="utf-8")
+    assert "This run has no number to compare" in tex.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("ours", "printed", "reason"),
     [
         ("bert-base", "bert-base", "as printed"),
-        ("bert base", "bert_base", "spelt otherwise"),
-        ("bert  base", "bert-base", "spelt otherwise"),
-        ("MIT", "MIT License", "spelt otherwise"),
-        ("Llama-4-Community", "Llama 4 Community License Agreement", "spelt otherwise"),
+        ("bert base", "bert_base", "spelled differently"),
+        ("bert  base", "bert-base", "spelled differently"),
+        ("MIT", "MIT License", "spelled differently"),
+        ("Llama-4-Community", "Llama 4 Community License Agreement", "spelled differently"),
         ("MIT", "Apache License", "not as printed"),
         ("bert-base", "bert-large", "not as printed"),
-        ("bert-base", "", "the paper does not say"),
+        ("bert-base", "", "not stated in the paper"),
         ("", "bert-base", "not as printed"),
     ],
 )

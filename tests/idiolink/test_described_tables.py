@@ -109,12 +109,12 @@ class TestCheckpoints:
                 if (key, cell.reason) == (what, reason)
             }
 
-        assert models("parameters", "not the printed size, however rounded") == {
+        assert models("parameters", "differs from the printed size even when rounded") == {
             *("sbert", "bge-base-en-v1.5", "instructor-base", "instructor-xl", "bge-m3"),
         }
-        assert models("checkpoint", "spelt otherwise") == {"stella-1.5b-v5"}
+        assert models("checkpoint", "spelled differently") == {"stella-1.5b-v5"}
         assert not models("checkpoint", "not as printed") | models("licence", "not as printed")
-        assert found["gpt-4o-mini", "parameters"].ours == "not told"
+        assert found["gpt-4o-mini", "parameters"].ours == "not published"
         assert len(found["e5-base-v2", "revision"].ours) == 40
 
     def test_a_model_that_no_entry_stands_for_has_its_row_and_the_reason(self) -> None:
@@ -159,7 +159,10 @@ def test_statements_are_shown_and_never_count_as_reproduced(tmp_path: Path) -> N
     assert r"stella\_en\_1.5B\_v5\printed{NovaSearch/stella-en-1.5B-v5}" in tex
     assert r"\printed{BAAI" not in tex  # as printed
     html = (tmp_path / "checkpoints.html").read_text(encoding="utf-8")
-    assert '<td title="not the printed size, however rounded">22.7M<small>110M</small></td>' in html
+    assert (
+        '<td title="differs from the printed size even when rounded">22.7M<small>110M</small></td>'
+        in html
+    )
     # Nor do they lengthen the list of numbers beside the printed ones.
     whole = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
     summary = summarize([])

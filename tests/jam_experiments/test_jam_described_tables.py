@@ -109,16 +109,16 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
 
     # The hub has no google/bert-bert-base-uncased.
     assert models("checkpoint", "not as printed") == {"bert"}
-    assert models("checkpoint", "printed without its organisation") == {
+    assert models("checkpoint", "printed without its organization") == {
         "llama-4-scout",
         "qwen2.5-72b",
     }
     assert models("licence", "not as printed") == set()
-    assert models("parameters", "not the printed size, however rounded") == {"mbert"}
+    assert models("parameters", "differs from the printed size even when rounded") == {"mbert"}
     assert models("parameters", "as printed, rounded") == {"llama-3.2-3b"}
     # Of the Geminis the paper has no size either.
-    assert models("parameters", "the paper does not say") == {"gemini-2.5-flash", "gemini-2.5-pro"}
-    assert found["gpt-4o", "parameters"].ours == "not told"
+    assert models("parameters", "not stated in the paper") == {"gemini-2.5-flash", "gemini-2.5-pro"}
+    assert found["gpt-4o", "parameters"].ours == "not published"
     assert found["gpt-4o", "parameters"].printed == "8B"
     assert len(found["gbert", "revision"].ours) == 40
 

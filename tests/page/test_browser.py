@@ -65,8 +65,8 @@ def test_claims_are_collapsed_by_verdict(page: Browser) -> None:
     assert visible(page, ".claim") == []
     groups = visible(page, "details.claims > summary")
     assert [group.split(" claims;")[0].rpartition(" ")[0] for group in groups][-2:] == [
-        "Rest on numbers that were not run",
-        "Restate the print: nothing here measures what they say, and they count in no total",
+        "Depend on numbers that were not run",
+        "Restate the paper: not measured here and excluded from all totals",
     ]
 
 
@@ -199,7 +199,7 @@ def test_errors_only_and_by_pie(page: Browser) -> None:
     assert visible(page, ".pager output") == ["1 to 2 of 2 sentences"]
     page.evaluate("document.querySelector('.pager input').click()")
     (wrong,) = visible(page, "dialog .sentence")
-    assert "Answer: unparseable: no object recorded under bbbbbbbbbbbb…" in wrong
+    assert "Answer: unparseable: no object recording key bbbbbbbbbbbb…" in wrong
     page.choose(".pager select", "spill the beans")
     assert visible(page, ".pager output") == ["1 to 1 of 1 sentences"]
 
@@ -236,7 +236,7 @@ def test_a_page_without_its_files_reports_it(
     window.evaluate("document.querySelector('#table-jam_drift td[data-metrics]').click()")
     window.wait_for("dialog .note")
     assert (
-        "is not beside this page: copy the folder items with it"
+        "is missing: copy the folder items together with this page"
         in visible(window, "dialog .note")[0]
     )
 

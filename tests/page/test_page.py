@@ -126,7 +126,7 @@ def test_every_table_of_the_papers_is_listed(small_page: Path) -> None:
     absent = text[text.index('id="absent-jam-Table-5"') :].partition("</section>")[0]
     assert "Success count and negative drift by usage." in absent
     assert "280 not run: nobody had time" in absent
-    assert "Takes the released hard variants of ID10M-JAM (public); the key K." in absent
+    assert "Requires the released hard variants of ID10M-JAM (public); the key K." in absent
     assert "<table" not in absent
     described = text[text.index('id="absent-jam-Table-7"') :].partition("</section>")[0]
     assert "Not made: nobody had time." in described
@@ -155,7 +155,7 @@ def test_a_page_of_own_data_has_no_printed_numbers(small_run: Path) -> None:
     first = first_screen(page)
     assert "No number of the papers is of these data." in first
     assert "printed" not in first
-    assert "What the rest takes" not in first
+    assert "What the rest requires" not in first
     assert "absent-" not in page.read_text(encoding="utf-8")
 
 
@@ -165,7 +165,7 @@ def test_a_page_of_own_data_has_no_printed_numbers(small_run: Path) -> None:
         (
             REHEARSAL_NOTE,
             "released",
-            f"{REHEARSAL_NOTE}</strong> It shows complete plumbing and reproduces nothing",
+            f"{REHEARSAL_NOTE}</strong> It tests the plumbing and reproduces nothing",
         ),
         ("", "released", "A run on mixed data."),
         ("Own data: mine.", "own", "Own data: mine."),

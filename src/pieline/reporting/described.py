@@ -34,7 +34,7 @@ PACKAGES = {
 }
 """Packages in the papers' tables, by printed name."""
 SERVICES = {
-    "Together AI": ("Proprietary", "at its provider"),
+    "Together AI": ("Proprietary", "managed by the provider"),
     "Label Studio AI": ("Apache-2.0", "not installed here"),
 }
 """License and version of external services: an API and an annotation platform."""
@@ -117,7 +117,7 @@ def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
 
 
 def checkpoints(
-    inputs: DisplayInputs, *, unnamed: str = "no model of this project is published as it"
+    inputs: DisplayInputs, *, unnamed: str = "not a model of this project"
 ) -> TableContent:
     """Return the table of checkpoints, with licenses, sizes and the revisions in models.yaml.
 
@@ -144,26 +144,26 @@ def checkpoints(
     return TableContent(
         heads=(tuple(map(Head, ("Model", "Checkpoint", "License", "# Param", "Revision here"))),),
         groups=(Group(tuple(rows)),),
-        caption=f"Checkpoints used during experiments, as models.yaml has them. {BESIDE}"
-        " Where a maker does not tell a model's size, the paper estimates it.",
+        caption=f"Checkpoints used during experiments, from models.yaml. {BESIDE}"
+        " If a model's size is not published, the paper estimates it.",
         texts=True,
     )
 
 
 def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, StatedText]:
     """Compare an entry of models.yaml with a printed row."""
-    size, printed = entry["parameters"] or "not told", row["parameters"]
+    size, printed = entry["parameters"] or "not published", row["parameters"]
     if row["parameters_are_estimated"] == "yes":
-        size, why = "not told", "its maker tells no size; the printed one is an estimate"
+        size, why = "not published", "size not published; the printed one is an estimate"
     elif size == printed or not printed:
         why = ""
     elif same_size(size, printed):
         why = "as printed, rounded"
     else:
-        why = "not the printed size, however rounded"
+        why = "differs from the printed size even when rounded"
     checkpoint, name = entry["checkpoint"], row["checkpoint"]
-    shortened = "printed without its organisation" if checkpoint.endswith(f"/{name}") else ""
-    places = {"api": "at its provider", "package": f"package {entry.get('package')}"}
+    shortened = "printed without its organization" if checkpoint.endswith(f"/{name}") else ""
+    places = {"api": "managed by the provider", "package": f"package {entry.get('package')}"}
     return {
         "checkpoint": state(checkpoint, name, reason=shortened),
         "licence": state(entry["licence"], row["licence"]),

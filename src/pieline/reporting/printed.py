@@ -130,11 +130,11 @@ def state(ours: str, printed: str, *, reason: str = "") -> StatedText:
         names = (_LICENCE_WORDS.sub("", text) for text in (ours, printed))
         alike = [re.sub(r"[\s_-]+", "-", name) for name in names]
         if not printed:
-            reason = "the paper does not say"
+            reason = "not stated in the paper"
         elif ours == printed:
             reason = "as printed"
         else:
-            reason = "spelt otherwise" if alike[0] == alike[1] else "not as printed"
+            reason = "spelled differently" if alike[0] == alike[1] else "not as printed"
     return StatedText(ours=ours, printed=printed, reason=reason)
 
 

@@ -12,7 +12,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.latex import render_html, render_latex
 from pieline.reporting.printed import VERDICTS, Comparison, StatedText, rounded, write_comparisons
 
-BESIDE = "The printed value stands beside ours where it is another."
+BESIDE = "The printed value is shown where it differs from ours."
 
 
 @dataclass(frozen=True)
