@@ -63,7 +63,7 @@ rule idiots_metrics:
 
 
 rule idiots_bias:
-    """Sensitivity and criterion of each setting of a model, compared with one setting."""
+    """Compute sensitivity and criterion of each setting of a model, compared with one setting."""
     input:
         runs=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.METRICS),
         predictions=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.PREDICTIONS),

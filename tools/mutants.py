@@ -51,7 +51,7 @@ TESTS = {
         "idiolink/test_zero_shot::TestRuns",
         "own/test_predictions",
     ),
-    "studies/idiots/metrics": DETECTION,
+    "studies/idiots/metrics/detection": DETECTION,
     "studies/idiots/predictions": (*DETECTION, "idiots/test_tasks", "own/test_predictions"),
     "reporting/columns": ("test_columns", "idiolink/test_wide_tables"),
     "reporting/printed": ("claims/test_comparison", "claims/test_published"),
