@@ -281,7 +281,7 @@ def training_gpu_memory(wildcards):
 
 
 def growing(amount):
-    """Return memory or minutes that double at each retry, since a cluster kills larger jobs."""
+    """Return memory or minutes that double at each retry of a job that exceeded its limits."""
 
     def granted(wildcards, attempt):
         first = amount(wildcards) if callable(amount) else amount
