@@ -1,4 +1,4 @@
-"""The command `pieline`: archives of runs, recorded answers, and one question to a chat model."""
+"""Manage run archives and recorded answers, and query a chat model."""
 
 import argparse
 import json
@@ -19,20 +19,20 @@ Command = Callable[[argparse.Namespace], None]
 
 
 def command(arguments: Sequence[str] | None = None) -> None:
-    """Run `pieline` with these arguments (default: those of the process).
+    """Run `pieline` with these arguments (default: the arguments of the process).
 
-    A user's mistake ends it with one line on stderr and status 2.
+    A user error exits with status 2 and one line on stderr.
     """
     options = parser().parse_args(arguments)
     try:
         run_command(lambda: options.run(options))
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader (`| head`) has seen enough
+    except BrokenPipeError:  # the reader (such as `| head`) closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of `pieline` and its subcommands."""
+    """Build the argument parser of `pieline` and its subcommands."""
     top = argparse.ArgumentParser(prog="pieline", description=__doc__)
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_recordings(commands)
@@ -145,7 +145,7 @@ def _recompute(options: argparse.Namespace) -> None:
 
 
 def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
-    """Merge the project's config.yaml and further configuration files; later ones win."""
+    """Merge config.yaml and further configuration files; later files take precedence."""
     from pieline.core.yamls import merge, read_yaml
 
     settings: dict[str, Any] = {}
@@ -268,7 +268,7 @@ def _ask(options: argparse.Namespace) -> None:
 
 
 def _answered(answer: "Answer", entry: "LLMEntry") -> str:
-    """Describe an answer, its tokens and cost."""
+    """Format an answer with its token counts and cost."""
     from pieline.llm.costs import usd_of
 
     said = {"thoughts": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}

@@ -1,4 +1,4 @@
-"""What to run: config.yaml, with one section for each study."""
+"""Load and validate config.yaml, which has one section per study."""
 
 import importlib
 import pkgutil
@@ -24,10 +24,9 @@ from pieline.study import Run, Study
 
 @cache
 def study_classes() -> dict[str, type[Study[Any]]]:
-    """The class of each study by its name, in alphabetical order.
+    """Return the study classes by name, in alphabetical order.
 
-    A study is a package of `pieline.studies` whose module `study` has one class derived from
-    `Study`; nothing else lists the studies.
+    A study is a package in `pieline.studies` whose module `study` defines one subclass of `Study`.
     """
     found = {}
     for package in sorted(pkgutil.iter_modules(studies.__path__), key=lambda item: item.name):
@@ -42,7 +41,7 @@ def study_classes() -> dict[str, type[Study[Any]]]:
 
 
 class PageSettings(Settings):
-    """How much of the predictions the results page holds."""
+    """Settings of the results page."""
 
     depth: PositiveInt = Field(default=10, description="Documents shown for a query.")
     beside: str | None = Field(
@@ -53,7 +52,7 @@ class PageSettings(Settings):
 
 
 class RehearsalSettings(Settings):
-    """How the grid is rehearsed: with stand-ins for data, weights and providers."""
+    """Settings of the rehearsal, which replaces data, weights and providers with stand-ins."""
 
     size: Literal["full", "small"] = Field(
         default="full", description="As many sentences as the papers have, or a tenth."
@@ -67,7 +66,7 @@ class RehearsalSettings(Settings):
 
 
 class Config(Settings):
-    """The whole of config.yaml, but for the studies' sections (see `config_class`)."""
+    """All settings of config.yaml except the studies' sections (see `config_class`)."""
 
     studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
     data: Literal["sample", "released", "own"] = Field(
@@ -94,14 +93,14 @@ class Config(Settings):
     )
 
     def section(self, study: str) -> Settings:
-        """The settings of a study."""
+        """Return the settings of a study."""
         found: Settings = getattr(self, study)
         return found
 
 
 @cache
 def config_class() -> type[Config]:
-    """`Config` with a section for each study."""
+    """Return `Config` extended by one section per study."""
     sections: dict[str, Any] = {
         name: (study.Settings, study.Settings()) for name, study in study_classes().items()
     }
@@ -109,13 +108,13 @@ def config_class() -> type[Config]:
 
 
 def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
-    """The configuration, on top of the sample's small settings if it runs on the sample data.
+    """Merge the configuration over config/sample.yaml if it uses the sample data.
 
-    The defaults of all settings are the papers' values, which the sample is too small for.
+    The defaults of all settings are the papers' values, which are too large for the sample.
 
     Args:
-        raw: what Snakemake merged from files and command line.
-        sample: config/sample.yaml.
+        raw: Settings that Snakemake merged from files and the command line.
+        sample: Path of config/sample.yaml.
     """
     if raw.get("data", "sample") != "sample" or raw.get("mirror"):
         return dict(raw)
@@ -126,11 +125,11 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
     """Validate a configuration.
 
     Args:
-        raw: the merged mapping.
-        where: the file to name in an error.
+        raw: The merged settings.
+        where: File to name in error messages.
 
     Raises:
-        UserError: an unknown key or study (with the nearest known one) or a wrong value.
+        UserError: A key or study is unknown (hints at the closest known one), or a value is wrong.
     """
     try:
         config = config_class().model_validate(dict(raw))
@@ -155,11 +154,11 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
 
 
 def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> UserError:
-    """Replace "config.yaml" in an error by the source that has the wrong setting.
+    """Replace "config.yaml" in an error by the file that contains the invalid setting.
 
     Args:
-        error: by `load_config` or `load_studies`.
-        sources: settings by file; later ones take precedence.
+        error: Error raised by `load_config` or `load_studies`.
+        sources: Settings by file; later files take precedence.
     """
     found = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
     keys = found[1].split(".") if found else []
@@ -180,7 +179,7 @@ def _has(settings: Any, keys: Iterable[str]) -> bool:
 
 
 def _check_data(config: Config, where: str) -> None:
-    """Raise a `UserError` unless the settings agree on whose data it is, and a folder has it."""
+    """Raise a `UserError` if the data settings conflict or a folder does not exist."""
     if config.data != "own" and config.own_data:
         raise UserError(
             f"own_data with data: {config.data}",
@@ -195,7 +194,7 @@ def _check_data(config: Config, where: str) -> None:
             "data: own without a folder", where=where, hint="name the folder as own_data"
         )
     if re.search("[<>]", config.own_data or ""):
-        # Snakemake's report would take them for HTML.
+        # Snakemake's report would parse them as HTML.
         raise UserError(
             f"own_data has < or >: {config.own_data}", where=where, hint="rename the folder"
         )
@@ -210,17 +209,20 @@ def _check_data(config: Config, where: str) -> None:
 
 
 def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, Study[Any]]:
-    """Every study with its settings, by name, whether the configuration names it or not.
+    """Create all studies, including those that the configuration does not name.
 
     Args:
-        config: what to run.
-        registry: the models that exist.
-        root: folder of the project, as seen from the working directory.
+        config: The configuration.
+        registry: All known models.
+        root: Project folder, relative to the working directory.
+
+    Returns:
+        The studies by name.
 
     Raises:
-        UserError: settings that cannot be run.
+        UserError: The settings of a named study are invalid.
     """
-    # A rehearsal's corpora come with a list of their own, beside their folder.
+    # A rehearsal has its own list of files, next to the folder of its corpora.
     listed = (
         Path(config.mirror).with_name("upstream.yaml")
         if config.rehearsal and config.mirror
@@ -246,19 +248,19 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:
-    """Keys that config.yaml may have at a place."""
+    """Return the valid keys at a location in config.yaml."""
     model: Any = config_class()
     for part in location:
         if hasattr(model, "model_fields"):
             model = model.model_fields[str(part)].annotation
-        else:  # a mapping: its keys are free, its values are of one kind
+        else:  # a mapping with free keys and values of one type
             model = get_args(model)[1]
-        if isinstance(model, UnionType):  # a section that may be left out
+        if isinstance(model, UnionType):  # an optional section
             model = next((kind for kind in get_args(model) if hasattr(kind, "model_fields")), model)
     return list(getattr(model, "model_fields", []))
 
 
 def config_schema() -> dict[str, Any]:
-    """JSON schema of config.yaml, for editors."""
+    """Return the JSON schema of config.yaml, for editors."""
     schema = config_class().model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema

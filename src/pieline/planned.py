@@ -1,4 +1,4 @@
-"""What a configuration plans to ask language models, for programs that are handed one."""
+"""Collect the language model tasks and models that a configuration uses."""
 
 import json
 import shlex
@@ -17,13 +17,13 @@ from pieline.study import Study
 
 
 class Planned(NamedTuple):
-    """What a configuration plans to ask.
+    """The language model tasks of a configuration.
 
     Attributes:
-        tasks: all of them.
-        settings: how they may be asked.
-        models: the models that are asked, by name.
-        made_unasked: inputs of tasks that can be made before anything is asked.
+        tasks: All tasks.
+        settings: Settings of the language model calls.
+        models: Entries of the models to query, by name.
+        made_unasked: Task inputs that can be made before any model is queried.
     """
 
     tasks: list[Task]
@@ -32,10 +32,10 @@ class Planned(NamedTuple):
     made_unasked: Collection[str]
 
     def not_made(self, remade: Collection[str]) -> list[str]:
-        """The files without which some questions are not known: a line each way to get them.
+        """Return one line per way to make the missing files that task prompts depend on.
 
         Args:
-            remade: files that the run makes anew.
+            remade: Files that the run will make again.
         """
         missing = sorted({path for task in self.tasks for path in not_made(task, remade)})
         before = [path for path in missing if path in self.made_unasked]
@@ -50,15 +50,15 @@ class Planned(NamedTuple):
 
 
 def planned_tasks(text: str, models: Path, root: Path) -> Planned:
-    """What a configuration plans to ask.
+    """Return the language model tasks of a configuration.
 
     Args:
-        text: the whole configuration, as JSON.
-        models: models.yaml.
-        root: folder of the project.
+        text: The complete configuration as JSON.
+        models: Path of models.yaml.
+        root: Project folder.
 
     Raises:
-        UserError: configuration or models are wrong.
+        UserError: The configuration or models.yaml is invalid.
     """
     config, registry, studies = _configured(text, models, root)
     planned = [
@@ -73,10 +73,10 @@ def planned_tasks(text: str, models: Path, root: Path) -> Planned:
 
 
 def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
-    """The models that the studies of a configuration run, train, look into or ask, by name.
+    """Return the entries of all models that a configuration runs, trains, probes or queries.
 
-    Those that it leaves out, or takes from archives, are not among them.
-    Takes and raises the same as `planned_tasks`.
+    Models that the configuration leaves out or takes from archives are not included.
+    Arguments and errors are the same as in `planned_tasks`.
     """
     _, registry, studies = _configured(text, models, root)
     return {
@@ -90,7 +90,7 @@ def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
 def _configured(
     text: str, models: Path, root: Path
 ) -> tuple[Config, Registry, Sequence[Study[Any]]]:
-    """A configuration, the models that exist, and the studies that it names."""
+    """Return a configuration, its model registry and the studies that it names."""
     try:
         raw = json.loads(text)
     except ValueError:

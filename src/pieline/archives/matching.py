@@ -1,4 +1,4 @@
-"""Which archived runs a configuration can take, and why not others."""
+"""Match archived runs with the runs of a configuration."""
 
 import json
 import re
@@ -16,15 +16,15 @@ from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, download
 
 _OF_METRICS = ("bootstrap_resamples", "permutations", "scoring")
-"""Settings that decide how predictions are scored, not the predictions."""
+"""Settings that affect the scoring but not the predictions."""
 _CORRECT = "name the URL of a file, and its SHA-256 in small letters"
 _NO_DOWNLOAD = "correct archives, or fetch the file and name its path there"
 _SHOWN = 60
-"""Characters of a value that a difference shows."""
+"""Maximum number of characters shown per differing value."""
 
 
 class RemoteArchive(Settings):
-    """An archive that is downloaded once, to results/archives."""
+    """An archive to download once into results/archives."""
 
     url: str
     sha256: str
@@ -32,7 +32,7 @@ class RemoteArchive(Settings):
 
 @dataclass(frozen=True)
 class Offer:
-    """An archived run that a configuration names, and how it differs from what is asked for."""
+    """An archived run and its differences from the configuration."""
 
     archive: Archive
     run: ArchivedRun
@@ -41,13 +41,13 @@ class Offer:
 
 @dataclass(frozen=True)
 class Taking:
-    """What one job takes from an archive.
+    """Files that one job extracts from an archive.
 
     Attributes:
-        rule: name of the job's rule.
-        archive: path of the archive.
-        files: SHA-256 of the members to put back at their paths.
-        recordings: files of recorded answers to add members to, by member.
+        rule: Rule name of the job.
+        archive: Path of the archive.
+        files: SHA-256 of the members to extract, by path.
+        recordings: Recordings file to merge each member into, by member.
     """
 
     rule: str
@@ -57,20 +57,20 @@ class Taking:
 
 
 def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[Archive, ...]:
-    """Read the tables of contents of a configuration's archives, after downloading what is remote.
+    """Read the manifests of the configured archives; remote archives are downloaded first.
 
     Args:
-        sources: a relative path counts from the working directory, else from `root`.
-        root: folder of the project.
+        sources: Archives; relative paths refer to the working directory, else to `root`.
+        root: Project folder.
 
     Raises:
-        UserError: an archive is missing, cannot be downloaded, is none, or has another's name.
+        UserError: An archive is missing, invalid or not downloadable, or two have the same name.
     """
     found: dict[str, Archive] = {}
     for source in sources:
         place = _place(source, root)
         if {*str(place)} & {*"<>"}:
-            # Snakemake's report would take them for HTML.
+            # Snakemake's report would parse them as HTML.
             raise UserError("has < or > in its path", where=place, hint="rename it")
         archive = read_archive(place)
         if archive.name in found:
@@ -107,16 +107,15 @@ def offer(
     digest: Callable[[str], str | None],
     read: Mapping[str, bool] = {},
 ) -> Offer | None:
-    """The archived run of a metric file that differs least; None if no archive has it.
+    """Return the archived run of a metric file with the fewest differences, or None.
 
     Args:
-        metrics: the metric file.
-        asked: the conditions of the configuration's run, as canonical JSON.
-        archives: to look in.
-        digest: SHA-256 of a raw file of this configuration, None if there is no such file, empty if
-            it is not known yet. Whether it is the same is then checked by the evidence, when the
-            file is there.
-        read: whether this configuration's run comes from some files.
+        metrics: Metric file of the run.
+        asked: Conditions of the configured run, as canonical JSON.
+        archives: Archives to search.
+        digest: Function that returns the SHA-256 of a raw file in this configuration: None if there
+            is no such file, empty if not known yet (the evidence is checked once the file exists).
+        read: Whether the configured run depends on each of these files.
     """
     offers = [
         Offer(archive, run, tuple(_differences_of(run, asked, digest, read)))

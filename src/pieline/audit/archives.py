@@ -1,4 +1,4 @@
-"""Check an archive of runs without trusting it, and take files from it."""
+"""Verify untrusted archives of runs, and extract files from them."""
 
 import shutil
 import tempfile
@@ -29,12 +29,12 @@ from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.predictions.runs import check_run, read_run
 
 _MADE = ("results/datasets/", "results/variants/")
-"""Where the data that predictions are made from are."""
+"""Folders of the data that predictions are made from."""
 _FOLDERS = (PREDICTIONS, "results/datasets/idiolink/", "recordings/", "results/training/")
 
 
 class _Row(Record):
-    """What every line of predictions has."""
+    """Fields required in every line of predictions."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -45,15 +45,14 @@ class _Row(Record):
 def verified(
     path: str | Path, *, only: Collection[str] | None = None
 ) -> Iterator[tuple[Archive, Path]]:
-    """Unpack an archive into a temporary folder, after every check.
+    """Verify an archive and unpack it into a temporary folder.
 
     Args:
-        path: the archive.
-        only: predictions whose content is read; of all others only the digests are checked.
+        path: Path of the archive.
+        only: Predictions whose content is checked; for others only digests are checked.
 
     Raises:
-        UserError: not an archive, or something is wrong with it; the first defect, and how many
-            there are.
+        UserError: The archive is invalid; reports the first defect and how many more there are.
     """
     archive = read_archive(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -65,10 +64,10 @@ def verified(
 
 
 def defects(path: str | Path) -> list[str]:
-    """List what is wrong with an archive, each in a line; nothing if it is sound.
+    """Return the defects of an archive, one line each; empty if it is valid.
 
     Raises:
-        UserError: it is none.
+        UserError: The file is not an archive of runs.
     """
     with tempfile.TemporaryDirectory() as folder:
         return list(_defects(read_archive(path), Path(folder), None))
@@ -77,16 +76,16 @@ def defects(path: str | Path) -> list[str]:
 def check_released(
     archive: Archive, where: str, folder: Path, upstream: Mapping[str, UpstreamFile]
 ) -> None:
-    """Check that a data set says to be the released one only if its raw files are.
+    """Check that a data set claims to be the released one if and only if its raw files match.
 
     Args:
-        archive: see `verified`.
-        where: folder of the data set.
-        folder: see `verified`.
-        upstream: the public files.
+        archive: Archive returned by `verified`.
+        where: Folder of the data set.
+        folder: Temporary folder returned by `verified`.
+        upstream: Public files by name.
 
     Raises:
-        UserError: it says so, and a digest is another.
+        UserError: The claim and the digests disagree.
     """
     stated = Meanings.load_meanings(folder / where)
     raw = archive.manifest.datasets[where].raw
@@ -106,17 +105,16 @@ def check_released(
 def take(
     archive: Archive, folder: Path, files: Mapping[str, str], recordings: Mapping[str, str]
 ) -> None:
-    """Copy members of an archive that was unpacked into `folder` to their places.
+    """Copy members of an unpacked archive to their paths.
 
     Args:
-        archive: see `verified`.
-        folder: likewise.
-        files: SHA-256 of the members, by name.
-        recordings: files of recorded answers to add members to, by member.
+        archive: Archive returned by `verified`.
+        folder: Temporary folder returned by `verified`.
+        files: SHA-256 of the members to copy, by path.
+        recordings: Recordings file to merge each member into, by member.
 
     Raises:
-        UserError: a member is another than `files` says, or other answers to the same questions are
-            recorded here.
+        UserError: A member has another digest, or different answers are recorded here.
     """
     stated = archive.manifest.files
     changed = [name for name, digest in files.items() if stated.get(name) != digest]
@@ -183,7 +181,7 @@ def _check_evidence(path: str, folder: Path) -> None:
 
 
 def _check_origin(run: ArchivedRun, folder: Path) -> None:
-    """Raise a `UserError` if the run states another origin than its predictions' evidence."""
+    """Raise a `UserError` if a run's origin in the manifest contradicts its evidence."""
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     if not any(path.startswith(_MADE) for path in evidence.made_from):
         raise UserError("names no data that it was made from", where=evidence.path)
@@ -197,7 +195,7 @@ def _check_origin(run: ArchivedRun, folder: Path) -> None:
 
 
 def _check_content(run: ArchivedRun, folder: Path) -> None:
-    """Raise a `UserError` for predictions that cannot be read or are of other data."""
+    """Raise a `UserError` if predictions are unreadable or belong to other data."""
     path = folder / run.predictions
     if path.suffix == ".gz":
         ranked = read_run(path)

@@ -1,4 +1,4 @@
-"""Compute some of an archive's rows again, where this machine can, and compare."""
+"""Recompute a sample of an archive's rows on this machine and compare them."""
 
 import random
 import tempfile
@@ -25,27 +25,27 @@ from pieline.studies.idiolink.records import Document, Query
 from pieline.study import Study, match_path
 
 SCORE_TOLERANCE = 1e-4
-"""Between scores of one model on two machines: the last digits of fp32 differ."""
+"""Tolerance for scores of one model on two machines, which differ in the last digits of fp32."""
 _BEST = 10
-"""Documents of a query whose scores are compared, and as many of the others."""
+"""Number of top-ranked documents per query to compare, and of randomly chosen others."""
 
 
 def recompute(
     run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]], *, sample: int
 ) -> tuple[bool, str]:
-    """Compute some rows of an archived run again, on the data sets of the working directory.
+    """Recompute a sample of an archived run on the data sets of the working directory.
 
     Args:
-        run: the run.
-        folder: where its archive was unpacked.
-        studies: of the configuration, which know what was asked of language models.
-        sample: queries of a ranking; of a language model all recorded answers are read again.
+        run: Archived run.
+        folder: Folder that its archive was unpacked to.
+        studies: Configured studies, which provide the language model tasks.
+        sample: Number of queries per ranking; for language models, all recorded answers are parsed.
 
     Returns:
-        Whether nothing differs, and a line on what was compared or why nothing could be.
+        Whether no difference was detected, and a line with the comparison or the reason for none.
 
     Raises:
-        UserError: a file is not what it should be.
+        UserError: A file is invalid.
     """
     if reason := _other_data(run, folder):
         return True, f"not recomputed: {reason}"
@@ -62,14 +62,14 @@ def recompute(
 
 
 def compare_meanings(archive: Archive) -> dict[str, bool]:
-    """Whether what scoring reads of an archive's data sets is what it is here, where it is here."""
+    """Return whether each data set file in the archive equals ours, for those that exist here."""
     names = [dataset.files[0] for dataset in archive.manifest.datasets.values()]
     stated = archive.manifest.files
     return {name: sha256(name) == stated[name] for name in names if Path(name).exists()}
 
 
 def _other_data(run: ArchivedRun, folder: Path) -> str:
-    """Why a run cannot be compared here: its data set is not here, or is another one."""
+    """Return why the run's data set does not match the one here; empty if it does."""
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     for path, digest in evidence.made_from.items():
         if path.startswith("results/datasets/") and path.endswith(".jsonl"):
@@ -120,7 +120,7 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
         ranked = archived.get(query.id, {})
         if len(ranked) != depth or not ranked.keys() <= known:
             return False, f"DIFFERENT: {query.id} does not rank {depth} documents of the data set"
-    # Also some of the others, or documents could be moved down unseen.
+    # Without lower ranks, documents moved down would not be detected.
     best = {
         query.id: [*names[:_BEST], *chance.sample(names[_BEST:], min(_BEST, depth - _BEST))]
         if len(names := [*archived[query.id]]) > _BEST
@@ -154,7 +154,7 @@ def _similarities(
     documents: Sequence[Document],
     best: Mapping[str, Sequence[str]],
 ) -> RankedRun:
-    """Cosine similarity of queries with the documents that are best for any of them."""
+    """Return cosine similarities between queries and all documents in `best`."""
     from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
     from pieline.studies.idiolink.predictions.encoders import load_encoder
 

@@ -1,4 +1,4 @@
-"""What people filled in: a sheet (CSV), or Label Studio's export (JSON, not JSON-MIN)."""
+"""Read completed review sheets (CSV) and exports of Label Studio (JSON, not JSON-MIN)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -15,12 +15,12 @@ _HINT = "export our own tasks as JSON (not JSON-MIN)"
 
 
 class ReviewedRow(NamedTuple):
-    """One person's answers about one item.
+    """The answers of one annotator about one item.
 
     Attributes:
-        where: file, line or task, and id of the item, for error messages.
-        annotator: who answered; empty for a sheet, and where an export does not state it.
-        fields: what was shown and what was answered, by field.
+        where: File, line or task, and item id, for error messages.
+        annotator: Name of the annotator; empty for sheets, and if the export does not state it.
+        fields: Values that were shown or answered, by field.
     """
 
     where: str
@@ -36,20 +36,19 @@ def reviewed_rows(
     hint: str = "fill in the sheet that the workflow wrote",
     last_only: bool = False,
 ) -> Iterator[ReviewedRow]:
-    """Read a filled-in sheet (.csv) or Label Studio's export of the same items.
+    """Read a completed sheet (.csv) or a Label Studio export (.json) of the same items.
 
     Args:
-        path: the file.
-        shown: fields that an item shows, its id first.
-        controls: the field that each control of the labelling configuration fills; a sheet has
-            these fields as columns.
-        hint: for a sheet with other columns.
-        last_only: whether only the last of several annotations of a task counts.
+        path: Path of the file.
+        shown: Fields that an item shows, its id first.
+        controls: Field filled by each control of the labeling configuration; a sheet has these
+            fields as columns.
+        hint: Hint for sheets with other columns.
+        last_only: Whether to use only the last of several annotations of a task.
 
     Raises:
-        UserError: another kind of file, columns are missing, it is no such export, or an
-            annotation answers a control that is unknown, or one twice; names the file and line or
-            task.
+        UserError: The file type is wrong, columns are missing, the export is invalid, or an
+            annotation has an unknown control or two answers for one field; names line or task.
     """
     if Path(path).suffix.lower() == ".csv":
         columns = [*shown, *controls.values()]
@@ -79,7 +78,7 @@ class _Value(BaseModel):
     text: list[str] | str | None = None
 
     def answer(self, where: str) -> str:
-        """What was chosen or written."""
+        """Return the chosen or written answer."""
         if self.choices is not None or self.text is None:
             if len(self.choices or []) != 1:
                 chosen = len(self.choices or [])

@@ -1,4 +1,4 @@
-"""Reading tables (CSV, TSV) with an error that names the line."""
+"""Read CSV and TSV tables, with errors that name the line."""
 
 import csv
 import io
@@ -19,19 +19,21 @@ def read_table(
     quoted: bool = True,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a table by column, each with the line on which it ends; blank lines are none.
+    """Return the rows of a table by column, each with the line number where it ends.
+
+    Blank lines are skipped.
 
     Args:
-        path: the file.
-        columns: that it must have, in any order.
-        more: that it may have besides; null: any.
-        delimiter: between two cells.
-        quoted: whether quotes around a cell are no part of it.
-        hint: what to do about a row or a header that is wrong.
+        path: Path of the file.
+        columns: Required columns, in any order.
+        more: Optional columns; null allows any.
+        delimiter: Cell separator.
+        quoted: Whether to strip quotes around cells.
+        hint: Hint for a wrong row or header.
 
     Raises:
-        UserError: a column is missing, unknown or there twice, or a row has more or fewer cells;
-            names file and line.
+        UserError: A column is missing, unknown or duplicate, or a row has a different number of
+            cells than the header; names file and line.
     """
     reader = csv.reader(
         io.StringIO(read_text(path), newline=""),

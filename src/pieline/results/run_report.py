@@ -1,7 +1,7 @@
-"""What stands above the studies: everything that shows a run as a whole, and what it is made from.
+"""Define the outputs that cover all studies, and their inputs.
 
-The rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and `provenance` read
-it.
+Used by the rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and
+`provenance`.
 """
 
 import shutil
@@ -29,7 +29,7 @@ from pieline.results.provenance import Code, Model, RunDescription
 from pieline.study import Display, Items, Study, own_name
 
 CATEGORY = "The whole artifact"
-"""Where the report has what belongs to no single paper."""
+"""Category of the Snakemake report for files that do not belong to a single paper."""
 
 PARTS = {
     "paper_tables/claims.csv": (
@@ -47,27 +47,26 @@ PARTS = {
     ),
     "paper_tables/paper.pdf": ("Document", "All tables and figures in the papers' order."),
 }
-"""What shows the run and belongs to no study: its place and caption, by file."""
+"""Place and caption of the files that do not belong to a study, by path."""
 
 
 class RunReport:
-    """A run of some studies.
+    """The outputs of a run that cover all studies.
 
     Args:
-        every: all studies by name, also those that the configuration does not name.
-        config: what to run.
+        every: All studies by name, including those that the configuration does not name.
+        config: Configuration of the run.
     """
 
     def __init__(self, every: Mapping[str, Study[Any]], config: Config) -> None:
         self.every = every
         self.config = config
-        # What all studies share.
         self.run = next(iter(every.values())).run
         self.studies = [every[name] for name in config.studies]
 
     @cached_property
     def displays(self) -> Displays:
-        """Tables and figures, as scripts are told of them."""
+        """Tables and figures in the form that scripts receive."""
         return Displays(
             studies=(
                 *(
@@ -107,13 +106,13 @@ class RunReport:
 
     @property
     def mark(self) -> str:
-        """What stands over everything that shows the run: it is no result, or of own data."""
+        """Notice on every display if the run is a rehearsal or uses own data; otherwise empty."""
         if label := self.run.own_label:
             return f"{label[0].upper()}{label[1:]}."
         return REHEARSAL_NOTE if self.config.rehearsal else ""
 
     def given(self, shown: Display | Items) -> str:
-        """What a table, a figure or items are made from, as canonical JSON."""
+        """Return the inputs of a table, a figure or items as canonical JSON."""
         update = {
             "mark": self.mark,
             "is_own": bool(self.run.own_data),
@@ -128,7 +127,7 @@ class RunReport:
         return shown.given.model_copy(update=update).canonical()
 
     def asked(self, metrics: Iterable[str]) -> dict[str, str]:
-        """Digests of the conditions that the configuration asks for, by metric file."""
+        """Return digests of the configured conditions by metric file."""
         conditions = {
             path: next(filter(None, (study.asked(path) for study in self.every.values())), "")
             for path in metrics
@@ -136,10 +135,10 @@ class RunReport:
         return {path: digest_of(each) for path, each in conditions.items() if each}
 
     def check_settings(self) -> None:
-        """Check the metric files that are there, for a run of which Snakemake has no record.
+        """Check existing metric files in a run without Snakemake metadata.
 
         Raises:
-            UserError: one was computed under other conditions than the configuration asks for.
+            UserError: A file was computed under conditions other than the configured ones.
         """
         present = [path for path in self.metrics() if Path(path).exists()]
         try:
@@ -149,28 +148,28 @@ class RunReport:
             raise UserError(error.what, where=error.where, hint=hint) from None
 
     def files(self, ending: str) -> list[str]:
-        """The files with this ending, of tables (csv, html, tex) or of figures (pdf, png)."""
+        """Return the files of tables (csv, html, tex) or figures (pdf, png) with this extension."""
         return self.displays.files(ending)
 
     def evidence(self) -> list[str]:
-        """What the tables were made from."""
+        """Return the evidence files of the tables."""
         return [evidence_of(path) for path in self.files("html")]
 
     def item_classes(self) -> list[str]:
-        """The classes of the items, which also read what lies behind the metric files."""
+        """Return the item classes, which also read the files behind the metric files."""
         return [study.items for study in self.displays.studies if study.items]
 
     def items(self) -> list[str]:
-        """The files of all items."""
+        """Return the files of all items."""
         declared = (study.items() for study in self.studies)
         return [path for items in declared if items for path in items.files.values()]
 
     def metrics(self) -> list[str]:
-        """The metric files that numbers of tables come from."""
+        """Return the metric files behind the tables."""
         return list(dict.fromkeys(chain.from_iterable(study.metrics() for study in self.studies)))
 
     def behind(self) -> list[str]:
-        """Predictions and datasets behind the metric files, which the results page shows."""
+        """Return the predictions and data sets behind the metric files, for the results page."""
         return sorted(
             {
                 path
@@ -181,26 +180,26 @@ class RunReport:
         )
 
     def raw_files(self) -> list[str]:
-        """The raw files that the run's results come from."""
+        """Return the raw files that the results depend on."""
         names = chain.from_iterable(study.raw_files() for study in self.studies)
         return sorted({name for name in names if name.startswith("results/raw/")})
 
     def recordings(self) -> list[str]:
-        """Files of recorded answers that the run's predictions come from; some may not exist."""
+        """Return the recordings files that predictions depend on; some may not exist."""
         return sorted({task.recordings for study in self.studies for task in study.tasks()})
 
     def published(self) -> list[str]:
-        """The papers' printed numbers and claims."""
+        """Return the files with the papers' printed numbers and claims."""
         folder = self.run.root / "published"
         return sorted(self.run.here("published", path.name) for path in folder.iterdir())
 
     def models(self) -> list[Model]:
-        """The models that the configuration names."""
+        """Return the models that the configuration names."""
         names = {name for study in self.studies for name in study.models()}
         return [self._model(name) for name in sorted(names)]
 
     def model_records(self) -> str:
-        """The same as canonical JSON."""
+        """Return the configured models as canonical JSON."""
         return canonical_json([model.model_dump() for model in self.models()])
 
     def _model(self, name: str) -> Model:
@@ -211,7 +210,7 @@ class RunReport:
         return Model.model_validate(fields | {"name": name})
 
     def absent(self) -> dict[str, str]:
-        """Why the tables with the papers' numbers that this run does not make are not made."""
+        """Return why this run does not make some tables with printed numbers, by table name."""
         catalogue = load_catalogue(self.run.here("published/tables.yaml"))
         ours = chain.from_iterable(table.ours.files for table in catalogue.values() if table.ours)
         made = {table.name for study in self.studies for table in study.tables()}
@@ -224,18 +223,18 @@ class RunReport:
         }
 
     def needs(self) -> dict[str, str]:
-        """What a run of each model of the papers takes, by its printed name."""
+        """Return the requirements for running each of the papers' models, by printed name."""
         entries = [entry for entry in self.run.registry.values() if entry.published_as]
-        # Of a model that its provider ended there may be weights to serve.
+        # Entries of retired models come last, since weights of the same model may be available.
         needs: dict[str, str] = {}
         for entry in sorted(entries, key=lambda entry: bool(getattr(entry, "retired", None))):
             needs.setdefault(str(entry.published_as), need_of(entry))
         return needs
 
     def described_models(self) -> str:
-        """What page and claims say of the papers' models and of those of the run, as JSON.
+        """Return descriptions of the papers' and the run's models for page and claims, as JSON.
 
-        Not of all that exist, or one more in models.local.yaml would make both stale.
+        Other models are omitted, so that a new entry in models.local.yaml does not make them stale.
         """
         used = {name for study in self.studies for name in study.models()}
         names = [
@@ -245,10 +244,10 @@ class RunReport:
         return canonical_json([model.model_dump() for model in self.run.described(names, marks)])
 
     def description(self) -> str:
-        """Code, configuration and models, as canonical JSON."""
+        """Return code version, configuration and models as canonical JSON."""
         return RunDescription(
             code=code_state(self.run.root),
-            # Where files lie or a gateway is says nothing of the results; the digests do.
+            # Paths and API addresses do not affect the results.
             config=self.config.model_dump(
                 mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
             )
@@ -261,17 +260,17 @@ class RunReport:
         ).canonical()
 
     def beside(self) -> list[str]:
-        """The printed numbers of the run that the page links to, if that run has been made."""
+        """Return the printed numbers of the run that the page links to, if it has been made."""
         folder = self.config.page.beside
         path = Path(folder or "", "paper_tables", "printed_numbers.csv")
         return [str(path)] if folder and path.exists() else []
 
     def takings(self) -> list[Taking]:
-        """What jobs take from archives."""
+        """Return what jobs extract from archives."""
         return [taking for study in self.studies for taking in study.takings()]
 
     def left_out(self) -> list[str]:
-        """What the run takes from archives, and does not make at all: a line for each reason."""
+        """Return one line per reason for runs that are taken from archives or not made."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
             for run, reason in study.left_out().items():
@@ -290,11 +289,11 @@ class RunReport:
 
     @property
     def _document(self) -> str:
-        """The document, compiled where the machine has pdflatex."""
+        """Path of the document, as PDF if pdflatex is installed."""
         return f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}"
 
     def targets(self) -> list[str]:
-        """What shows the run."""
+        """Return the targets that cover all studies."""
         return [
             "paper_tables/claims.tex",
             "paper_tables/comparison.tex",
@@ -304,17 +303,17 @@ class RunReport:
         ]
 
     def category(self, path: str) -> str:
-        """The paper under which the report shows a file."""
+        """Return the paper under which the report shows a file."""
         return self._reported[path][0]
 
     def labels(self, path: str) -> dict[str, str]:
-        """What the report says of a file."""
+        """Return the report's labels for a file."""
         _, place, caption = self._reported[path]
         return {"place": place, "shows": caption, "as": Path(path).suffix.strip(".").upper()}
 
     @cached_property
     def _reported(self) -> dict[str, tuple[str, str, str]]:
-        """Category, place and caption of what the report can show, of whatever study."""
+        """Category, place and caption of every file that the report can show."""
         found = {path: (CATEGORY, *told) for path, told in PARTS.items()}
         for study in self.every.values():
             for each in (*study.tables(), *study.figures()):
@@ -324,7 +323,7 @@ class RunReport:
 
 
 def code_state(root: Path) -> Code:
-    """The commit of a clone and whether files were changed since; nothing is known elsewhere."""
+    """Return commit and modification state of a clone; all None elsewhere."""
 
     def git(*arguments: str) -> str | None:
         command = ["git", "-C", str(root), *arguments]
@@ -334,7 +333,7 @@ def code_state(root: Path) -> Code:
             return None
         return result.stdout.strip()
 
-    # A folder without .git may lie inside another project's clone.
+    # A folder without .git may be inside another project's clone.
     commit = git("rev-parse", "HEAD") if (root / ".git").exists() else None
     if commit is None:
         return Code(commit=None, day=None, modified=None)

@@ -1,4 +1,4 @@
-"""A claim of a paper: what it says, the numbers it rests on, and the formula that decides."""
+"""Claims of the papers: the numbers that they use and the formula that decides."""
 
 import re
 from collections import Counter
@@ -29,11 +29,11 @@ _STATISTICS = {
 _STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\(([^()]*)\)")
 _SHARE = re.compile(r"(exactly|at least|at most) ([0-9]+)( %)?")
 _CLOSE = 1e-9
-"""Differences below this are floating-point noise: printed numbers have few decimals."""
+"""Smaller differences are floating-point noise, since printed numbers have few decimals."""
 
 
 class Statement(Frozen):
-    """What a claim says of its numbers: a comparison in every row, or which rows come first."""
+    """A statement to test: a comparison in each row, or the highest or lowest rows."""
 
     formula: str = Field(description="A comparison `left > right`; the column that is ordered.")
     within: float | None = Field(default=None, ge=0, description="How far `==` may lie apart.")
@@ -66,15 +66,15 @@ class Statement(Frozen):
         return self.highest or self.lowest
 
     def names(self) -> set[str]:
-        """The names of numbers that it uses.
+        """Return the names of the numbers in the formula.
 
         Raises:
-            ClaimError: its formula is none.
+            ClaimError: The formula is invalid.
         """
         return {name for side in self._parts[::2] for name in names_in(side)}
 
     def in_words(self) -> str:
-        """The statement as a phrase."""
+        """Return the statement as a phrase."""
         if self._first:
             start = "highest" if self.highest else "lowest"
             return f"{self.formula} from the {start}: {', '.join(self._first)}"
@@ -83,16 +83,16 @@ class Statement(Frozen):
         where = f" in {self.in_rows} of the rows" if self.in_rows else ", in every row"
         if statistic := _STATISTIC.fullmatch(left):
             left = f"{_STATISTICS[statistic[1]]} of {statistic[2].replace(', ', ' and ')}"
-            where = ""  # It is a single number.
+            where = ""  # a single number has no rows
         return f"{left} {near} {right}{where}"
 
     def judge(self, columns: Mapping[str, Values]) -> tuple[bool, str]:
-        """Whether it holds of the numbers of each name, and in a few words what they came to.
+        """Return whether the statement holds for the numbers, and a short summary of their values.
 
-        A tie between the rows named first and the next counts against it.
+        A tie between a named row and the next one counts as failure.
 
         Raises:
-            ClaimError: the formula and the numbers do not fit together.
+            ClaimError: The formula is invalid for these numbers.
         """
         table = evaluate(self._parts[::2], columns)
         if self._first:
@@ -112,7 +112,7 @@ class Statement(Frozen):
 
 
 class Claim(Statement):
-    """A claim of a paper, in our words, with the numbers it rests on and what it says of them."""
+    """A claim of a paper in our words, with its numbers and the statement that tests it."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     paper: str
@@ -127,7 +127,7 @@ class Claim(Statement):
     @model_validator(mode="before")
     @classmethod
     def _fill_in_what_is_shared(cls, fields: Any) -> Any:
-        """Give every number of a table what `shared` says of all of them."""
+        """Merge the fields of `shared` into every number from a table."""
         if not isinstance(fields, dict) or "shared" not in fields:
             return fields
         own = {name: value for name, value in fields.items() if name != "shared"}
@@ -139,12 +139,12 @@ class Claim(Statement):
 
     @property
     def restates(self) -> bool:
-        """Whether nothing of ours can decide it: it restates the print, and counts in no total."""
+        """True if none of its numbers is measured; such claims are not counted."""
         return not any(number.measured for number in self.numbers.values())
 
 
 def _merged(shared: Any, number: Any) -> Any:
-    """A selection with what it shares: its own keys come first, also within where and but_not."""
+    """Merge shared fields into a selection, including `where` and `but_not`; its own fields win."""
     if not (isinstance(shared, dict) and isinstance(number, dict)) or "text" in number:
         return number
     inner = {
@@ -159,8 +159,8 @@ def load_claims(path: str | Path) -> list[Claim]:
     """Read published/claims.yaml.
 
     Raises:
-        UserError: a field is wrong, an id occurs twice, or a formula names unknown numbers;
-            names the file and the claim.
+        UserError: A field is invalid, an id is duplicate, or the numbers do not match the formula;
+            names file and claim.
     """
     claims = []
     given = validated(list[Any], read_yaml(path), where=path, hint="see the head of the file")

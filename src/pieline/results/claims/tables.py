@@ -1,4 +1,4 @@
-"""The printed tables by name, their numbers, and ours for the same cells."""
+"""Load the printed tables and match our numbers to their cells."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ from pieline.results.claims.formulas import ClaimError, Values
 TEXT_NUMBERS = "text_numbers"
 Kind = Literal["score", "count", "parameter"]
 Row = tuple[str, ...]
-"""The values of a printed row's keys."""
+"""Values of the keys of a printed row."""
 
 
 class OurTable(Frozen):
-    """Where our numbers of a printed table stand in paper_tables/.
+    """Location of our numbers for a printed table in paper_tables/.
 
-    Where several rows stand for one printed row (seeds, losses), the first with a number counts,
-    those of `prefer` before all others.
+    If several rows match one printed row (seeds, losses), the first one with a number is used, and
+    rows that match `prefer` come first.
     """
 
     files: list[str] = Field(
@@ -43,7 +43,7 @@ class OurTable(Frozen):
 
 
 class PrintedTable(Frozen):
-    """A file of published/: what it is and which columns identify a row."""
+    """A file in published/, with the columns that identify a row."""
 
     paper: str | None = Field(description="None: all three.")
     number: str = Field(description="As the paper numbers it.")
@@ -61,7 +61,7 @@ class PrintedTable(Frozen):
 
 @dataclass(frozen=True)
 class OurCell:
-    """Our number of a printed cell; `reason` says why there is none or what keeps them apart."""
+    """Our number for a printed cell; `reason` explains why it is missing or not comparable."""
 
     value: float | None
     comparable: bool
@@ -70,11 +70,11 @@ class OurCell:
 
 
 class Selection(Frozen):
-    """A column of a printed table, in the rows that `where` names and `but_not` does not.
+    """A column of a printed table, in the rows that match `where` and not `but_not`.
 
-    Written `{text: id}` it is a number that the paper's running text prints. `measured` says that
-    our number takes its place where the claim is judged on ours; one of the running text is else
-    what the paper says, and stays. A claim without any measured number restates the print.
+    `{text: id}` selects a number from the paper's running text. If `measured`, our number replaces
+    the printed one when the claim is judged on our numbers; by default, numbers from the running
+    text are not measured. A claim without measured numbers restates the print.
     """
 
     table: str
@@ -95,7 +95,7 @@ class Selection(Frozen):
         return cell | {"measured": fields.get("measured", False)}
 
     def takes(self, named: Mapping[str, str]) -> bool:
-        """Whether a row with these keys is selected."""
+        """Return whether a row with these keys is selected."""
         return all(
             named[key] == value if isinstance(value, str) else named[key] in value
             for key, value in self.where.items()
@@ -103,17 +103,17 @@ class Selection(Frozen):
 
 
 PrintedNumbers = dict[str, dict[Row, dict[str, float]]]
-"""The numbers of every printed table: by table, by row (the values of its keys), by column."""
+"""Printed numbers by table, row (values of its keys) and column."""
 
 OurNumbers = dict[str, dict[tuple[Row, str], OurCell]]
-"""Our cells of every table that a run made: by table, then by row and printed column."""
+"""Our cells by table, then by row and printed column; only tables that a run made."""
 
 
 def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
-    """Read published/tables.yaml: the printed tables by the name of their file.
+    """Read published/tables.yaml: the printed tables by file name.
 
     Raises:
-        UserError: names file, table and field.
+        UserError: A table is invalid; names file, table and field.
     """
     return {
         name: validated(PrintedTable, fields, where=f"{path}: {name}", hint="see the other tables")
@@ -122,7 +122,7 @@ def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
 
 
 def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> PrintedNumbers:
-    """Read the CSV of every table of the catalogue."""
+    """Read the CSVs of all printed tables."""
     return {
         name: read_published(Path(folder) / f"{name}.csv", table.keys)
         for name, table in catalogue.items()
@@ -135,13 +135,13 @@ def load_ours(
     printed: PrintedNumbers,
     published_names: Mapping[str, str],
 ) -> OurNumbers:
-    """Find our number of every printed cell in the CSVs that a run made.
+    """Collect our number for each printed cell from the CSVs of a run.
 
     Args:
-        files: CSVs of paper_tables/.
-        catalogue: the printed tables.
-        printed: their numbers.
-        published_names: a model's name in the printed tables, by its name in models.yaml.
+        files: CSVs in paper_tables/.
+        catalogue: Printed tables by name.
+        printed: Printed numbers.
+        published_names: Printed model names by name in models.yaml.
     """
     made = {Path(file).stem: file for file in files}
     ours: OurNumbers = {}
@@ -161,7 +161,7 @@ def load_ours(
                 continue
             column = metrics.get(row.get(source.metric, ""))
             if name == TEXT_NUMBERS:
-                # Its id identifies a number, whatever its table calls the metric.
+                # The id alone identifies a number of the running text.
                 column = "value"
             values = [row.get(source.rows.get(key, key)) for key in table.keys]
             if column is None or None in values:
@@ -176,7 +176,7 @@ def load_ours(
                 reason=_reason(row),
                 verdict=verdict_of(row),
             )
-            # Two models may stand for one printed row; the one that was run speaks for it.
+            # If several models match one printed row, use the first with a number.
             known = cells.get((named, column))
             if known is None or known.value is None:
                 cells[named, column] = cell
@@ -185,7 +185,7 @@ def load_ours(
 
 
 def _reason(row: Mapping[str, str]) -> str:
-    # Texts that stand beside each other have no difference.
+    # Only cells with text have both values and no difference.
     is_stated = row["ours"] and row["printed"] and not row.get("difference")
     return f"stated, not measured: {row['reason']}" if is_stated else row.get("reason", "")
 
@@ -193,13 +193,13 @@ def _reason(row: Mapping[str, str]) -> str:
 def select(
     selection: Selection, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
 ) -> dict[str, tuple[Row, float]]:
-    """The printed numbers that a selection names.
+    """Return the printed numbers of a selection.
 
     Returns:
-        The full row and its number, by the values of those keys that `where` leaves open.
+        Row and number, by the values of the keys that `where` leaves open.
 
     Raises:
-        ClaimError: no such table, key, column, or nothing selected.
+        ClaimError: A table, key or column is unknown, or nothing is selected.
     """
     if selection.table not in catalogue:
         raise ClaimError(f"unknown table {selection.table!r}, known: {', '.join(catalogue)}")
@@ -222,5 +222,5 @@ def select(
 
 
 def values_of(numbers: Mapping[str, float]) -> Values:
-    """Numbers by row as a column, or the one of a selection that leaves no key open."""
+    """Convert numbers by row to a column, or to a single number if the only row is unnamed."""
     return numbers[""] if set(numbers) == {""} else pd.Series(numbers, dtype=float)
